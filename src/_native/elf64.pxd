@@ -1,0 +1,132 @@
+# ELF64 and CUDA records as they lie in a file, and the numbers that kernels test.
+# Numbers: System V gABI (chapter 4), and docs/format-notes.md for those of NVIDIA.
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+cdef packed struct Ehdr:
+    uint8_t e_ident[16]
+    uint16_t e_type
+    uint16_t e_machine
+    uint32_t e_version
+    uint64_t e_entry
+    uint64_t e_phoff
+    uint64_t e_shoff
+    uint32_t e_flags
+    uint16_t e_ehsize
+    uint16_t e_phentsize
+    uint16_t e_phnum
+    uint16_t e_shentsize
+    uint16_t e_shnum
+    uint16_t e_shstrndx
+
+cdef packed struct Shdr:
+    uint32_t sh_name
+    uint32_t sh_type
+    uint64_t sh_flags
+    uint64_t sh_addr
+    uint64_t sh_offset
+    uint64_t sh_size
+    uint32_t sh_link
+    uint32_t sh_info
+    uint64_t sh_addralign
+    uint64_t sh_entsize
+
+cdef packed struct Phdr:
+    uint32_t p_type
+    uint32_t p_flags
+    uint64_t p_offset
+    uint64_t p_vaddr
+    uint64_t p_paddr
+    uint64_t p_filesz
+    uint64_t p_memsz
+    uint64_t p_align
+
+cdef packed struct Sym:
+    uint32_t st_name
+    uint8_t st_info
+    uint8_t st_other
+    uint16_t st_shndx
+    uint64_t st_value
+    uint64_t st_size
+
+cdef packed struct Rel:
+    uint64_t r_offset
+    uint32_t r_type
+    uint32_t r_sym
+
+cdef packed struct Rela:
+    uint64_t r_offset
+    uint32_t r_type
+    uint32_t r_sym
+    int64_t r_addend
+
+cdef enum:
+    ET_REL = 1
+    ET_EXEC = 2
+    EM_CUDA = 190
+    ELFOSABI_CUDA = 0x41
+    CUDA_ABI_VERSION = 8
+
+    SHT_NULL = 0
+    SHT_PROGBITS = 1
+    SHT_SYMTAB = 2
+    SHT_STRTAB = 3
+    SHT_RELA = 4
+    SHT_NOBITS = 8
+    SHT_REL = 9
+    SHT_SYMTAB_SHNDX = 18
+
+    SHN_UNDEF = 0
+    SHN_LORESERVE = 0xff00
+    SHN_ABS = 0xfff1
+    SHN_COMMON = 0xfff2
+    SHN_XINDEX = 0xffff
+
+    STB_LOCAL = 0
+    STB_GLOBAL = 1
+    STB_WEAK = 2
+    STT_NOTYPE = 0
+    STT_OBJECT = 1
+    STT_FUNC = 2
+    STT_SECTION = 3
+    STT_CUDA_OBJECT = 13
+
+    STV_INTERNAL = 1            # low two bits of st_other
+    STO_MANAGED = 0x04          # objects
+    STO_ENTRY = 0x10            # functions: a kernel
+    STO_SPACE = 0xe0            # CUDA_OBJECT: the state space
+    STO_GLOBAL = 0x20
+    STO_SHARED = 0x40
+    STO_CONSTANT = 0x80
+
+    EIATTR_EXTERNS = 0x0f
+    EIATTR_PARAM_CBANK = 0x0a
+    EIATTR_FRAME_SIZE = 0x11
+    EIATTR_MIN_STACK_SIZE = 0x12
+    EIATTR_CRS_STACK_SIZE = 0x1e
+    EIATTR_MAX_STACK_SIZE = 0x23
+    EIATTR_REGCOUNT = 0x2f
+    EIATTR_RESERVED_SMEM_USED = 0x41
+    EIATTR_NUM_BARRIERS = 0x4c
+    EIATTR_GEN_ERRBAR_AT_EXIT = 0x53
+
+cdef enum:
+    SHT_CUDA_INFO = 0x70000000
+    SHT_CUDA_CALLGRAPH = 0x70000001
+    SHT_CUDA_PROTOTYPE = 0x70000002
+    SHT_CUDA_RESOLVED_RELA = 0x70000003
+    SHT_CUDA_GLOBAL = 0x70000007
+    SHT_CUDA_GLOBAL_INIT = 0x70000008
+    SHT_CUDA_LOCAL = 0x70000009
+    SHT_CUDA_SHARED = 0x7000000a
+    SHT_CUDA_RELOCINFO = 0x7000000b
+    SHT_CUDA_RESERVED_SHARED = 0x70000015
+    SHT_CUDA_CAPMERC = 0x70000016
+    SHT_CUDA_CONSTANT_B0 = 0x70000064
+    SHT_CUDA_CONSTANT_USER = 0x7000007c
+    SHT_CUDA_MERC_RELA = 0x70000082
+    SHT_CUDA_MERC_INFO = 0x70000083
+    SHT_CUDA_MERC_SYMTAB = 0x70000085
+    SHT_CUDA_COMPAT = 0x70000086
+
+    SHF_MERCURY = 0x10000000

@@ -1,0 +1,70 @@
+# Growable arrays of packed rows for kernels that do not know their row count beforehand.
+# A Vec is owned by the kernel that fills it; `vec_take` turns it into the frozen `bytes` table
+# that leaves the kernel.
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport uint8_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
+
+
+ctypedef struct Vec:
+    uint8_t* data
+    size_t row          # bytes of a row
+    size_t count        # rows in use
+    size_t room         # rows allocated
+
+
+cdef inline void vec_init(Vec* v, size_t row) noexcept nogil:
+    v.data = NULL
+    v.row = row
+    v.count = 0
+    v.room = 0
+
+
+cdef inline void vec_free(Vec* v) noexcept nogil:
+    free(v.data)
+    v.data = NULL
+    v.count = v.room = 0
+
+
+cdef inline bint vec_reserve(Vec* v, size_t count) noexcept nogil:
+    """Make room for `count` rows in all; False when memory is exhausted."""
+    cdef size_t room
+    cdef uint8_t* data
+    if count <= v.room:
+        return True
+    room = v.room * 2 if v.room else 64
+    if room < count:
+        room = count
+    if room > (<size_t>-1) // 2 // v.row:
+        return False
+    data = <uint8_t*>realloc(v.data, room * v.row)
+    if data == NULL:
+        return False
+    v.data = data
+    v.room = room
+    return True
+
+
+cdef inline void* vec_push(Vec* v) noexcept nogil:
+    """A new, uninitialised row at the end, or NULL when memory is exhausted."""
+    if v.count == v.room and not vec_reserve(v, v.count + 1):
+        return NULL
+    v.count += 1
+    return v.data + (v.count - 1) * v.row
+
+
+cdef inline void* vec_extend(Vec* v, size_t count) noexcept nogil:
+    """`count` new, uninitialised rows at the end, or NULL when memory is exhausted."""
+    if not vec_reserve(v, v.count + count):
+        return NULL
+    v.count += count
+    return v.data + (v.count - count) * v.row
+
+
+cdef inline bytes vec_take(Vec* v):
+    """The rows as a frozen table; the Vec is empty afterwards."""
+    cdef bytes table = PyBytes_FromStringAndSize(<char*>v.data, <Py_ssize_t>(v.count * v.row))
+    vec_free(v)
+    return table

@@ -1,0 +1,1 @@
+"""Section kinds and their rules."""
