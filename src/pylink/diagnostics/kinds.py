@@ -1,0 +1,223 @@
+"""The table of every diagnostic: name -> (number, severity, message template).
+
+Names and numbers are stable: a number is never given to another kind. Hundreds group them: 1 the
+command line and files, 2 input files as a whole, 3 damaged ELF structure, 4 symbols, 5 memory and
+resources, 6 relocations, 7 what -v prints, 8 tools and features, 9 the linker itself. Two numbers
+outside are those of the EDG front end, for its texts.
+
+Templates are `str.format` texts over the fields of a record: `file`, `section`, `index`, `offset`,
+`symbol`, `where` (all of the place in one) and the arguments of the report. A kind with nvlink's
+text keeps that text to the letter. `help.HELP` has a paragraph on each, loaded only where shown.
+"""
+
+from __future__ import annotations
+
+from pylink.diagnostics.severity import (
+    CATASTROPHE,
+    COMMAND_LINE,
+    ERROR,
+    INTERNAL,
+    NOTE,
+    REMARK,
+    WARNING,
+)
+
+KINDS: dict[str, tuple[int, int, str]] = {
+    # 1xx: command line and files
+    "unknown-option": (101, COMMAND_LINE, "Unknown option '{option}'"),
+    "argument-expected": (102, COMMAND_LINE, "argument expected after '{option}'"),
+    "no-argument-expected": (103, COMMAND_LINE, "no argument expected after '{option}'"),
+    "undefined-value": (
+        104,
+        COMMAND_LINE,
+        "Value '{value}' is not defined for option '{option}'",
+    ),
+    "boolean-expected": (105, COMMAND_LINE, "'{option}': expected true or false"),
+    "conflicting-options": (
+        106,
+        COMMAND_LINE,
+        "Conflicting options '{option}' and '{other}'",
+    ),
+    "no-output-file": (107, COMMAND_LINE, "Must specify output file with -o option"),
+    "no-input-files": (
+        108,
+        COMMAND_LINE,
+        "No input files specified; use option --help for more information",
+    ),
+    "unknown-arch": (109, COMMAND_LINE, "Unknown arch name '{arch}'"),
+    "option-redefined": (
+        110,
+        WARNING,
+        "incompatible redefinition for option '{option}', the last value of this option was used",
+    ),
+    "option-not-built": (
+        111,
+        COMMAND_LINE,
+        "Option '{option}' is not supported by this version of pylink",
+    ),
+    "number-expected": (112, COMMAND_LINE, "'{option}': expected a number, not '{value}'"),
+    "unknown-diagnostic": (
+        113,
+        COMMAND_LINE,
+        "'{option}': no diagnostic has the number or name '{value}'",
+    ),
+    "cannot-open-input": (120, CATASTROPHE, "Could not open input file '{file}'"),
+    "cannot-open-output": (121, CATASTROPHE, "Could not open output file '{file}'"),
+    "cannot-open-file": (122, CATASTROPHE, "Cannot open file '{file}'"),
+    "cannot-open-options-file": (123, CATASTROPHE, "Could not open options file '{file}'"),
+    "cannot-write-file": (124, CATASTROPHE, "Could not write file '{file}': {reason}"),
+    "cannot-read-file": (125, CATASTROPHE, "Could not read file '{file}': {reason}"),
+    "output-is-input": (126, CATASTROPHE, "Output file '{file}' is also an input file"),
+    # 2xx: input files as a whole
+    "arch-mismatch": (
+        201,
+        CATASTROPHE,
+        "Input file '{file}' arch does not match target '{arch}'",
+    ),
+    "output-limited": (
+        202,
+        WARNING,
+        "Output is limited to run on SM Arch '{arch}' only due to limitations in input file {file}",
+    ),
+    "arch-not-found": (203, WARNING, "SM Arch ('{arch}') not found in '{file}'"),
+    "library-skipped": (
+        204,
+        WARNING,
+        "Skipping incompatible '{file}' when searching for -l{library}",
+    ),
+    "not-elf": (210, ERROR, "Input file '{file}' is not an ELF file"),
+    "empty-file": (211, ERROR, "Input file '{file}' is empty"),
+    "wrong-class": (212, ERROR, "Input file '{file}' is not a 64-bit ELF file"),
+    "wrong-endian": (213, ERROR, "Input file '{file}' is not little-endian"),
+    "wrong-machine": (
+        214,
+        ERROR,
+        "Input file '{file}' is for machine {machine}, not for CUDA",
+    ),
+    "wrong-type": (
+        215,
+        ERROR,
+        "Input file '{file}' is not relocatable (ELF type {type}); "
+        "compile it with -rdc=true or -dc",
+    ),
+    "wrong-abi": (216, ERROR, "Input file '{file}' has unsupported CUDA ABI version {abi}"),
+    "unknown-input-arch": (
+        217,
+        ERROR,
+        "Input file '{file}' is for unknown architecture {arch}",
+    ),
+    "unsupported-input": (218, ERROR, "Input file '{file}' is {what}, which is not supported yet"),
+    "read-failed": (219, CATASTROPHE, "reading the input files failed"),
+    # 3xx: damaged ELF structure; `where` names file, section and row
+    "truncated": (301, ERROR, "{where}: file ends within {what}"),
+    "section-table-range": (302, ERROR, "{where}: section header table lies outside the file"),
+    "section-range": (303, ERROR, "{where}: section contents lie outside the file"),
+    "entry-size": (304, ERROR, "{where}: entry size is {value}, not {expected}"),
+    "section-size": (
+        305,
+        ERROR,
+        "{where}: size {value} is no multiple of the entry size {expected}",
+    ),
+    "section-alignment": (306, ERROR, "{where}: alignment {value} is no power of two"),
+    "section-link": (307, ERROR, "{where}: link to section {value} is wrong"),
+    "section-info": (308, ERROR, "{where}: sh_info {value} is wrong"),
+    "string-offset": (309, ERROR, "{where}: name offset {value} lies outside the string table"),
+    "string-unterminated": (310, ERROR, "{where}: string table does not end with a zero byte"),
+    "no-symbol-table": (311, ERROR, "{where}: there is no symbol table"),
+    "symbol-section": (312, ERROR, "{where}: symbol is in section {value}, which does not exist"),
+    "symbol-range": (313, ERROR, "{where}: symbol lies outside its section"),
+    "symbol-order": (314, ERROR, "{where}: local symbol after the first global symbol"),
+    "symbol-kind": (315, ERROR, "{where}: symbol has unknown binding or type {value}"),
+    "relocation-type": (316, ERROR, "{where}: unknown relocation type {value}"),
+    "relocation-symbol": (
+        317,
+        ERROR,
+        "{where}: relocation names symbol {value}, which does not exist",
+    ),
+    "relocation-range": (
+        318,
+        ERROR,
+        "{where}: relocated field at offset {value} lies outside its section",
+    ),
+    "nvinfo-format": (319, ERROR, "{where}: attribute is damaged: {reason}"),
+    "note-format": (320, ERROR, "{where}: note is damaged: {reason}"),
+    "callgraph-format": (321, ERROR, "{where}: call graph row is damaged: {reason}"),
+    "debug-format": (322, ERROR, "{where}: debug data is damaged: {reason}"),
+    "capsule-format": (323, ERROR, "{where}: mercury capsule is damaged: {reason}"),
+    "duplicate-section": (324, ERROR, "{where}: a second section of this kind"),
+    "unknown-section": (325, ERROR, "{where}: section of unknown type {value}"),
+    "malformed": (399, ERROR, "{where}: {reason}"),
+    # 4xx: symbols
+    "undefined-reference": (401, ERROR, "Undefined reference to '{symbol}' in '{file}'"),
+    "multiple-definition": (
+        402,
+        ERROR,
+        "Multiple definition of '{symbol}' in '{file}', first defined in '{first}'",
+    ),
+    "size-mismatch": (
+        403,
+        ERROR,
+        "Size doesn't match for '{symbol}' in '{file}', first specified in '{first}'",
+    ),
+    "merge-failed": (404, CATASTROPHE, "merge_elf failed"),
+    "first-defined-here": (410, NOTE, "'{symbol}' is first defined here, in '{file}'"),
+    "first-specified-here": (
+        411,
+        NOTE,
+        "size {size} of '{symbol}' is first given here, in '{file}'",
+    ),
+    "referenced-here": (412, NOTE, "'{symbol}' is referenced here, in '{file}'"),
+    "more-references": (413, NOTE, "{count} more references to '{symbol}' are not shown"),
+    # 5xx: memory and resources
+    "stack-size": (
+        501,
+        WARNING,
+        "Stack size for entry function '{symbol}' cannot be statically determined",
+    ),
+    "too-much-memory": (
+        502,
+        ERROR,
+        "Entry function '{symbol}' uses too much {space} data ({size:#x} bytes, {limit:#x} max)",
+    ),
+    "too-much-file-memory": (
+        503,
+        ERROR,
+        "File uses too much global {space} data ({size:#x} bytes, {limit:#x} max)",
+    ),
+    "recursion-here": (510, NOTE, "'{symbol}' can call itself"),
+    "indirect-call-here": (511, NOTE, "'{symbol}' makes an indirect call"),
+    # 6xx: relocations and layout
+    "relocation-overflow": (
+        601,
+        ERROR,
+        "{where}: {relocation} against '{symbol}': value {value:#x} does not fit {bits} bits",
+    ),
+    "relocation-undefined": (
+        602,
+        ERROR,
+        "{where}: {relocation} against '{symbol}', which has no address",
+    ),
+    "too-many-sections": (603, CATASTROPHE, "the output needs {count} sections, {limit} at most"),
+    "output-too-large": (604, CATASTROPHE, "the output needs {size} bytes, {limit} at most"),
+    # 7xx: what -v prints
+    "verbose-memory": (701, REMARK, "{sizes}"),
+    "verbose-function": (702, REMARK, "Function properties for '{symbol}':"),
+    "verbose-usage": (
+        703,
+        REMARK,
+        "used {registers} registers, used {barriers} barriers, {stack} stack, "
+        "{smem} bytes smem, {cmem}, {lmem} bytes lmem",
+    ),
+    # 8xx: tools and features
+    "nvvmpath-missing": (801, COMMAND_LINE, "-nvvmpath should be specified with -lto"),
+    "tool-failed": (802, CATASTROPHE, "{tool} failed with status {status}"),
+    # 9xx: the linker itself
+    "internal-error": (901, INTERNAL, "{reason}"),
+    # Numbers of the EDG front end
+    "error-limit": (1508, CATASTROPHE, "Error limit reached."),
+    "suppression-hint": (
+        3709,
+        REMARK,
+        'The warnings can be suppressed with "--diag-suppress <warning-number>"',
+    ),
+}

@@ -1,0 +1,43 @@
+"""The default renderer: nvlink's one line for a record, with the name of this tool."""
+
+from __future__ import annotations
+
+from pylink.diagnostics.severity import CATASTROPHE, DISCRETIONARY, NOTE, WARNING
+from pylink.diagnostics.sink import Renderer
+from pylink.diagnostics.stream import one_line, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from pylink.diagnostics.record import Diagnostic
+
+
+class NvlinkRenderer(Renderer):
+    """Writes `pylink error   : Undefined reference to 'f' in 'a.cubin'` lines.
+
+    `tool` is the word in front, `target` (such as `sm_75`) is appended to each message when
+    -report-arch asks for it. Records below the top are not shown: nvlink has none.
+    """
+
+    def __init__(
+        self, stream: TextIO | None = None, *, tool: str = "pylink", target: str | None = None
+    ) -> None:
+        self.stream = stream
+        self.tool = tool
+        self.suffix = f" (target: {target})" if target else ""
+
+    def emit(self, diagnostic: Diagnostic) -> None:
+        severity = diagnostic.severity
+        if severity >= CATASTROPHE:
+            word = "fatal"
+        elif severity >= DISCRETIONARY:
+            word = "error"
+        elif severity >= WARNING:
+            word = "warning"
+        elif severity > NOTE:
+            word = "info"
+        else:
+            return
+        text = one_line(diagnostic.message)
+        write(self.stream, f"{self.tool} {word:<7} : {text}{self.suffix}\n")

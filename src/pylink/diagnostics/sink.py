@@ -1,0 +1,164 @@
+"""The one place every diagnostic passes: filter, count, promote, keep, hand to the renderers."""
+
+from __future__ import annotations
+
+from pylink.diagnostics.policy import Policy
+from pylink.diagnostics.record import Diagnostic
+from pylink.diagnostics.severity import CATASTROPHE, DISCRETIONARY, WARNING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import NoReturn
+
+    from pylink.diagnostics.record import Source
+
+
+class Renderer:
+    """Takes records one by one; `close` comes once, after the last."""
+
+    def emit(self, diagnostic: Diagnostic) -> None:
+        raise NotImplementedError
+
+    def close(self, sink: Sink) -> None:
+        """Write what can only be written at the end."""
+
+
+class Sink:
+    """Where phases report.
+
+    `errors`, `warnings` and `fatal_errors` count what was reported, repeats that were not shown
+    included; `diagnostics` keeps the records that passed the policy, in order.
+    """
+
+    __slots__ = (
+        "_seen",
+        "diagnostics",
+        "errors",
+        "fatal_errors",
+        "policy",
+        "renderers",
+        "warnings",
+    )
+
+    def __init__(self, *renderers: Renderer, policy: Policy | None = None) -> None:
+        self.renderers = list(renderers)
+        self.policy = policy or Policy()
+        self.diagnostics: list[Diagnostic] = []
+        self.errors = 0
+        self.warnings = 0
+        self.fatal_errors = 0
+        self._seen: set[str] = set()
+
+    def report(
+        self,
+        kind: str,
+        *,
+        file: str | None = None,
+        section: str | None = None,
+        index: int | None = None,
+        offset: int | None = None,
+        symbol: str | None = None,
+        source: Source | None = None,
+        children: Iterable[Diagnostic] = (),
+        notes: Iterable[Diagnostic] = (),
+        context: Iterable[Diagnostic] = (),
+        **args: str | int,
+    ) -> Diagnostic | None:
+        """Report one thing; the record, or None when the policy dropped it.
+
+        Raises LinkError after a fatal kind, and after the error that reaches the limit.
+        """
+        severity = self.policy.severity(kind)
+        if not severity:
+            return None
+        diagnostic = Diagnostic(
+            kind,
+            file=file,
+            section=section,
+            index=index,
+            offset=offset,
+            symbol=symbol,
+            source=source,
+            args=args,
+            children=children,
+            notes=notes,
+            context=context,
+        )
+        diagnostic.severity = severity
+        diagnostic.assigned = kind in self.policy.assigned
+        return self.dispatch(diagnostic)
+
+    def fatal(
+        self,
+        kind: str,
+        *,
+        file: str | None = None,
+        section: str | None = None,
+        index: int | None = None,
+        offset: int | None = None,
+        symbol: str | None = None,
+        notes: Iterable[Diagnostic] = (),
+        **args: str | int,
+    ) -> NoReturn:
+        """Report a kind that ends the link, for callers whose types must know it does not return.
+
+        ValueError when the kind is not a fatal one.
+        """
+        self.report(
+            kind,
+            file=file,
+            section=section,
+            index=index,
+            offset=offset,
+            symbol=symbol,
+            source=None,
+            children=(),
+            notes=notes,
+            context=(),
+            **args,
+        )
+        raise ValueError(f"{kind} is no fatal diagnostic")
+
+    def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
+        """Count, show and keep a record whose severity is settled; None when it was a repeat."""
+        severity = diagnostic.severity
+        if severity >= DISCRETIONARY:
+            self.errors += 1
+        elif severity >= WARNING:
+            self.warnings += 1
+        repeated = diagnostic.kind in self.policy.once and diagnostic.kind in self._seen
+        if not repeated:
+            self._seen.add(diagnostic.kind)
+            self._show(diagnostic)
+        if severity >= CATASTROPHE:
+            self.fatal_errors += 1
+            self.stop()
+        if severity >= DISCRETIONARY and self.errors == self.policy.error_limit:
+            # The record of the limit is not itself counted as an error.
+            self.fatal_errors += 1
+            self._show(Diagnostic("error-limit"))
+            self.stop()
+        return None if repeated else diagnostic
+
+    def _show(self, diagnostic: Diagnostic) -> None:
+        self.diagnostics.append(diagnostic)
+        for renderer in self.renderers:
+            renderer.emit(diagnostic)
+
+    def stop(self) -> NoReturn:
+        """End the link: raise LinkError with everything reported so far."""
+        from pylink.errors import LinkError  # noqa: PLC0415 -- errors names this package's types
+
+        raise LinkError(self.diagnostics)
+
+    def close(self) -> None:
+        """Let each renderer write its end; call once, whether the link worked or not."""
+        for renderer in self.renderers:
+            renderer.close(self)
+
+    def exit_code(self) -> int:
+        """The status of the process as nvlink gives it: 1 after a fatal, 255 after errors."""
+        if self.fatal_errors:
+            return 1
+        return 255 if self.errors else 0
