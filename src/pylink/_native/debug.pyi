@@ -1,0 +1,51 @@
+"""Rebuilding the plain debug sections of sm_100 and later, which nvlink does not concatenate.
+
+Tables are ``bytes`` of packed little-endian rows. In:
+
+=========  ====================================  ===========================================
+piece      offset u64, size u64, count u64       one input's contents in the arena, and how
+                                                 many of the next relocation rows are its own
+relocation r_offset u64, target u32, outcome u32 offset in the piece; output symbol index of
+                                                 a live function; what became of the symbol
+patch      r_offset u64, value u64               resolved header field, offset in the mercury
+                                                 piece
+=========  ====================================  ===========================================
+
+Outcomes: 0 the copy in the output, 1 a function that is not in it, 2 a copy that lost against
+an earlier one, 3 no function (such rows are ignored).
+
+Out: ``placed`` has one row (base u64, size u64) per piece, its place in the new section;
+``moved`` has one row (r_offset u64, row u64) per kept relocation, in the order of the output
+relocation section: offset in the new section, and row of the input table.
+
+Tables that do not fit each other are a ``ValueError``; contents that break their format are a
+``MalformedDebugSection``.
+"""
+
+class MalformedDebugSection(ValueError):
+    """A section breaks its format: row of the piece, offset within it or its mercury twin."""
+
+    piece: int
+    offset: int
+    mercury: bool
+    def __init__(self, piece: int, offset: int, mercury: bool, reason: str) -> None: ...
+
+def rebuild_line(
+    arena: bytes,
+    pieces: bytes,
+    relocs: bytes,
+    headers: bytes = b"",
+    patches: bytes = b"",
+) -> tuple[bytes, bytes, bytes]:
+    """Rebuild ``.debug_line`` or ``.nv_debug_line_sass``: (contents, placed, moved).
+
+    ``headers`` are the mercury twins of the pieces, in the same order, with ``patches`` as
+    their rows: the ``.debug_str`` offset in a line header is relocated there only. DWARF
+    versions 2 to 4 with 32-bit lengths.
+    """
+
+def rebuild_frame(arena: bytes, pieces: bytes, relocs: bytes) -> tuple[bytes, bytes, bytes]:
+    """Rebuild ``.debug_frame`` (64-bit DWARF): (contents, placed, moved).
+
+    Of the relocations only those at the address field of an FDE count.
+    """

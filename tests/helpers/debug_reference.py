@@ -1,0 +1,238 @@
+"""Reference of the debug-data rebuild of sm_100 and later, written for reading, not for speed.
+
+From sm_100 on nvlink does not concatenate four plain debug sections: it makes them anew.
+Each function here states one rule and takes and returns the packed tables of
+``pylink._native.debug``, whose stub defines the rows; all numbers are little-endian.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+PIECE = struct.Struct("<QQQ")  # offset, size, count
+RELOC = struct.Struct("<QII")  # r_offset, target, outcome
+PATCH = struct.Struct("<QQ")  # r_offset, value
+PLACED = struct.Struct("<QQ")  # base, size
+MOVED = struct.Struct("<QQ")  # r_offset, row
+
+LIVE, DEAD, OVERRIDDEN, OTHER = range(4)
+
+SET_ADDRESS = bytes.fromhex("00 09 02")  # extended opcode, its length, DW_LNE_set_address
+SET_ADDRESS_PREFIX = len(SET_ADDRESS)
+SEQUENCE = SET_ADDRESS_PREFIX + 8  # the shortest: nothing but the address
+CIE_ID = 0xFFFFFFFFFFFFFFFF
+FDE_ADDRESS = 20  # 4 escape, 8 length, 8 CIE pointer
+
+
+class Piece(NamedTuple):
+    """One input's section contents and the numbered relocation rows that belong to it."""
+
+    data: bytes
+    rows: list[tuple[int, tuple[int, ...]]]
+
+
+def read_pieces(arena: bytes, pieces: bytes, table: bytes, row: struct.Struct) -> list[Piece]:
+    """Cut the arena into pieces and give each its rows of ``table``, with their numbers."""
+    rows = list(enumerate(row.iter_unpack(table)))
+    cut = []
+    for offset, size, count in PIECE.iter_unpack(pieces):
+        if offset > len(arena) or size > len(arena) - offset:
+            raise ValueError("piece runs past the arena")
+        if count > len(rows):
+            raise ValueError("pieces count more rows than there are")
+        cut.append(Piece(arena[offset : offset + size], rows[:count]))
+        rows = rows[count:]
+    if rows:
+        raise ValueError("rows belong to no piece")
+    return cut
+
+
+def line_units(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield start, program start and end of each unit of a line section."""
+    start = 0
+    while start < len(data):
+        if len(data) - start < 10:
+            raise ValueError(f"line unit at {start:#x} is cut off")
+        length, version, header = struct.unpack_from("<IHI", data, start)
+        if length >= 0xFFFFFFF0:
+            raise ValueError(f"line unit at {start:#x} has a 64-bit length")
+        if length < 6 or length > len(data) - start - 4:
+            raise ValueError(f"line unit at {start:#x} runs past the section")
+        if not 2 <= version <= 4:
+            raise ValueError(f"line unit at {start:#x} has DWARF version {version}")
+        if header > length - 6:
+            raise ValueError(f"line header at {start:#x} runs past its unit")
+        yield start, start + 10 + header, start + 4 + length
+        start += 4 + length
+
+
+def rebuild_line(
+    arena: bytes, pieces: bytes, relocs: bytes, headers: bytes = b"", patches: bytes = b""
+) -> tuple[bytes, bytes, bytes]:
+    """Rebuild .debug_line or .nv_debug_line_sass: live sequences by output symbol index.
+
+    A sequence starts at the extended opcode that holds a set-address relocation and ends
+    where the next one starts. Header bytes stay, apart from the patched fields.
+    """
+    out = bytearray()
+    placed = bytearray()
+    moved = bytearray()
+    twins = read_pieces(arena, headers, patches, PATCH) if headers else None
+    for number, piece in enumerate(read_pieces(arena, pieces, relocs, RELOC)):
+        base = len(out)
+        units = list(line_units(piece.data))
+        bases = []
+        rows = function_rows(piece)
+        for start, program, end in units:
+            bases.append(len(out))
+            mine = [row for row in rows if start <= row[1][0] < end]
+            rows = rows[len(mine) :]
+            cuts = [r_offset - SET_ADDRESS_PREFIX for _, (r_offset, _, _) in mine]
+            bounds = [*cuts, end]
+            out += piece.data[start : bounds[0]]
+            sequences = []
+            for cut, stop, (row, (_, target, outcome)) in zip(cuts, bounds[1:], mine, strict=True):
+                opcode = piece.data[cut : cut + SET_ADDRESS_PREFIX]
+                if cut < program or stop - cut < SEQUENCE or opcode != SET_ADDRESS:
+                    raise ValueError(f"no set-address opcode at {cut:#x}")
+                if outcome == LIVE:
+                    sequences.append((target, cut, stop, row))
+            for _, cut, stop, row in sorted(sequences):
+                moved += MOVED.pack(len(out) + SET_ADDRESS_PREFIX, row)
+                out += piece.data[cut:stop]
+            struct.pack_into("<I", out, bases[-1], len(out) - bases[-1] - 4)
+        if rows:
+            raise ValueError("set-address relocation outside every unit")
+        placed += PLACED.pack(base, len(out) - base)
+        if twins is not None:
+            patch_headers(out, twins[number], units, bases)
+    return bytes(out), bytes(placed), bytes(moved)
+
+
+def function_rows(piece: Piece) -> list[tuple[int, tuple[int, ...]]]:
+    """The relocations against functions, by offset."""
+    rows = [row for row in piece.rows if row[1][2] != OTHER]
+    return sorted(rows, key=lambda row: row[1][0])
+
+
+def patch_headers(
+    out: bytearray, twin: Piece, units: list[tuple[int, int, int]], bases: list[int]
+) -> None:
+    """Write the fields that only the mercury twin relocates: the .debug_str offset.
+
+    Unit i of the twin has the header of unit i of the plain section, byte for byte; only the
+    programs differ.
+    """
+    twins = list(line_units(twin.data))
+    if len(twins) != len(units):
+        raise ValueError("mercury line section has another number of units")
+    for _, (r_offset, value) in twin.rows:
+        for unit, plain, base in zip(twins, units, bases, strict=True):
+            start, program, _ = unit
+            if start <= r_offset and r_offset + 4 <= program:
+                if program - start != plain[1] - plain[0]:
+                    raise ValueError(f"mercury line header at {start:#x} has another size")
+                struct.pack_into("<I", out, base + r_offset - start, value & 0xFFFFFFFF)
+                break
+        else:
+            raise ValueError(f"header relocation at {r_offset:#x} is in no line header")
+
+
+def rebuild_frame(arena: bytes, pieces: bytes, relocs: bytes) -> tuple[bytes, bytes, bytes]:
+    """Rebuild .debug_frame without the FDEs of functions that are not in the output.
+
+    A CIE goes with the FDEs behind it, and the CIE pointer of a kept FDE is the offset of the
+    CIE before it. Rows come in the order of the output relocations: last piece first, inside
+    a piece in reverse.
+    """
+    out = bytearray()
+    placed = bytearray()
+    moved: list[list[bytes]] = []
+    for piece in read_pieces(arena, pieces, relocs, RELOC):
+        base = len(out)
+        at = {r_offset: (row, outcome) for row, (r_offset, _, outcome) in function_rows(piece)}
+        new: dict[int, int] = {}
+        cie = b""
+        cie_base: int | None = None
+        for start, record in frame_records(piece.data):
+            if record[12:20] == CIE_ID.to_bytes(8, "little"):
+                cie, cie_base = record, None
+                continue
+            if not cie:
+                raise ValueError(f"FDE at {start:#x} has no CIE before it")
+            row, outcome = at.get(start + FDE_ADDRESS, (-1, LIVE))
+            if outcome in (DEAD, OVERRIDDEN):
+                continue
+            if cie_base is None:
+                cie_base = len(out)
+                out += cie
+            if row >= 0:
+                new[row] = len(out) + FDE_ADDRESS
+            out += record[:12] + cie_base.to_bytes(8, "little") + record[20:]
+        placed += PLACED.pack(base, len(out) - base)
+        moved.append([MOVED.pack(new[row], row) for row, _ in reversed(piece.rows) if row in new])
+    return bytes(out), bytes(placed), b"".join(b"".join(rows) for rows in reversed(moved))
+
+
+def frame_records(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield offset and bytes of each CIE and FDE; ptxas writes the 64-bit DWARF format."""
+    start = 0
+    while start < len(data):
+        if len(data) - start < 20:
+            raise ValueError(f"frame record at {start:#x} is cut off")
+        escape, length, ident = struct.unpack_from("<IQQ", data, start)
+        if escape != 0xFFFFFFFF:
+            raise ValueError(f"frame record at {start:#x} is not in 64-bit format")
+        if length > len(data) - start - 12 or length < (8 if ident == CIE_ID else 24):
+            raise ValueError(f"frame record at {start:#x} runs past the section")
+        yield start, data[start : start + 12 + length]
+        start += 12 + length
+
+
+def rebuild_reg_sass(arena: bytes, pieces: bytes, names: bytes) -> tuple[bytes, bytes]:
+    """Concatenate .nv_debug_info_reg_sass, clearing register ranges that describe no code.
+
+    ``names`` joins the names of the output's functions, each ended by NUL. An entry keeps its
+    ranges when its function is in the output and no earlier piece had an entry of that name.
+    """
+    live = set(names.split(b"\0")[:-1])
+    seen: set[bytes] = set()
+    out = bytearray()
+    placed = bytearray()
+    for piece in read_pieces(arena, pieces, b"", RELOC):
+        base = len(out)
+        out += piece.data
+        here = set()
+        for name, ranges in reg_entries(piece.data):
+            here.add(name)
+            if name not in live or name in seen:
+                for offset in ranges:
+                    out[base + offset : base + offset + 8] = bytes(8)
+        seen |= here
+        placed += PLACED.pack(base, len(piece.data))
+    return bytes(out), bytes(placed)
+
+
+def reg_entries(data: bytes) -> Iterator[tuple[bytes, list[int]]]:
+    """Yield each function's name and the offsets of its registers' start and end words."""
+    offset = 0
+    while offset < len(data):
+        entry = offset
+        stop = data.find(b"\0", offset)
+        if stop < 0 or len(data) - stop - 1 < 4:
+            raise ValueError(f"register entry at {entry:#x} is cut off")
+        name = data[offset:stop]
+        (count,) = struct.unpack_from("<I", data, stop + 1)
+        offset = stop + 5
+        ranges = []
+        if count > (len(data) - offset) // 17:
+            raise ValueError(f"register entry at {entry:#x} counts past the section")
+        for _ in range(count):
+            stop = data.find(b"\0", offset + 4)
+            if stop < 0 or len(data) - stop - 1 < 12:
+                raise ValueError(f"register entry at {entry:#x} is cut off")
+            ranges.append(stop + 5)
+            offset = stop + 13
+        yield name, ranges
