@@ -32,7 +32,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         COMMAND_LINE,
         "Value '{value}' is not defined for option '{option}'",
     ),
-    "boolean-expected": (105, COMMAND_LINE, "'{option}': expected true or false"),
+    "boolean-expected": (105, COMMAND_LINE, "'{value}': expected true or false"),
     "conflicting-options": (
         106,
         COMMAND_LINE,
@@ -55,11 +55,30 @@ KINDS: dict[str, tuple[int, int, str]] = {
         COMMAND_LINE,
         "Option '{option}' is not supported by this version of pylink",
     ),
-    "number-expected": (112, COMMAND_LINE, "'{option}': expected a number, not '{value}'"),
+    "number-expected": (112, COMMAND_LINE, "'{value}': expected a number"),
     "unknown-diagnostic": (
         113,
         COMMAND_LINE,
-        "'{option}': no diagnostic has the number or name '{value}'",
+        "invalid error number in diagnostic control option: {value}",
+    ),
+    "integer-range": (114, COMMAND_LINE, "32-bit integer value ({value}) out of range"),
+    "stray-character": (115, COMMAND_LINE, "Stray '{value}' character"),
+    "too-many-options-files": (116, COMMAND_LINE, "Too many options file opened '{file}'"),
+    "virtual-target": (
+        117,
+        COMMAND_LINE,
+        "Link target of '{arch}' is virtual target that is not JIT-able; use 'sm_' target instead",
+    ),
+    "virtual-target-not-built": (
+        118,
+        COMMAND_LINE,
+        "Link target '{arch}' is virtual, which this version of pylink does not support; "
+        "use 'sm_' target instead",
+    ),
+    "host-info-ignored": (
+        119,
+        REMARK,
+        "ignore -use-host-info because -kernels-used or -variables-used is specified",
     ),
     "cannot-open-input": (120, CATASTROPHE, "Could not open input file '{file}'"),
     "cannot-open-output": (121, CATASTROPHE, "Could not open output file '{file}'"),
@@ -68,6 +87,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "cannot-write-file": (124, CATASTROPHE, "Could not write file '{file}': {reason}"),
     "cannot-read-file": (125, CATASTROPHE, "Could not read file '{file}': {reason}"),
     "output-is-input": (126, CATASTROPHE, "Output file '{file}' is also an input file"),
+    "report-incomplete": (127, WARNING, "Could not write all of '{file}'"),
     # 2xx: input files as a whole
     "arch-mismatch": (
         201,
@@ -218,6 +238,6 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "suppression-hint": (
         3709,
         REMARK,
-        'The warnings can be suppressed with "--diag-suppress <warning-number>"',
+        'The warnings can be suppressed with "-diag-suppress <warning-number>"',
     ),
 }

@@ -39,5 +39,7 @@ class NvlinkRenderer(Renderer):
             word = "info"
         else:
             return
+        if diagnostic.kind == "suppression-hint":  # nvlink has no numbers to name
+            return
         text = one_line(diagnostic.message)
         write(self.stream, f"{self.tool} {word:<7} : {text}{self.suffix}\n")

@@ -26,15 +26,18 @@ class Policy:
     """The severity each kind has under the options of one link.
 
     `warnings_as_errors` wins over `no_warnings`, as it does in nvlink. `threshold` is the lowest
-    severity that is shown or counted. Only kinds up to `DISCRETIONARY` obey `assign`.
+    severity that is shown or counted, but for what -v asked for; `no_infos` puts it above
+    remarks. `error_limit` ends the link after that many errors, 0 for no limit. `numbers` says
+    that numbers are shown, and with them the hint how to use one. Only kinds up to
+    `DISCRETIONARY` obey `assign`.
     """
 
     __slots__ = (
         "_saved",
         "assigned",
         "error_limit",
-        "no_infos",
         "no_warnings",
+        "numbers",
         "once",
         "threshold",
         "warnings_as_errors",
@@ -47,13 +50,14 @@ class Policy:
         warnings_as_errors: bool = False,
         no_infos: bool = False,
         error_limit: int = 0,
+        numbers: bool = False,
         threshold: int = REMARK,
     ) -> None:
         self.no_warnings = no_warnings
         self.warnings_as_errors = warnings_as_errors
-        self.no_infos = no_infos
         self.error_limit = error_limit
-        self.threshold = threshold
+        self.numbers = numbers
+        self.threshold = max(threshold, WARNING) if no_infos else threshold
         self.assigned: dict[str, int] = {}
         self.once: set[str] = set()
         self._saved: list[tuple[dict[str, int], set[str]]] = []
@@ -75,6 +79,10 @@ class Policy:
         """Restore what the last `push` saved; IndexError when nothing was."""
         self.assigned, self.once = self._saved.pop()
 
+    def is_suppressed(self, kind: str) -> bool:
+        """Whether a number was given `SUPPRESSED`; that is all the policy says about notes."""
+        return self.assigned.get(kind) == SUPPRESSED
+
     def severity(self, kind: str) -> int:
         """The severity a report of this kind gets now, `SUPPRESSED` when it is dropped."""
         original = KINDS[kind][1]
@@ -84,9 +92,7 @@ class Policy:
                 return DISCRETIONARY
             if self.no_warnings:
                 return SUPPRESSED
-        elif severity == REMARK and self.no_infos and kind not in VERBOSE:
-            return SUPPRESSED
-        if severity != NOTE and severity < self.threshold:
+        if severity < self.threshold and severity != NOTE and kind not in VERBOSE:
             return SUPPRESSED
         return severity
 

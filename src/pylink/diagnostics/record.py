@@ -9,11 +9,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Place of a record in its tree; margins and the log depend on it.
+# Types of a record. Only those at top level have a location and a label of their own; a detail
+# belongs to the message above it, a child tells how that came about.
 TOP_LEVEL = 0
 DETAIL = 1
 CHILD = 2
 CONTINUATION = 3
+
+# A template that starts with the place: a renderer that shows the place in front leaves it out.
+_WHERE = "{where}: "
 
 
 class Source:
@@ -37,8 +41,8 @@ class Source:
 class Diagnostic:
     """A record of what happened and where.
 
-    `original` is the severity in the table, `severity` the one after promotion; `assigned` says
-    that an option gave this number its severity. `file`, `section`, `index`, `offset` (bytes) and
+    `original` is the severity in the table, `severity` the one after promotion; `assigned` is the
+    one an option gave this number, 0 for none. `file`, `section`, `index`, `offset` (bytes) and
     `symbol` are the place in the input, None where unknown; `source` is the place in source text.
     The four lists hold records below this one: `children` (details of the message), `notes`
     (related places), `context` (how the linker came here), `extra`.
@@ -86,7 +90,7 @@ class Diagnostic:
         self.number, self.original, self.template = KINDS[kind]
         self.kind = kind
         self.severity = self.original
-        self.assigned = False
+        self.assigned = 0
         self.file = file
         self.section = section
         self.index = index
@@ -108,14 +112,19 @@ class Diagnostic:
         return adopted
 
     @property
-    def where(self) -> str:
-        """The place as `file: section[index]+0xoffset`, without what is not known."""
+    def place(self) -> str:
+        """The place in the file as `section[index]+0xoffset`, without what is not known."""
         place = self.section or ""
         if self.index is not None:
             place += f"[{self.index}]"
         if self.offset is not None:
             place += f"+{self.offset:#x}"
-        return ": ".join(part for part in (self.file, place) if part)
+        return place
+
+    @property
+    def where(self) -> str:
+        """The place as `file: section[index]+0xoffset`, without what is not known."""
+        return ": ".join(part for part in (self.file, self.place) if part)
 
     def fields(self) -> dict[str, str | int]:
         """What the template may name: the place and the arguments of the report."""
@@ -136,6 +145,11 @@ class Diagnostic:
     def message(self) -> str:
         """The text without location, severity or number."""
         return self.template.format_map(self.fields())
+
+    @property
+    def short_template(self) -> str:
+        """The template for a line that already starts with the place."""
+        return self.template[len(_WHERE) :] if self.template.startswith(_WHERE) else self.template
 
     def __repr__(self) -> str:
         return f"<Diagnostic {self.number} {self.kind}: {self.message}>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylink.diagnostics.policy import Policy
 from pylink.diagnostics.record import Diagnostic
-from pylink.diagnostics.severity import CATASTROPHE, DISCRETIONARY, WARNING
+from pylink.diagnostics.severity import CATASTROPHE, CAUTION, DISCRETIONARY, WARNING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,17 +27,20 @@ class Renderer:
 class Sink:
     """Where phases report.
 
-    `errors`, `warnings` and `fatal_errors` count what was reported, repeats that were not shown
-    included; `diagnostics` keeps the records that passed the policy, in order.
+    `warnings`, `errors` and `catastrophes` count by severity what was reported, repeats that were
+    not shown included; `diagnostics` keeps the records that passed the policy, in order.
+    `terminated` says that the link was ended, by a fatal kind or by the error limit.
     """
 
     __slots__ = (
+        "_hinted",
         "_seen",
+        "catastrophes",
         "diagnostics",
         "errors",
-        "fatal_errors",
         "policy",
         "renderers",
+        "terminated",
         "warnings",
     )
 
@@ -47,7 +50,9 @@ class Sink:
         self.diagnostics: list[Diagnostic] = []
         self.errors = 0
         self.warnings = 0
-        self.fatal_errors = 0
+        self.catastrophes = 0
+        self.terminated = False
+        self._hinted = False
         self._seen: set[str] = set()
 
     def report(
@@ -86,7 +91,7 @@ class Sink:
             context=context,
         )
         diagnostic.severity = severity
-        diagnostic.assigned = kind in self.policy.assigned
+        diagnostic.assigned = self.policy.assigned.get(kind, 0)
         return self.dispatch(diagnostic)
 
     def fatal(
@@ -123,7 +128,9 @@ class Sink:
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
         """Count, show and keep a record whose severity is settled; None when it was a repeat."""
         severity = diagnostic.severity
-        if severity >= DISCRETIONARY:
+        if severity >= CATASTROPHE:
+            self.catastrophes += 1
+        elif severity >= DISCRETIONARY:
             self.errors += 1
         elif severity >= WARNING:
             self.warnings += 1
@@ -131,17 +138,24 @@ class Sink:
         if not repeated:
             self._seen.add(diagnostic.kind)
             self._show(diagnostic)
+            if WARNING <= diagnostic.original <= CAUTION:
+                self._hint()
         if severity >= CATASTROPHE:
-            self.fatal_errors += 1
             self.stop()
         if severity >= DISCRETIONARY and self.errors == self.policy.error_limit:
-            # The record of the limit is not itself counted as an error.
-            self.fatal_errors += 1
             self._show(Diagnostic("error-limit"))
             self.stop()
         return None if repeated else diagnostic
 
+    def _hint(self) -> None:
+        """After the first warning, say once how to silence it, when numbers are shown."""
+        if self.policy.numbers and not self._hinted:
+            self._hinted = True
+            self._show(Diagnostic("suppression-hint"))
+
     def _show(self, diagnostic: Diagnostic) -> None:
+        suppressed = self.policy.is_suppressed
+        diagnostic.notes = [note for note in diagnostic.notes if not suppressed(note.kind)]
         self.diagnostics.append(diagnostic)
         for renderer in self.renderers:
             renderer.emit(diagnostic)
@@ -150,6 +164,7 @@ class Sink:
         """End the link: raise LinkError with everything reported so far."""
         from pylink.errors import LinkError  # noqa: PLC0415 -- errors names this package's types
 
+        self.terminated = True
         raise LinkError(self.diagnostics)
 
     def close(self) -> None:
@@ -158,7 +173,7 @@ class Sink:
             renderer.close(self)
 
     def exit_code(self) -> int:
-        """The status of the process as nvlink gives it: 1 after a fatal, 255 after errors."""
-        if self.fatal_errors:
+        """The status of the process as nvlink gives it: 1 when ended, 255 after errors."""
+        if self.terminated:
             return 1
         return 255 if self.errors else 0

@@ -18,12 +18,19 @@ def one_line(text: str) -> str:
     return text if text.isprintable() else text.translate(_CONTROL)
 
 
+def to_bytes(text: str) -> bytes:
+    """UTF-8; the bytes of a name that are none, decoded with surrogateescape, come out again."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a surrogate that stands for no byte, from a caller's own text
+        return text.encode("utf-8", "backslashreplace")
+
+
 def write(stream: TextIO | None, text: str) -> bool:
     """Write and flush; False when the stream does not take it.
 
-    None is the standard error of this moment. Names in a cubin are bytes: those that are no UTF-8
-    were decoded with surrogateescape and go out as the same bytes. A stream that cannot be written
-    (closed, full, gone) costs the text, never the link.
+    None is the standard error of this moment. A stream that cannot be written (closed, full, gone)
+    costs the text, never the link.
     """
     if stream is None:
         stream = sys.stderr
@@ -35,7 +42,7 @@ def write(stream: TextIO | None, text: str) -> bool:
             stream.write(text)
         else:
             stream.flush()
-            raw.write(text.encode("utf-8", "surrogateescape"))
+            raw.write(to_bytes(text))
         stream.flush()
     except (OSError, ValueError):
         return False

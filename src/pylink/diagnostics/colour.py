@@ -1,0 +1,53 @@
+"""Colours in diagnostic text: two-byte markers while it is laid out, escapes when it is written.
+
+A marker is ESC and a class number from 1 to 5, as in the EDG front end. It takes no columns, so
+text wraps at the same places whether it is coloured or not, and taking the escapes out of coloured
+output gives exactly the plain output.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+ESC = "\x1b"
+RESET = ESC + "\x01"
+ERROR = ESC + "\x02"
+WARNING = ESC + "\x03"
+NOTE = ESC + "\x04"
+LOCUS = ESC + "\x05"  # also quoted names: both are bold
+
+# SGR parameters that the CUDA 13.0 front end uses by default.
+_SGR = {ERROR: "01;31", WARNING: "01;35", NOTE: "01;36", LOCUS: "01"}
+_MARKER = re.compile(ESC + "[\x01-\x05]")
+
+WHEN = ("auto", "always", "never")
+
+
+def to_terminal(text: str) -> str:
+    """Markers as terminal escapes: `ESC[0m` for the reset, `ESC[<parameters>m` for a class."""
+    return _MARKER.sub(lambda marker: f"{ESC}[{_SGR.get(marker[0], '0')}m", text)
+
+
+def to_plain(text: str) -> str:
+    """The text without its markers."""
+    return _MARKER.sub("", text)
+
+
+def is_wanted(when: str, stream: TextIO | None) -> bool:
+    """Whether to colour what goes to a stream: `always`, `never`, or `auto`.
+
+    `auto` colours a terminal, unless NO_COLOR is set and not empty, or the terminal is dumb.
+    """
+    if when != "auto":
+        return when == "always"
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False

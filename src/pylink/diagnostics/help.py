@@ -1,0 +1,135 @@
+"""A paragraph on each kind: first what it says, in one sentence, then what to do about it.
+
+Loaded only by what shows it: the rules of a SARIF document and docs/diagnostics.md.
+"""
+
+from __future__ import annotations
+
+HELP: dict[str, str] = {
+    "unknown-option": "The command line has an option that does not exist. `pylink --help` lists "
+    "all options; a long option may have one dash or two.",
+    "argument-expected": "An option that needs an argument came last. Give it as the next word or "
+    "after an equals sign.",
+    "no-argument-expected": "An option that is a switch was given an argument.",
+    "undefined-value": "The argument of an option is not one of those it takes. `pylink --help` "
+    "lists them.",
+    "boolean-expected": "The argument of an option must be the word true or the word false.",
+    "conflicting-options": "Two options exclude each other, or one needs another that is missing.",
+    "no-output-file": "The link needs a name for its output. Give it with `-o`.",
+    "no-input-files": "No input was named. Give cubins, archives or libraries to link.",
+    "unknown-arch": "The target architecture is missing or unknown. Give it with `-arch`, as in "
+    "`-arch=sm_90a`.",
+    "option-redefined": "An option was given twice with different values. The last one counts.",
+    "option-not-built": "The option exists in nvlink, but this version of pylink cannot do what it "
+    "asks for. It is refused because ignoring it would give another program.",
+    "number-expected": "The argument of an option must be a number: decimal, octal with a leading "
+    "0, or hexadecimal with 0x.",
+    "unknown-diagnostic": "An option that controls diagnostics names one that does not exist. Use "
+    "a number or a name of this list.",
+    "integer-range": "The argument of an option does not fit a 32-bit integer.",
+    "stray-character": "A quote is not closed, or a backslash ends the text. This is about an "
+    "options file or an argument that is a list.",
+    "too-many-options-files": "Options files name each other too deeply. Perhaps one names itself.",
+    "virtual-target": "The target is an architecture for link-time optimization only. Link for an "
+    "`sm_` architecture.",
+    "virtual-target-not-built": "The target is a virtual architecture. This version of pylink "
+    "links only for `sm_` architectures.",
+    "host-info-ignored": "Use of host references was asked for together with an explicit list of "
+    "kernels or variables. The list counts, the host references do not.",
+    "cannot-open-input": "An input file is missing, unreadable or of no known format. Check the "
+    "path and what made the file.",
+    "cannot-open-output": "The output file cannot be created. Check that its directory exists and "
+    "is writable.",
+    "cannot-open-file": "A file that an option names cannot be opened.",
+    "cannot-open-options-file": "A file of options is missing or unreadable.",
+    "cannot-write-file": "Writing the output failed. The disk may be full; no partial output is "
+    "left behind.",
+    "cannot-read-file": "Reading an input failed after it was opened.",
+    "output-is-input": "The output would replace one of the inputs. Choose another name; nothing "
+    "was overwritten.",
+    "report-incomplete": "A log or report could not be written to its end. The link itself is not "
+    "affected; the disk may be full.",
+    "arch-mismatch": "An input was compiled for an architecture that the target cannot run. "
+    "Compile it for the target, or for a lower one of the same major version.",
+    "output-limited": "An input runs on one architecture only, so the output does too.",
+    "arch-not-found": "A fat binary or host object has no code for the target. Compile it for the "
+    "target as well, or silence this with `-suppress-arch-warning`.",
+    "library-skipped": "A file of the right name was found for `-l`, but it is no archive of host "
+    "objects. The search goes on in the next directory.",
+    "not-elf": "An input does not start like an ELF file. Link relocatable cubins, made with "
+    "`nvcc -rdc=true -cubin`.",
+    "empty-file": "An input has no bytes. The step that makes it probably failed.",
+    "wrong-class": "An input is a 32-bit ELF file. CUDA links 64-bit files only.",
+    "wrong-endian": "An input is a big-endian ELF file. Cubins are little-endian.",
+    "wrong-machine": "An input is an ELF file for another machine than a CUDA GPU.",
+    "wrong-type": "An input is a cubin that was already linked, or never meant to be. Make "
+    "relocatable device code with `-rdc=true` or `-dc`.",
+    "wrong-abi": "An input uses a version of the CUDA binary interface that is not supported. "
+    "Compile it with a toolkit that matches.",
+    "unknown-input-arch": "The header of an input names an architecture that is not known.",
+    "unsupported-input": "An input is of a known format that this version cannot link.",
+    "read-failed": "At least one input could not be read. The errors before this one say why.",
+    "truncated": "An input ends before a structure it announces. It was probably cut off when it "
+    "was copied or written.",
+    "section-table-range": "The ELF header places the section header table outside the file.",
+    "section-range": "A section header places the contents of its section outside the file.",
+    "entry-size": "The entries of a table section do not have the size that ELF gives them.",
+    "section-size": "A table section does not hold a whole number of entries.",
+    "section-alignment": "A section asks for an alignment that is no power of two.",
+    "section-link": "The sh_link of a section names no section of the right kind.",
+    "section-info": "The sh_info of a section names no section or symbol of the right kind.",
+    "string-offset": "A name starts outside its string table.",
+    "string-unterminated": "A string table does not end with a zero byte, so its last name has no "
+    "end.",
+    "no-symbol-table": "An input that needs symbols has no symbol table. It may have been "
+    "stripped.",
+    "symbol-section": "A symbol claims to be in a section that the file does not have.",
+    "symbol-range": "A symbol's value and size reach outside its section.",
+    "symbol-order": "A local symbol follows a global one. ELF wants all local symbols first.",
+    "symbol-kind": "A symbol has a binding or type that is not known.",
+    "relocation-type": "A relocation has a type that is not known for this architecture.",
+    "relocation-symbol": "A relocation refers to a symbol that its table does not have.",
+    "relocation-range": "A relocation would change bytes outside its section.",
+    "nvinfo-format": "A record of a .nv.info section is cut off or has a wrong size.",
+    "note-format": "A note is cut off or has a wrong size.",
+    "callgraph-format": "A row of the call graph is cut off or names a symbol that is not there.",
+    "debug-format": "Debug data of an input cannot be followed. Without `-g` or `-lineinfo` the "
+    "file has none.",
+    "capsule-format": "The mercury capsule of a function cannot be followed.",
+    "duplicate-section": "An input has two sections where only one is allowed.",
+    "unknown-section": "A section has a type that is not known, so it cannot be merged safely.",
+    "malformed": "An input is damaged in a way that has no number of its own.",
+    "undefined-reference": "A symbol is used and no input defines it. Add the file or library that "
+    "does, check the spelling and the parameter types, or compile the definition with "
+    "`-rdc=true`.",
+    "multiple-definition": "A symbol has two definitions that are not weak. Keep one, or make the "
+    "others static, inline or weak.",
+    "size-mismatch": "Two files give a variable different sizes. Use one declaration in a common "
+    "header.",
+    "merge-failed": "The inputs do not fit together. The errors before this one say why.",
+    "first-defined-here": "The place of the first definition of a symbol.",
+    "first-specified-here": "The place that gave a symbol the size that another one differs from.",
+    "referenced-here": "A further place that uses a symbol.",
+    "more-references": "A symbol is used at more places than are listed.",
+    "stack-size": "The stack a kernel needs is unknown, because its calls are recursive or go "
+    "through pointers. Set enough with `cudaDeviceSetLimit(cudaLimitStackSize, ...)`; silence this "
+    "with `-suppress-stack-size-warning`.",
+    "too-much-memory": "A kernel and what it calls need more of a memory space than there is.",
+    "too-much-file-memory": "The variables of all files need more of a memory space than there is.",
+    "recursion-here": "A function that makes the call graph recursive.",
+    "indirect-call-here": "A function that calls through a pointer.",
+    "relocation-overflow": "An address or value does not fit the field that must hold it.",
+    "relocation-undefined": "A relocation refers to a symbol that got no address.",
+    "too-many-sections": "The output would have more sections than ELF or the driver can number.",
+    "output-too-large": "The output would be larger than its format allows.",
+    "verbose-memory": "The bytes of global and constant memory that the output needs.",
+    "verbose-function": "The head of the properties of a kernel.",
+    "verbose-usage": "The registers, barriers, stack and memory that a kernel needs.",
+    "nvvmpath-missing": "Link-time optimization needs the directory of libnvvm. Give it with "
+    "`-nvvmpath`.",
+    "tool-failed": "A program that pylink started reported a failure.",
+    "internal-error": "The linker met a state that it holds to be impossible. Please report it "
+    "with the inputs that cause it.",
+    "error-limit": "The link stopped after as many errors as `--error-limit` allows.",
+    "suppression-hint": "How to silence a warning by its number. Shown once, where numbers are.",
+}

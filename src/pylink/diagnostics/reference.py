@@ -1,0 +1,37 @@
+"""The text of docs/diagnostics.md: `python -m pylink.diagnostics.reference` prints it."""
+
+from __future__ import annotations
+
+import sys
+
+from pylink.diagnostics.help import HELP
+from pylink.diagnostics.kinds import KINDS
+from pylink.diagnostics.severity import DISCRETIONARY, NAMES
+
+_HEAD = """\
+# Diagnostics
+
+Every diagnostic has a number and a name that do not change. `--diag-suppress`, `--diag-remark`,
+`--diag-warning`, `--diag-error` and `--diag-once` take either, several separated by commas; errors
+with a number of hard severity ("error" and above below) keep their severity. Severities from
+"catastrophe" on end the link at once.
+
+This page is generated from the table in `pylink.diagnostics.kinds`; change it there and run
+`python -m pylink.diagnostics.reference > docs/diagnostics.md`.
+"""
+
+
+def reference() -> str:
+    """The page: a section for each kind, by number."""
+    parts = [_HEAD]
+    for name, (number, severity, template) in sorted(KINDS.items(), key=lambda row: row[1][0]):
+        fixed = "" if severity <= DISCRETIONARY else ", fixed"
+        parts.append(
+            f"\n## {number} {name}\n\n{NAMES[severity].capitalize()}{fixed}: `{template}`\n\n"
+            f"{HELP[name]}\n"
+        )
+    return "".join(parts)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

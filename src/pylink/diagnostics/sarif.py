@@ -1,0 +1,118 @@
+"""What both SARIF forms share, and the stream: result objects, comma-separated, no envelope.
+
+The stream is the EDG front end's: `"[" + stream + "]"` is a JSON array. Its levels are EDG's own;
+`sarif_document` writes a complete SARIF 2.1.0 file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from urllib.parse import quote
+
+from pylink.diagnostics.severity import (
+    CATASTROPHE,
+    CAUTION,
+    COMMAND_LINE,
+    DISCRETIONARY,
+    ERROR,
+    INTERNAL,
+    NOTE,
+    REMARK,
+    WARNING,
+)
+from pylink.diagnostics.sink import Renderer
+from pylink.diagnostics.stream import to_bytes, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO, TypeAlias
+
+    from pylink.diagnostics.record import Diagnostic
+
+    Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | bool"
+
+STREAM_LEVELS = {
+    NOTE: "remark",
+    REMARK: "remark",
+    WARNING: "warning",
+    CAUTION: "warning",
+    DISCRETIONARY: "error",
+    ERROR: "error",
+    CATASTROPHE: "catastrophe",
+    COMMAND_LINE: "catastrophe",
+    INTERNAL: "internal_error",
+}
+
+
+def rule_id(number: int) -> str:
+    """`EC` and the decimal number."""
+    return f"EC{number}"
+
+
+def unicode_text(text: str) -> str:
+    """The text as Unicode: bytes of a name that are no UTF-8 appear as `\\xNN`."""
+    return to_bytes(text).decode("utf-8", "backslashreplace")
+
+
+def file_uri(path: str) -> str:
+    """The absolute `file:///` URI of a path, percent-encoded by bytes."""
+    return "file://" + quote(os.fsencode(os.path.abspath(path)))
+
+
+def message(diagnostic: Diagnostic) -> Json:
+    """The message object."""
+    return {"text": unicode_text(diagnostic.message)}
+
+
+def to_json(value: Json) -> str:
+    """Compact JSON on one line; characters beyond ASCII stay as they are."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def stream_result(diagnostic: Diagnostic) -> Json:
+    """A record as the stream shows it: rule, level, message, place, places of its notes."""
+    result: dict[str, Json] = {
+        "ruleId": rule_id(diagnostic.number),
+        "level": STREAM_LEVELS[diagnostic.severity],
+        "message": message(diagnostic),
+    }
+    place = _place(diagnostic)
+    if place:
+        result["locations"] = [{"physicalLocation": place}]
+    if diagnostic.notes:
+        result["relatedLocations"] = [_related(note) for note in diagnostic.notes]
+    return result
+
+
+def _related(note: Diagnostic) -> Json:
+    related: dict[str, Json] = {"message": message(note)}
+    place = _place(note)
+    if place:
+        related["physicalLocation"] = place
+    return related
+
+
+def _place(diagnostic: Diagnostic) -> dict[str, Json]:
+    source = diagnostic.source
+    if source is not None:
+        region: dict[str, Json] = {"startLine": max(1, source.line)}
+        if source.column > 0:
+            region["startColumn"] = source.column
+        return {"artifactLocation": {"uri": file_uri(source.file)}, "region": region}
+    if diagnostic.file:
+        return {"artifactLocation": {"uri": file_uri(diagnostic.file)}}
+    return {}
+
+
+class SarifStream(Renderer):
+    """Writes the stream; a comma comes before every object but the first."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream
+        self.first = True
+
+    def emit(self, diagnostic: Diagnostic) -> None:
+        text = to_json(stream_result(diagnostic))
+        write(self.stream, text if self.first else "," + text)
+        self.first = False

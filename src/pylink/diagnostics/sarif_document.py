@@ -1,0 +1,218 @@
+"""A complete SARIF 2.1.0 file, with the rules, places and fingerprints that code scanning reads.
+
+Levels are mapped to SARIF's (`properties.edgSeverity` keeps ours); a place in a cubin has its
+section and symbol as logical locations and its byte offset in the file. SARIF 2.1.0 has no line
+for a binary, code scanning asks for one: line 1, columns 1 to 2, stands for the whole file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+import pylink
+from pylink.diagnostics.help import HELP
+from pylink.diagnostics.kinds import KINDS
+from pylink.diagnostics.record import DETAIL
+from pylink.diagnostics.sarif import file_uri, message, rule_id, to_json, unicode_text
+from pylink.diagnostics.section_offset import section_offset
+from pylink.diagnostics.severity import DISCRETIONARY, INTERNAL, NAMES, NOTE, WARNING
+from pylink.diagnostics.sink import Renderer
+from pylink.diagnostics.stream import write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from pylink.diagnostics.record import Diagnostic
+    from pylink.diagnostics.sarif import Json
+    from pylink.diagnostics.sink import Sink
+
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+
+
+def level(severity: int) -> str:
+    """The level SARIF knows: note, warning or error."""
+    if severity >= DISCRETIONARY:
+        return "error"
+    return "warning" if severity >= WARNING else "note"
+
+
+class SarifDocument(Renderer):
+    """Collects records and writes the document to a stream at the end, then closes the stream.
+
+    `subject` is the file a record without a place is about, usually the output.
+    """
+
+    def __init__(self, stream: TextIO, name: str, *, subject: str | None = None) -> None:
+        self.stream = stream
+        self.name = name
+        self.subject = subject
+        self.records: list[Diagnostic] = []
+
+    def emit(self, diagnostic: Diagnostic) -> None:
+        self.records.append(diagnostic)
+
+    def close(self, sink: Sink) -> None:
+        text = to_json(self.document(sink)) + "\n"
+        whole = write(self.stream, text)
+        try:
+            self.stream.close()
+        except OSError:
+            whole = False
+        if not whole:
+            sink.report("report-incomplete", file=self.name)
+
+    def document(self, sink: Sink) -> Json:
+        """The whole document as JSON values."""
+        kinds = sorted({record.kind for record in self.records}, key=lambda kind: KINDS[kind][0])
+        index = {kind: i for i, kind in enumerate(kinds)}
+        version = pylink.__version__
+        invocation: dict[str, Json] = {
+            "executionSuccessful": sink.catastrophes == 0,
+            "exitCode": sink.exit_code(),
+        }
+        internal = [record for record in self.records if record.severity == INTERNAL]
+        if internal:
+            invocation["toolExecutionNotifications"] = [_notification(i) for i in internal]
+        results: list[Json] = [
+            self._result(record, index[record.kind])
+            for record in self.records
+            if record.severity != INTERNAL or record.file or record.source
+        ]
+        run: dict[str, Json] = {
+            "tool": {
+                "driver": {
+                    "name": "pylink",
+                    "version": version,
+                    "fullName": f"pylink CUDA device linker {version}",
+                    "rules": [_rule(kind) for kind in kinds],
+                }
+            },
+            "columnKind": "unicodeCodePoints",
+            "invocations": [invocation],
+            "results": results,
+        }
+        return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+    def _result(self, diagnostic: Diagnostic, index: int) -> Json:
+        location = _location(diagnostic)
+        if "physicalLocation" not in location and self.subject:
+            location["physicalLocation"] = _whole_file(self.subject)
+        properties: dict[str, Json] = {
+            "edgSeverity": NAMES[diagnostic.severity],
+            "kind": diagnostic.kind,
+        }
+        if diagnostic.severity != diagnostic.original:
+            properties["edgOriginalSeverity"] = NAMES[diagnostic.original]
+        details: list[Json] = [
+            unicode_text(child.message) for child in diagnostic.children if child.type == DETAIL
+        ]
+        if details:
+            properties["details"] = details
+        result: dict[str, Json] = {
+            "ruleId": rule_id(diagnostic.number),
+            "ruleIndex": index,
+            "level": level(diagnostic.severity),
+            "message": message(diagnostic),
+            "partialFingerprints": {"primaryLocationLineHash": _fingerprint(diagnostic)},
+            "properties": properties,
+        }
+        if location:
+            result["locations"] = [location]
+        others = [child for child in diagnostic.children if child.type != DETAIL]
+        below = others + diagnostic.notes + diagnostic.context + diagnostic.extra
+        if below:
+            result["relatedLocations"] = [_related(record, i) for i, record in enumerate(below)]
+        return result
+
+
+def _rule(kind: str) -> Json:
+    number, severity, template = KINDS[kind]
+    text = HELP[kind]
+    summary = text.partition(". ")[0].rstrip(".") + "."
+    return {
+        "id": rule_id(number),
+        "name": "".join(word.capitalize() for word in kind.split("-")),
+        "shortDescription": {"text": summary},
+        "fullDescription": {"text": text},
+        "help": {"text": text, "markdown": f"**{kind}**: `{template}`\n\n{text}"},
+        "defaultConfiguration": {"level": level(severity)},
+        "properties": {"tags": ["cuda", "linker"]},
+    }
+
+
+def _notification(diagnostic: Diagnostic) -> Json:
+    return {
+        "descriptor": {"id": rule_id(diagnostic.number)},
+        "level": "error",
+        "message": message(diagnostic),
+    }
+
+
+def _related(diagnostic: Diagnostic, number: int) -> Json:
+    location = _location(diagnostic)
+    location["id"] = number
+    location["message"] = message(diagnostic)
+    if diagnostic.severity != NOTE:
+        location["properties"] = {"edgSeverity": NAMES[diagnostic.severity]}
+    return location
+
+
+def _location(diagnostic: Diagnostic) -> dict[str, Json]:
+    """Where in source text, else where in a cubin; with the section and symbol either way."""
+    location: dict[str, Json] = {}
+    source = diagnostic.source
+    if source is not None:
+        region: dict[str, Json] = {"startLine": max(1, source.line)}
+        if source.column > 0:
+            region["startColumn"] = source.column
+            region["endLine"] = max(1, source.line)
+            region["endColumn"] = max(source.column, source.column_end) + 1
+        location["physicalLocation"] = {
+            "artifactLocation": {"uri": file_uri(source.file)},
+            "region": region,
+        }
+    elif diagnostic.file:
+        location["physicalLocation"] = _whole_file(diagnostic.file, _byte_offset(diagnostic))
+    logical: list[Json] = []
+    if diagnostic.section:
+        logical.append(_logical(diagnostic, diagnostic.section, "section"))
+    if diagnostic.symbol:
+        logical.append(_logical(diagnostic, diagnostic.symbol, "symbol"))
+    if logical:
+        location["logicalLocations"] = logical
+    return location
+
+
+def _logical(diagnostic: Diagnostic, name: str, kind: str) -> Json:
+    full = f"{os.path.basename(diagnostic.file)}::{name}" if diagnostic.file else name
+    return {"name": unicode_text(name), "fullyQualifiedName": unicode_text(full), "kind": kind}
+
+
+def _whole_file(path: str, byte_offset: int | None = None) -> dict[str, Json]:
+    region: dict[str, Json] = {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 2}
+    if byte_offset is not None:
+        region["byteOffset"] = byte_offset
+    return {"artifactLocation": {"uri": file_uri(path)}, "region": region}
+
+
+def _byte_offset(diagnostic: Diagnostic) -> int | None:
+    if diagnostic.file is None:
+        return None
+    if diagnostic.section is None:
+        return diagnostic.offset
+    start = section_offset(diagnostic.file, diagnostic.section)
+    return None if start is None else start + (diagnostic.offset or 0)
+
+
+def _fingerprint(diagnostic: Diagnostic) -> str:
+    """Stays the same while the finding does: its kind and names, not offsets or lines."""
+    source = diagnostic.source.file if diagnostic.source is not None else diagnostic.file
+    parts = (diagnostic.kind, os.path.basename(source or ""), diagnostic.symbol or "")
+    digest = hashlib.sha256(
+        "\0".join((*parts, diagnostic.section or "")).encode("utf-8", "replace")
+    )
+    return f"{digest.hexdigest()[:16]}:1"

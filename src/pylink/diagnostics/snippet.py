@@ -1,0 +1,69 @@
+"""The source line of a diagnostic with a caret and tildes below the place."""
+
+from __future__ import annotations
+
+import os
+
+from pylink.diagnostics.wrap import cells
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics.record import Source
+
+_INDENT = "  "
+# A longer "line" is data, not source; nobody reads it in a terminal.
+_LONGEST = 64 * 1024
+
+
+def source_line(path: str, line: int) -> str | None:
+    """Line `line` (from 1) of a source file without its end; None when it cannot be had."""
+    if line < 1 or not os.path.isfile(path):
+        return None
+    try:
+        with open(path, "rb") as source:
+            for _ in range(line - 1):
+                if not source.readline():
+                    return None
+            text = source.readline(_LONGEST)
+    except (OSError, ValueError):
+        return None
+    return text.decode("utf-8", "replace").rstrip("\r\n") if text else None
+
+
+def snippet(source: Source) -> str:
+    """The two lines, each with its newline; an empty text when there is no source to show.
+
+    Columns count code points; the caret line counts terminal cells of the text as shown, with tabs
+    expanded to multiples of the tab width. Without a column there is no caret line.
+    """
+    text = source_line(source.file, source.line)
+    if text is None:
+        return ""
+    shown, starts = _expand(text, max(1, source.tab_width))
+    lines = f"{_INDENT}{shown}\n"
+    if source.column > 0:
+        first = min(source.column - 1, len(text))
+        last = min(source.column_end - 1, len(text) - 1)
+        tildes = starts[last + 1] - starts[first] - 1 if last > first else 0
+        lines += f"{_INDENT}{' ' * starts[first]}^{'~' * tildes}\n"
+    return lines
+
+
+def _expand(text: str, tab_width: int) -> tuple[str, list[int]]:
+    """The text as it is shown, and the cell at which each character, and the end, comes."""
+    shown: list[str] = []
+    starts = [0]
+    cell = 0
+    for character in text:
+        if character == "\t":
+            piece = " " * (tab_width - cell % tab_width)
+            cell += len(piece)
+        elif character < " " or "\x7f" <= character < "\xa0":
+            piece = "?"
+            cell += 1
+        else:
+            piece = character
+            cell += cells(character)
+        shown.append(piece)
+        starts.append(cell)
+    return "".join(shown), starts

@@ -1,0 +1,189 @@
+"""The rich text renderer, laid out like the EDG front end's.
+
+    k.cu(4): error: Undefined reference to 'f' in 'a.cubin'
+      *p = f(*p);
+           ^
+    k.cu(9): note #412-D: 'f' is referenced here, in 'b.cubin'
+
+A record is its location, label, number and message; then details of the message, source line and
+caret, then what hangs below it: children, notes, context, extra. A blank line ends the whole.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pylink.diagnostics import colour
+from pylink.diagnostics.record import CHILD, CONTINUATION, DETAIL, TOP_LEVEL
+from pylink.diagnostics.severity import (
+    CATASTROPHE,
+    CAUTION,
+    COMMAND_LINE,
+    DISCRETIONARY,
+    ERROR,
+    INTERNAL,
+    NOTE,
+    REMARK,
+    WARNING,
+)
+from pylink.diagnostics.sink import Renderer
+from pylink.diagnostics.snippet import snippet
+from pylink.diagnostics.stream import one_line, write
+from pylink.diagnostics.wrap import wrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from pylink.diagnostics.record import Diagnostic
+    from pylink.diagnostics.sink import Sink
+
+LABELS = {
+    NOTE: "note",
+    REMARK: "remark",
+    WARNING: "warning",
+    CAUTION: "warning",
+    DISCRETIONARY: "error",
+    ERROR: "error",
+    CATASTROPHE: "catastrophic error",
+    COMMAND_LINE: "Command-line error",
+    INTERNAL: "internal error",
+}
+
+# Columns of the first line and of the lines after it, by type; a child that is not the first one
+# of its parent goes two columns further.
+MARGINS = {TOP_LEVEL: (0, 10), DETAIL: (12, 22), CHILD: (10, 20), CONTINUATION: (1, 11)}
+_LATER_CHILD = 2
+
+# A quoted field of a template; the name is coloured, the quotes are not.
+_QUOTED = re.compile(r"'(\{\w+\})'")
+
+
+class TextRenderer(Renderer):
+    """Writes records for people.
+
+    `width` is that of the terminal in columns, of which one stays free; 0 does not wrap. `numbers`
+    shows the numbers that options take. `context` shows source lines; `compact` drops them and the
+    blank lines between records. `subject` is what the summary at the end names, usually the output
+    file; `task` is the word for what was done to it.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        *,
+        coloured: bool = False,
+        width: int = 80,
+        numbers: bool = False,
+        context: bool = True,
+        compact: bool = False,
+        subject: str | None = None,
+        task: str = "link",
+        target: str | None = None,
+    ) -> None:
+        self.stream = stream
+        self.coloured = coloured
+        self.usable = max(0, width - 1)
+        self.numbers = numbers
+        self.context = context and not compact
+        self.compact = compact
+        self.subject = subject
+        self.task = task
+        self.suffix = f" (target: {target})" if target else ""
+
+    def emit(self, diagnostic: Diagnostic) -> None:
+        if diagnostic.kind == "error-limit":
+            self._write(f"{diagnostic.message}\n")
+        else:
+            self._write("".join(self._tree(diagnostic, 0)) + ("" if self.compact else "\n"))
+
+    def close(self, sink: Sink) -> None:
+        """The summary; warnings alone have none."""
+        counts = []
+        if sink.errors:
+            counts.append(f"{sink.errors} error{'s' if sink.errors > 1 else ''}")
+        if sink.catastrophes:
+            plural = "s" if sink.catastrophes > 1 else ""
+            counts.append(f"{sink.catastrophes} catastrophic error{plural}")
+        if counts:
+            of = f'the {self.task} of "{one_line(self.subject)}"' if self.subject else None
+            self._write(f"{' and '.join(counts)} detected in {of or f'this {self.task}'}.\n")
+        if sink.terminated:
+            self._write(f"{self.task.capitalize()} terminated.\n")
+
+    def _write(self, text: str) -> None:
+        write(self.stream, colour.to_terminal(text) if self.coloured else text)
+
+    def _tree(self, diagnostic: Diagnostic, place: int) -> list[str]:
+        """The texts of a record and of all below it; `place` is its number among its siblings."""
+        margin, indent = MARGINS[diagnostic.type]
+        if diagnostic.type == CHILD and place > 0:
+            margin, indent = margin + _LATER_CHILD, indent + _LATER_CHILD
+        texts = [wrap(self._line(diagnostic), margin, indent, self.usable) + "\n"]
+        details = [child for child in diagnostic.children if child.type == DETAIL]
+        others = [child for child in diagnostic.children if child.type != DETAIL]
+        for i, detail in enumerate(details):
+            texts += self._tree(detail, i)
+        if self.context and diagnostic.source is not None:
+            texts.append(snippet(diagnostic.source))
+        notes = diagnostic.notes if diagnostic.severity != NOTE else []
+        for below in (others, notes, diagnostic.context, diagnostic.extra):
+            for i, record in enumerate(below):
+                record.parent = diagnostic
+                texts += self._tree(record, i)
+        return texts
+
+    def _line(self, diagnostic: Diagnostic) -> str:
+        """Location, label, number and message, not yet wrapped."""
+        message = self._message(diagnostic)
+        if diagnostic.type != TOP_LEVEL:
+            return message
+        location = self._location(diagnostic)
+        label = LABELS[diagnostic.severity]
+        if not location:
+            label = label[0].upper() + label[1:]
+        place = f"{location}: " if location else ""
+        if self.coloured:
+            # An empty run comes first, as in the front end, in the class of what follows it.
+            label_class = _colour_class(diagnostic.severity)
+            label = f"{label_class}{label}{colour.RESET}"
+            place = f"{colour.LOCUS if location else label_class}{colour.RESET}"
+            if location:
+                place += f"{colour.LOCUS}{location}{colour.RESET}: "
+        return f"{place}{label}{self._number(diagnostic)}: {message}{self.suffix}"
+
+    def _message(self, diagnostic: Diagnostic) -> str:
+        in_front = diagnostic.type == TOP_LEVEL and diagnostic.source is None
+        template = diagnostic.short_template if in_front else diagnostic.template
+        if self.coloured:
+            template = _QUOTED.sub(f"'{colour.LOCUS}\\1{colour.RESET}'", template)
+        fields = {
+            name: one_line(value) if isinstance(value, str) else value
+            for name, value in diagnostic.fields().items()
+        }
+        return template.format_map(fields)
+
+    def _number(self, diagnostic: Diagnostic) -> str:
+        """` #501-D` for what an option may change, by the severity before any promotion."""
+        severity = diagnostic.assigned or diagnostic.original
+        hint = diagnostic.kind == "suppression-hint"
+        if not self.numbers or hint or severity > WARNING or not diagnostic.number:
+            return ""
+        return f" #{diagnostic.number}-D"
+
+    def _location(self, diagnostic: Diagnostic) -> str:
+        """`file(line)`, for a cubin `file(section+offset)`; empty without a file."""
+        if diagnostic.severity == COMMAND_LINE:
+            return ""
+        if diagnostic.source is not None:
+            return one_line(f"{diagnostic.source.file}({diagnostic.source.line})")
+        if not diagnostic.file:
+            return ""
+        place = diagnostic.place
+        return one_line(f"{diagnostic.file}({place})" if place else diagnostic.file)
+
+
+def _colour_class(severity: int) -> str:
+    if severity >= DISCRETIONARY:
+        return colour.ERROR
+    return colour.WARNING if severity >= WARNING else colour.NOTE

@@ -1,0 +1,111 @@
+"""Breaking the text of a diagnostic into lines of a terminal's width.
+
+The rules are those of the EDG front end: a line breaks at the last space that fits, which is
+dropped; a word longer than a line is cut at the limit. The first line starts at a margin, the
+others at a deeper indent.
+
+    wrap("error: identifier \\"nosuch\\" is undefined", 0, 10, 30)
+    error: identifier "nosuch" is
+              undefined
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from pylink.diagnostics.colour import ESC, RESET
+
+
+def cells(character: str) -> int:
+    """How many columns of a terminal a character takes: 0, 1 or 2."""
+    if " " <= character <= "~":
+        return 1
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def wrap(text: str, margin: int, indent: int, width: int) -> str:
+    """The text in lines of at most `width` columns, without a newline at the end.
+
+    `margin` and `indent` are the columns of the first and of the other lines. A `width` of 0 does
+    not wrap. A line has room for one character at least, whatever the margins leave.
+    """
+    if width <= 0:
+        return " " * margin + text
+    return (
+        _wrap_marked(text, margin, indent, width)
+        if ESC in text
+        else _wrap_plain(text, margin, indent, width)
+    )
+
+
+def _wrap_plain(text: str, margin: int, indent: int, width: int) -> str:
+    """Without colours: look back from the limit for a space."""
+    lines = []
+    start, left = 0, margin
+    while True:
+        limit = _limit(text, start, max(1, width - left))
+        if limit == len(text):
+            lines.append(" " * left + text[start:])
+            return "\n".join(lines)
+        # A space just behind the limit is dropped as well, so it may sit there.
+        space = text.rfind(" ", start + 1, limit + 1)
+        end = space if space > start else limit
+        lines.append(" " * left + text[start:end])
+        start = end + 1 if space > start else end
+        left = indent
+
+
+def _limit(text: str, start: int, room: int) -> int:
+    """The end of the longest piece from `start` that fits into `room` columns."""
+    if text.isascii():
+        return min(len(text), start + room)
+    used = 0
+    for i in range(start, len(text)):
+        used += cells(text[i])
+        if used > room and i > start:
+            return i
+    return len(text)
+
+
+def _wrap_marked(text: str, margin: int, indent: int, width: int) -> str:
+    """With colours: go on by characters, follow the colour, and go back to the last space.
+
+    A colour that is on at a break goes off before the indent of the next line and on after it.
+    """
+    out: list[str] = [" " * margin]
+    colour = space_colour = RESET
+    left, used, empty = margin, 0, True
+    space = -1  # position in `out` of the last space on this line
+    i = 0
+    resume = 0  # position in `text` behind that space
+    while i < len(text):
+        if text[i] == ESC:
+            colour = text[i : i + 2]
+            out.append(colour)
+            i += 2
+            continue
+        width_here = cells(text[i])
+        if not empty and used + width_here > max(1, width - left):
+            if text[i] == " ":
+                i += 1
+            elif space >= 0:
+                del out[space:]
+                i, colour = resume, space_colour
+            out.append(_line_break(colour, indent))
+            left, used, empty, space = indent, 0, True, -1
+            continue
+        if text[i] == " " and not empty:
+            space, space_colour, resume = len(out), colour, i + 1
+        out.append(text[i])
+        used += width_here
+        empty = False
+        i += 1
+    return "".join(out)
+
+
+def _line_break(colour: str, indent: int) -> str:
+    if colour == RESET:
+        return "\n" + " " * indent
+    return "\n" + RESET + " " * indent + colour
