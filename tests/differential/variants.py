@@ -1,0 +1,142 @@
+"""The ways one program is linked: options, order of inputs, second stages, and broken links."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from helpers.programs import Program
+
+
+@dataclass(frozen=True)
+class Link:
+    """One linker run over files of a case folder; `first` are runs that make some of the inputs."""
+
+    inputs: tuple[str, ...]
+    options: tuple[str, ...]
+    arch: str
+    first: tuple[tuple[str, Link], ...] = ()
+
+    def argv(self, output: str) -> list[str]:
+        """Arguments after the tool's name."""
+        return [f"-arch=sm_{self.arch}", *self.options, *self.inputs, "-o", output]
+
+
+Variant = Callable[[Program, str, Sequence[str]], Link | None]
+
+
+def _options(*options: str) -> Variant:
+    def variant(_program: Program, arch: str, cubins: Sequence[str]) -> Link:
+        return Link(tuple(cubins), options, arch)
+
+    return variant
+
+
+def _order(program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
+    shuffled = list(cubins)
+    random.Random(f"order {program.seed}").shuffle(shuffled)
+    return Link(tuple(shuffled), (), arch) if shuffled != list(cubins) else None
+
+
+def _relink(_program: Program, arch: str, cubins: Sequence[str]) -> Link:
+    first = Link(tuple(cubins), ("-r",), arch)
+    return Link(("stage1.cubin",), (), arch, (("stage1.cubin", first),))
+
+
+def _relink_debug(_program: Program, arch: str, cubins: Sequence[str]) -> Link:
+    first = Link(tuple(cubins), ("-r",), arch)
+    return Link(("stage1.cubin",), ("-g",), arch, (("stage1.cubin", first),))
+
+
+def _relink_part(_program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
+    if len(cubins) < 2:
+        return None
+    cut = (len(cubins) + 1) // 2
+    first = Link(tuple(cubins[:cut]), ("-r",), arch)
+    return Link(("part1.cubin", *cubins[cut:]), (), arch, (("part1.cubin", first),))
+
+
+def _relink_r(_program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
+    link = _relink_part(_program, arch, cubins)
+    return link and Link(link.inputs, ("-r",), arch, link.first)
+
+
+def _chosen(names: Sequence[str], seed: str) -> str:
+    rng = random.Random(seed)
+    return ",".join(sorted(rng.sample(list(names), max(1, len(names) // 2))))
+
+
+def _kernels_used(program: Program, arch: str, cubins: Sequence[str]) -> Link:
+    chosen = _chosen(program.kernels, f"kernels {program.seed}")
+    return Link(tuple(cubins), (f"--kernels-used={chosen}",), arch)
+
+
+def _variables_used(program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
+    if not program.variables:
+        return None
+    chosen = _chosen(program.variables, f"variables {program.seed}")
+    return Link(tuple(cubins), (f"--variables-used={chosen}",), arch)
+
+
+def _both_used(program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
+    variables = _variables_used(program, arch, cubins)
+    kernels = _kernels_used(program, arch, cubins)
+    return variables and Link(tuple(cubins), (*kernels.options, *variables.options), arch)
+
+
+def _duplicate(_program: Program, arch: str, cubins: Sequence[str]) -> Link:
+    return Link((*cubins, cubins[0]), (), arch)
+
+
+def _undefined(_program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
+    return Link(tuple(cubins[1:]), (), arch) if len(cubins) > 1 else None
+
+
+def _wrong_arch(_program: Program, arch: str, cubins: Sequence[str]) -> Link:
+    return Link(tuple(cubins), (), "80" if arch == "75" else "75")
+
+
+def _missing_file(_program: Program, arch: str, cubins: Sequence[str]) -> Link:
+    return Link((*cubins, "no-such-file.cubin"), (), arch)
+
+
+VARIANTS: dict[str, Variant] = {
+    "exec": _options(),
+    "r": _options("-r"),
+    "order": _order,
+    "relink": _relink,
+    "relink2": _relink_part,
+    "relink-r": _relink_r,
+    "relink-g": _relink_debug,
+    "g": _options("-g"),
+    "g-suppress": _options("-g", "-suppress-debug-info"),
+    "preserve": _options("-preserve-relocs"),
+    "kernels-used": _kernels_used,
+    "variables-used": _variables_used,
+    "both-used": _both_used,
+    "callgraph": _options("-dump-callgraph"),
+    "callgraph-raw": _options("-dump-callgraph-no-demangle"),
+    "verbose": _options("-v"),
+    "extrawarn": _options("-extrawarn"),
+    "werror": _options("-Werror"),
+    "report-arch": _options("-report-arch"),
+    "duplicate": _duplicate,
+    "undefined": _undefined,
+    "wrong-arch": _wrong_arch,
+    "missing-file": _missing_file,
+}
+
+# Variants whose text is the point: they are judged by the command line, not the API.
+TEXT = {
+    "callgraph",
+    "callgraph-raw",
+    "verbose",
+    "extrawarn",
+    "werror",
+    "report-arch",
+    "duplicate",
+    "undefined",
+    "wrong-arch",
+    "missing-file",
+}

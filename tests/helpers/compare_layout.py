@@ -1,0 +1,116 @@
+"""Where a linked image's parts lie in the file, worked out anew for another size of the tool note.
+
+`.note.nv.tkinfo` names the tool and its options, so its size differs between linkers and moves
+everything behind it. `expected_layout` answers: where would each part of this image lie if that
+note had another size? Each section goes to the next multiple of its alignment, NOBITS sections
+move the cursor without bytes, mercury sections that share a plain section's bytes follow it, the
+section headers come 8-aligned after the last section and the program headers behind them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from helpers.compare_image import (
+    NO_BYTES,
+    SHF_ALLOC,
+    SHF_EXECINSTR,
+    SHF_WRITE,
+    Image,
+    Section,
+    Segment,
+)
+
+PT_PHDR = 6
+TOOL_NOTE = ".note.nv.tkinfo"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """File offsets of the sections by index, of both header tables, and the program headers."""
+
+    offsets: tuple[int, ...]
+    shoff: int
+    phoff: int
+    segments: tuple[Segment, ...]
+    size: int
+
+
+def round_up(value: int, align: int) -> int:
+    return -(-value // max(align, 1)) * max(align, 1)
+
+
+def actual_layout(image: Image) -> Layout:
+    """The layout that the headers of the image state."""
+    offsets = tuple(section.offset for section in image.sections)
+    header = image.header
+    return Layout(offsets, header["shoff"], header["phoff"], tuple(image.segments), len(image.data))
+
+
+def expected_layout(image: Image, note_size: int) -> Layout:
+    """The layout the image would have if its tool note were `note_size` bytes long."""
+    note = image.section(TOOL_NOTE)
+    first = note.index if note else len(image.sections)
+    offsets = [section.offset for section in image.sections]
+    old_end = end = offsets[first] + note.size if note else 0
+    if note:
+        end = offsets[first] + note_size
+        plain: dict[int, int] = {}
+        for section in image.sections[first + 1 :]:
+            if section.mercury and section.offset < old_end and section.size:
+                offsets[section.index] = plain.get(section.offset, section.offset)
+                continue
+            old_offset = section.offset
+            offset = offsets[section.index] = round_up(end, section.align)
+            plain.setdefault(old_offset, offset)
+            end, old_end = offset + section.file_size, old_offset + section.file_size
+    else:
+        end = max((s.offset + s.file_size for s in image.sections), default=64)
+    shoff = round_up(end, 8)
+    after = shoff + 64 * len(image.sections)
+    count = len(image.segments)
+    segments = _segments(image, offsets, after)
+    phoff = after if count else 0
+    return Layout(tuple(offsets), shoff, phoff, segments, after + 56 * count)
+
+
+def _runs(image: Image) -> list[list[Section]]:
+    """The sections of each loaded segment, in section order."""
+    family_c = image.header["flags"] & 0xFF == 2
+    wanted = SHF_WRITE | SHF_EXECINSTR if family_c else SHF_WRITE
+    runs: list[list[Section]] = []
+    previous = None
+    for section in image.sections:
+        if not section.flags & SHF_ALLOC or section.mercury:
+            previous = None
+            continue
+        permission = section.flags & wanted
+        if permission != previous:
+            runs.append([])
+            previous = permission
+        runs[-1].append(section)
+    return runs
+
+
+def _segments(image: Image, offsets: list[int], phoff: int) -> tuple[Segment, ...]:
+    runs = iter(_runs(image))
+    result = []
+    for segment in image.segments:
+        if segment.type == PT_PHDR or segment.offset == image.header["phoff"]:
+            result.append(replace(segment, offset=phoff))
+            continue
+        run = next(runs, [])
+        if not run:
+            result.append(segment)
+            continue
+        start = offsets[run[0].index]
+        end = start
+        for section in run:
+            offset = offsets[section.index]
+            end = offset + section.file_size
+        memory = end
+        for section in run:
+            if section.type in NO_BYTES:
+                memory = round_up(memory, section.align) + section.size
+        result.append(replace(segment, offset=start, filesz=end - start, memsz=memory - start))
+    return tuple(result)

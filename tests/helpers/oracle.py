@@ -1,0 +1,191 @@
+"""The real CUDA tools as an oracle: compile a source to a relocatable cubin, link with nvlink.
+
+The tools come from the `oracle` extra (wheel nvidia-cuda-nvcc), from CUDA_HOME or from PATH, in
+that order, and count only when nvlink says it is release 13.0.88: any other links differently.
+Tests that need them carry the marker `needs_oracle`; PYLINK_REQUIRE_ORACLE=1 makes its absence a
+failure instead of a skip.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+NVLINK_RELEASE = "V13.0.88"
+REQUIRED = os.environ.get("PYLINK_REQUIRE_ORACLE") == "1"
+
+# PTX is compiled once for each of these and then assembled for every arch that can run it: cicc
+# takes ten times as long as ptxas.
+PTX_ARCH = {"75": "75", "80": "80", "86": "80", "87": "80", "88": "80", "89": "80"}
+PTX_ARCH |= {"90": "90", "90a": "90", "100": "100", "100a": "100", "100f": "100", "103": "100"}
+PTX_ARCH |= {"103a": "100", "103f": "100", "110": "100", "110a": "100", "110f": "100"}
+PTX_ARCH |= {"120": "120", "120a": "120", "120f": "120", "121": "120", "121a": "120", "121f": "120"}
+ARCHS = tuple(PTX_ARCH)
+
+# nvcc's flags for cicc, and what nvcc hands on to ptxas for each.
+PTXAS_FLAGS = {
+    "-G": ("-g", "--dont-merge-basicblocks", "--return-at-end"),
+    "-lineinfo": ("--generate-line-info",),
+}
+
+
+class OracleError(RuntimeError):
+    """A tool of the oracle failed where the test needs it to succeed."""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """The directory that holds nvcc, ptxas and nvlink of the expected release."""
+
+    bin: Path
+
+    def tool(self, name: str) -> str:
+        return str(self.bin / name)
+
+
+@dataclass(frozen=True)
+class NvlinkResult:
+    """What one nvlink process did; `image` is None when it wrote no output file."""
+
+    code: int
+    stdout: str
+    stderr: str
+    image: bytes | None
+
+
+def _candidates() -> list[Path]:
+    site = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *sys.path}
+    found = [Path(root) / "nvidia/cu13/bin" for root in sorted(filter(None, site))]
+    if home := os.environ.get("CUDA_HOME"):
+        found.append(Path(home) / "bin")
+    if nvlink := shutil.which("nvlink"):
+        found.append(Path(nvlink).parent)
+    return found
+
+
+@functools.cache
+def find() -> Toolchain | None:
+    """The first complete toolchain whose nvlink is of the expected release, or None."""
+    for path in _candidates():
+        if not all((path / name).is_file() for name in ("nvcc", "ptxas", "nvlink")):
+            continue
+        version = subprocess.run(
+            [path / "nvlink", "--version"], capture_output=True, text=True, check=False
+        )
+        if NVLINK_RELEASE in version.stdout:
+            return Toolchain(path)
+    return None
+
+
+def toolchain() -> Toolchain:
+    """The toolchain, or OracleError."""
+    found = find()
+    if found is None:
+        raise OracleError(f"no nvcc, ptxas and nvlink {NVLINK_RELEASE} (pip install '.[oracle]')")
+    return found
+
+
+needs_oracle = pytest.mark.skipif(
+    not REQUIRED and find() is None,
+    reason=f"needs nvcc, ptxas and nvlink {NVLINK_RELEASE}: pip install '.[oracle]'",
+)
+
+
+def cache_root() -> Path:
+    """Where compiled files are kept between runs: PYLINK_ORACLE_CACHE or the temp directory."""
+    root = os.environ.get("PYLINK_ORACLE_CACHE")
+    return Path(root) if root else Path(tempfile.gettempdir()) / f"pylink-oracle-{os.getuid()}"
+
+
+def _cached(suffix: str, key: Sequence[str]) -> Path:
+    digest = hashlib.sha256("\0".join((NVLINK_RELEASE, *key)).encode()).hexdigest()
+    return cache_root() / digest[:2] / f"{digest[:32]}{suffix}"
+
+
+def _run(argv: Sequence[str], cwd: Path) -> None:
+    done = subprocess.run(argv, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise OracleError(f"{' '.join(argv)}\n{done.stdout}{done.stderr}")
+
+
+def _publish(made: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(made, target)  # whole or not at all, whoever else fills the cache
+
+
+def compile_ptx(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m.cu") -> str:
+    """PTX of one CUDA source for compute_`arch`, cached by content."""
+    target = _cached(".ptx", ("ptx", source, arch, name, *flags))
+    if not target.is_file():
+        # Names of local functions and the line table hold the path, so it follows from the content.
+        work = target.with_suffix(f".{os.getpid()}.d")
+        stable = target.with_suffix(".src")
+        work.mkdir(parents=True, exist_ok=True)
+        stable.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text(source)
+        os.replace(work / name, stable / name)
+        argv = [toolchain().tool("nvcc"), "-rdc=true", "-ptx", f"-arch=compute_{arch}", *flags]
+        _run([*argv, str(stable / name), "-o", str(work / "out.ptx")], work)
+        _publish(work / "out.ptx", target)
+        shutil.rmtree(work)
+    return target.read_text()
+
+
+def assemble(ptx: str, arch: str, flags: Sequence[str] = ()) -> bytes:
+    """Relocatable cubin of one PTX text for sm_`arch`, cached by content; flags are nvcc's."""
+    target = _cached(".cubin", ("cubin", ptx, arch, *flags))
+    if not target.is_file():
+        work = target.with_suffix(f".{os.getpid()}.d")
+        work.mkdir(parents=True, exist_ok=True)
+        (work / "in.ptx").write_text(ptx)
+        argv = [toolchain().tool("ptxas"), f"-arch=sm_{arch}", "-m64", "--compile-only"]
+        for flag in flags:
+            argv += PTXAS_FLAGS.get(flag, (flag,))
+        _run([*argv, "in.ptx", "-o", "out.cubin"], work)
+        _publish(work / "out.cubin", target)
+        shutil.rmtree(work)
+    return target.read_bytes()
+
+
+def compile(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m.cu") -> bytes:
+    """Relocatable cubin for sm_`arch` of a CUDA source, or of PTX when `name` ends in .ptx."""
+    if name.endswith(".ptx"):
+        return assemble(source, arch, flags)
+    return assemble(compile_ptx(source, PTX_ARCH[arch], flags, name=name), arch, flags)
+
+
+def run_nvlink(argv: Sequence[str], cwd: Path, output: str | None = None) -> NvlinkResult:
+    """Run nvlink with `argv` in `cwd`; `output` names the file whose bytes become the image."""
+    done = subprocess.run(
+        [toolchain().tool("nvlink"), *argv],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        check=False,
+    )
+    path = cwd / output if output else None
+    image = path.read_bytes() if path and path.is_file() else None
+    return NvlinkResult(done.returncode, done.stdout, done.stderr, image)
+
+
+def link(cubins: Sequence[bytes], arch: str, options: Sequence[str] = ()) -> NvlinkResult:
+    """nvlink's result for `cubins`, which it sees as m0.cubin, m1.cubin and so on."""
+    with tempfile.TemporaryDirectory(prefix="pylink-oracle-") as folder:
+        cwd = Path(folder)
+        names = [f"m{i}.cubin" for i in range(len(cubins))]
+        for name, data in zip(names, cubins, strict=True):
+            (cwd / name).write_bytes(data)
+        argv = [f"-arch=sm_{arch}", *options, *names, "-o", "out.cubin"]
+        return run_nvlink(argv, cwd, "out.cubin")

@@ -1,0 +1,16 @@
+"""What features of several kinds are written with: element types, sizes, signatures."""
+
+from __future__ import annotations
+
+from helpers.programs_draft import Draft
+
+INT_CALL = "__device__ int {}(int x)"
+GUARD = "int i = blockIdx.x * blockDim.x + threadIdx.x;"
+
+
+def element_type(draft: Draft) -> str:
+    return draft.rng.choice(("int", "float", "unsigned", "long long", "double", "short", "char"))
+
+
+def array_size(draft: Draft) -> int:
+    return draft.rng.choice((1, 1, 2, 3, 4, 5, 8, 17, 64, 100))
