@@ -1,0 +1,86 @@
+"""The command line: nvlink's, plus the commands that nvlink does not have.
+
+`pylink ...` and `pylink link ...` link; the other commands are modules of their own, loaded when
+they are asked for. Exit status: 0, 1 after a fatal error, 255 after other errors.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from pylink.diagnostics import NvlinkRenderer, Sink
+from pylink.diagnostics.stream import write
+from pylink.errors import LinkError
+from pylink.optioncheck import check
+from pylink.optionparse import parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.optionparse import CommandLine
+
+# Commands besides `link`, and the modules whose `main` takes the rest of the words.
+COMMANDS = {"inspect": "pylink.inspect", "dedup": "pylink.dedup.command"}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    command = words[0] if words else ""
+    try:
+        if command in COMMANDS:
+            from importlib import import_module  # noqa: PLC0415
+
+            status: int = import_module(COMMANDS[command]).main(words[1:])
+            return status
+        return link_command(words[1:] if command == "link" else words)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return 1
+
+
+def link_command(words: Sequence[str]) -> int:
+    """Link as the words say; diagnostics go to standard error."""
+    renderer = NvlinkRenderer()
+    sink = Sink(renderer)
+    try:
+        line = parse(words, sink)
+        if line.values.get("help") or line.values.get("version"):
+            return _inform(line)
+        if line.values.get("gen_host_linker_script"):
+            return _host_script(line, sink)
+        if line.values.get("report_arch") and "arch" in line.values:
+            renderer.suffix = f" (target: {line.values['arch']})"
+        check(line.values, sink, has_inputs=bool(line.inputs), needs_output=True)
+
+        # Not before the options are known to be good: a mistake should cost nothing.
+        from pylink.linker import run_link  # noqa: PLC0415
+        from pylink.options import Input  # noqa: PLC0415
+
+        run_link(line.values, [Input(name) for name in line.inputs], sink)
+    except LinkError:
+        return sink.exit_code() or 1
+    finally:
+        sink.close()
+    return sink.exit_code()
+
+
+def _inform(line: CommandLine) -> int:
+    from pylink.helptext import help_text, version_text  # noqa: PLC0415
+
+    write(sys.stdout, help_text() if line.values.get("help") else version_text())
+    return 0
+
+
+def _host_script(line: CommandLine, sink: Sink) -> int:
+    from pylink.hostscript import write_host_script  # noqa: PLC0415
+
+    if line.inputs:
+        sink.fatal("inputs-with-host-script")
+    kind, file = line.values["gen_host_linker_script"], line.values.get("output_file")
+    assert isinstance(kind, str)
+    assert file is None or isinstance(file, str)
+    write_host_script(kind, file, sink, verbose=bool(line.values.get("verbose")))
+    return 0

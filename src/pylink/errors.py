@@ -1,0 +1,27 @@
+"""The exception a failed link ends with."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pylink.diagnostics import Diagnostic
+
+
+class LinkError(Exception):
+    """A link that could not be done; `diagnostics` holds everything it reported, in order."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__(self.diagnostics)
+
+    def __str__(self) -> str:
+        """The messages of the errors, a line each."""
+        from pylink.diagnostics import DISCRETIONARY  # noqa: PLC0415
+
+        return "\n".join(
+            diagnostic.message
+            for diagnostic in self.diagnostics
+            if diagnostic.severity >= DISCRETIONARY
+        )

@@ -1,0 +1,119 @@
+"""What --help and --version print."""
+
+from __future__ import annotations
+
+from pylink import __version__
+from pylink.optiontable import ARCHES, OPTIONS
+
+WIDTH = 80
+INDENT = " " * 8
+
+USAGE = """\
+Usage  : pylink [link] [options] <objects>
+         pylink inspect [options] <cubin> [<cubin>]
+         pylink dedup [options] <objects>
+
+Options
+=======
+"""
+
+# By long name: what the argument is, and what the option does.
+HELP = {
+    "arch": (
+        "<gpu architecture name>",
+        "Architecture to link for, such as sm_90a. Always needed.",
+    ),
+    "cpu-arch": ("<cpu architecture name>", "Architecture of the host; recorded in the output."),
+    "debug": ("", "Link for debugging: keep all code, and record file names in the output."),
+    "disable-infos": ("", "Print no info messages, other than what --verbose asks for."),
+    "disable-warnings": ("", "Print no warnings."),
+    "dump-callgraph": ("", "Print who calls whom, with registers and entry points."),
+    "dump-callgraph-no-demangle": ("", "The same with names as they are in the files."),
+    "edbg": ("<bits>", "Trace the linker; bit 0x20 prints the time of each phase."),
+    "extra-warnings": ("", "Warn about more that may be wrong."),
+    "gen-host-linker-script": (
+        "<kind>",
+        "Write a script for the host linker to --output-file, or to standard output, and link "
+        "nothing. lcs-aug adds to the script the host linker has; lcs-abs, which is also what the "
+        "option means without its argument, replaces it.",
+    ),
+    "help": ("", "Print this text."),
+    "ignore-host-info": ("", "Keep device code that host code might refer to."),
+    "keep-system-libraries": ("", "Keep unused code of system libraries such as cudadevrt."),
+    "kernels-used": (
+        "<kernel>,...",
+        "Keep only kernels with one of these texts in their names.",
+    ),
+    "library": ("<library>,...", "Libraries to link, searched in the directories of -L."),
+    "library-path": ("<directory>,...", "Directories to search for libraries."),
+    "machine": ("<bits>", "Size of an address. Only 64 is allowed."),
+    "options-file": ("<file>,...", "Read more options from these files."),
+    "output-file": ("<file>", "File to write. Always needed."),
+    "preserve-relocs": ("", "Keep a record of the relocations that were resolved."),
+    "register-link-binaries": (
+        "<file>",
+        "Write a header with a registration macro for each linked object.",
+    ),
+    "relocatable-link": ("", "Make an object that can be linked again."),
+    "report-arch": ("", "Name the target architecture in each message."),
+    "suppress-arch-warning": ("", "Do not warn about objects without code for the target."),
+    "suppress-debug-info": ("", "Leave debug data out of the output; needs --debug."),
+    "suppress-stack-size-warning": ("", "Do not warn about kernels of unknown stack size."),
+    "time": (
+        "<file>",
+        "Append the times of sub-tool runs to a table of comma separated values, which a file that "
+        "does not exist yet gets with column headings. - is standard output.",
+    ),
+    "use-host-info": ("", "Remove device code that host code does not refer to."),
+    "variables-used": (
+        "<variable>,...",
+        "Keep only variables with one of these texts in their names, and those that code uses.",
+    ),
+    "verbose": ("", "Print the memory and registers that the output uses."),
+    "version": ("", "Print the version."),
+    "warning-as-error": ("", "Turn warnings into errors."),
+}
+
+
+def help_text() -> str:
+    """One entry for each option that works, in alphabetical order."""
+    from textwrap import fill  # noqa: PLC0415
+
+    lines = [USAGE]
+    for option in sorted(OPTIONS, key=lambda option: option.long.lower()):
+        if not option.built:
+            continue
+        argument, text = HELP[option.long]
+        spelling = f"--{option.long} {argument}".rstrip()
+        short = f"(-{option.short})" if option.short else ""
+        lines.append(f"{spelling:<52}{short}".rstrip() + "\n")
+        if option.choices:
+            shown = _choices(option.long, option.choices)
+            text = f"{text} Allowed: {shown}."
+        lines.append(
+            fill(
+                text,
+                WIDTH,
+                initial_indent=INDENT,
+                subsequent_indent=INDENT,
+                break_on_hyphens=False,
+                break_long_words=False,
+            )
+            + "\n\n"
+        )
+    return "".join(lines)
+
+
+def _choices(name: str, choices: tuple[str | int, ...]) -> str:
+    if name == "arch":
+        choices = tuple(arch for arch in ARCHES if arch.startswith("sm_"))
+    return ", ".join(map(str, choices))
+
+
+def version_text() -> str:
+    """The version of pylink, and of the linker whose output and options it follows."""
+    return (
+        "pylink: an open CUDA device linker\n"
+        f"Version {__version__}\n"
+        "Follows nvlink of Cuda compilation tools, release 13.0, V13.0.88\n"
+    )

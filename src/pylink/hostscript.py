@@ -1,0 +1,93 @@
+"""-gen-host-linker-script: the linker script that keeps device code together in a host program."""
+
+from __future__ import annotations
+
+import sys
+
+from pylink.diagnostics.stream import write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.diagnostics import Sink
+
+# The blank behind the second rule is part of nvlink's text.
+SECTIONS = """\
+SECTIONS
+{
+\t.nvFatBinSegment : { *(.nvFatBinSegment) }
+\t__nv_relfatbin : { *(__nv_relfatbin) }\x20
+\t.nv_fatbin : { *(.nv_fatbin) }
+}
+"""
+
+
+def write_host_script(kind: str, file: str | None, sink: Sink, *, verbose: bool = False) -> None:
+    """Write a script of this kind to the file, or to standard output when there is none.
+
+    `lcs-aug` adds to the script of the host linker; `lcs-abs` stands in its place and starts with
+    a copy of it.
+    """
+    text = SECTIONS
+    if kind == "lcs-abs":
+        text = _default_script(sink, verbose=verbose) + SECTIONS
+    if file is None:
+        write(sys.stdout, text)
+        return
+    try:
+        with open(file, "w", encoding="utf-8", errors="surrogateescape") as stream:
+            stream.write(text)
+    except (OSError, ValueError):
+        sink.fatal("cannot-open-output", file=file)
+
+
+def _default_script(sink: Sink, *, verbose: bool) -> str:
+    """What the host linker uses for the programs that the host compiler links here."""
+    flags = _linker_flags(_output(["gcc", "-###", "/dev/null", "-m64"], verbose=verbose) or "")
+    banner = _output(["ld", "-V"], verbose=verbose)
+    text = _output(["ld", "--verbose", *flags], verbose=verbose)
+    if text is None or banner is None:
+        sink.fatal("host-script-failed")
+    # The script stands between two lines of equal signs, behind a banner.
+    known = set(banner.splitlines())
+    lines = [line for line in text.splitlines() if line not in known]
+    if len(lines) < 4:
+        sink.fatal("host-script-failed")
+    return "\n".join(lines[2:-1]) + "\n"
+
+
+def _linker_flags(driver: str) -> list[str]:
+    """What decides on the script in the command that the compiler driver shows."""
+    flags = []
+    for line in driver.splitlines():
+        if "collect2" not in line:
+            continue
+        words = [word.strip('"') for word in line.split()]
+        for word, following in zip(words, [*words[1:], ""], strict=True):
+            if word in ("-pie", "-r", "-shared"):
+                flags.append(word)
+            elif word in ("-z", "-m") and following:
+                flags += [word, following]
+    return flags
+
+
+def _output(command: Sequence[str], *, verbose: bool) -> str | None:
+    """Both streams of a command, None when it cannot be run or fails."""
+    import subprocess  # noqa: PLC0415 -- needed by no link
+
+    if verbose:
+        write(sys.stderr, f"#$ {' '.join(command)}\n")
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            encoding="utf-8",
+            errors="surrogateescape",
+        )
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None

@@ -1,0 +1,187 @@
+"""The Python interface: one call for a link, an object for callers used to nvJitLink."""
+
+from __future__ import annotations
+
+import os
+
+from pylink import pipeline
+from pylink.diagnostics import NvlinkRenderer, Policy, Sink
+from pylink.libraries import refuse_libraries
+from pylink.optioncheck import check
+from pylink.options import Input, Options
+from pylink.optiontable import BY_ATTRIBUTE, FLAG, LIST, NUMBER, TRUTH
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import TextIO
+
+    from pylink.diagnostics import Diagnostic
+    from pylink.optiontable import Option, Value
+
+    Buffer = bytes | bytearray | memoryview
+    Path = str | os.PathLike[str]
+    InputLike = Path | Buffer | tuple[str, Buffer] | Input
+
+# Options of the command line that mean nothing in a call.
+NOT_IN_A_CALL = ("help", "version", "options_file", "gen_host_linker_script", "output_file", "arch")
+
+
+class LinkResult:
+    """What a link made.
+
+    `image` is the linked file, also when it was written to a path. `diagnostics` are the records
+    of a link that worked, warnings at most. `timings` maps the name of each phase that ran to its
+    milliseconds.
+    """
+
+    __slots__ = ("diagnostics", "image", "timings")
+
+    def __init__(
+        self, image: bytes, diagnostics: tuple[Diagnostic, ...], timings: dict[str, float]
+    ) -> None:
+        self.image = image
+        self.diagnostics = diagnostics
+        self.timings = timings
+
+    def __repr__(self) -> str:
+        return f"<LinkResult {len(self.image)} bytes>"
+
+
+def link(
+    inputs: Iterable[InputLike],
+    *,
+    arch: str,
+    output: Path | None = None,
+    log: TextIO | None = None,
+    **options: object,
+) -> LinkResult:
+    """Link `inputs` for `arch`, such as `sm_90a`; LinkError when that cannot be done.
+
+    An input is a path, the bytes of a cubin, or a pair of a name for diagnostics and the bytes.
+    The result is written to `output` when that is given. `options` are the long names of the
+    command line with underscores: a flag takes a bool, a list a string or several. Diagnostics go
+    to `log` in the command line's form, when there is one, and nowhere otherwise.
+    """
+    linker = Linker(arch=arch, output=output, log=log, **options)
+    for one in inputs:
+        linker.add(one)
+    return linker.complete()
+
+
+class Linker:
+    """One link, fed piece by piece; the arguments are those of `link`."""
+
+    __slots__ = ("_inputs", "_log", "_result", "_values")
+
+    def __init__(
+        self,
+        *,
+        arch: str,
+        output: Path | None = None,
+        log: TextIO | None = None,
+        **options: object,
+    ) -> None:
+        self._values = _checked(options)
+        self._values["arch"] = arch
+        if output is not None:
+            self._values["output_file"] = os.fspath(output)
+        self._log = log
+        self._inputs: list[Input] = []
+        self._result: LinkResult | None = None
+
+    def add(self, one: InputLike) -> None:
+        """Add an input of any form that `link` takes."""
+        if isinstance(one, Input):
+            self._inputs.append(one)
+        elif isinstance(one, tuple):
+            name, data = one
+            self.add_data(data, name)
+        elif isinstance(one, (str, os.PathLike)):
+            self.add_file(one)
+        else:
+            self.add_data(one, f"<input {len(self._inputs)}>")
+
+    def add_file(self, path: Path) -> None:
+        """Add a file, which `complete` reads."""
+        self._inputs.append(Input(os.fspath(path)))
+
+    def add_data(self, data: Buffer, name: str) -> None:
+        """Add the bytes of a cubin, called `name` in diagnostics; they are copied unless bytes."""
+        self._inputs.append(Input(name, data if isinstance(data, bytes) else bytes(data)))
+
+    def complete(self) -> LinkResult:
+        """Link what was added; LinkError when that cannot be done."""
+        sink = Sink()
+        if self._log is not None:
+            sink.renderers.append(NvlinkRenderer(self._log))
+        try:
+            check(self._values, sink, has_inputs=bool(self._inputs), needs_output=False)
+            self._result = run_link(self._values, self._inputs, sink)
+        finally:
+            sink.close()
+        return self._result
+
+    @property
+    def image(self) -> bytes:
+        """The linked file; ValueError before `complete`."""
+        if self._result is None:
+            raise ValueError("the link is not complete")
+        return self._result.image
+
+
+def run_link(values: Mapping[str, Value], inputs: list[Input], sink: Sink) -> LinkResult:
+    """Link with checked options, reporting to `sink` as these ask; LinkError after any error."""
+    options = Options(values, [one.name for one in inputs])
+    obey(options, sink)
+    refuse_libraries(options, sink)
+    try:
+        linked = pipeline.link(options, inputs, sink)
+        if sink.errors:
+            sink.stop()
+    finally:
+        # nvlink writes this file as soon as it has merged, so errors do not keep it from that.
+        if options.register_link_binaries is not None and sink.exit_code() != 1:
+            from pylink.registerlink import write_register_file  # noqa: PLC0415
+
+            names = [one.name for one in inputs]
+            write_register_file(options.register_link_binaries, names, sink)
+    return LinkResult(linked.image, tuple(sink.diagnostics), linked.timings)
+
+
+def obey(options: Options, sink: Sink) -> None:
+    """Let the options decide what the sink shows, from here on."""
+    sink.policy = Policy(
+        no_warnings=options.disable_warnings,
+        warnings_as_errors=options.warning_as_error,
+        no_infos=options.disable_infos,
+    )
+
+
+def _checked(options: Mapping[str, object]) -> dict[str, Value]:
+    """Keyword arguments as option values; TypeError for a name or type that is wrong."""
+    values: dict[str, Value] = {}
+    for name, given in options.items():
+        option = BY_ATTRIBUTE.get(name)
+        if option is None or name in NOT_IN_A_CALL:
+            raise TypeError(f"unknown option {name!r}")
+        if given is None or (given is False and option.takes == FLAG):
+            continue
+        values[name] = _value(option, given)
+    return values
+
+
+def _value(option: Option, given: object) -> Value:
+    if option.takes in (FLAG, TRUTH):
+        if isinstance(given, bool):
+            return given
+    elif option.takes == NUMBER:
+        if isinstance(given, int) and not isinstance(given, bool):
+            return given
+    elif option.takes == LIST:
+        items = (given,) if isinstance(given, str) else given
+        if isinstance(items, (list, tuple)) and all(isinstance(item, str) for item in items):
+            return tuple(items)
+    elif isinstance(given, (str, os.PathLike)):
+        return os.fspath(given)
+    raise TypeError(f"option {option.attribute!r} does not take {given!r}")

@@ -1,0 +1,56 @@
+"""What the options of one link must fulfil together, in the order in which nvlink looks."""
+
+from __future__ import annotations
+
+from pylink.optiontable import OPTIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pylink.diagnostics import Sink
+    from pylink.optiontable import Value
+
+# Two options that exclude each other, or one that needs another, given as `no` and its name.
+CONFLICTS = (
+    ("suppress_debug_info", "no debug", "-suppress-debug-info", "no -g"),
+    (
+        "dump_callgraph",
+        "dump_callgraph_no_demangle",
+        "-dump-callgraph",
+        "-dump-callgraph-no-demangle",
+    ),
+    ("use_host_info", "ignore_host_info", "-use-host-info", "-ignore-host-info"),
+)
+
+
+def check(values: Mapping[str, Value], sink: Sink, *, has_inputs: bool, needs_output: bool) -> None:
+    """Refuse, with a fatal diagnostic, options that cannot be linked with."""
+    arch = values.get("arch")
+    if not isinstance(arch, str):
+        sink.fatal("unknown-arch", arch="(null)")
+    virtual = not arch.startswith("sm_")
+    if needs_output and not virtual and values.get("output_file") is None:
+        sink.fatal("no-output-file")
+    if not has_inputs:
+        sink.fatal("no-input-files")
+    for one, two, option, other in CONFLICTS:
+        absent = two.startswith("no ")
+        if values.get(one) and bool(values.get(two.removeprefix("no "))) != absent:
+            sink.fatal("conflicting-options", option=option, other=other)
+    if arch.startswith("lto_"):
+        sink.fatal("virtual-target", arch=arch)
+    optimizes = values.get("link_time_opt") or values.get("dlto")
+    if not optimizes:
+        for one, option in (("emit_ptx", "-emit-ptx"), ("Ofast_compile", "--Ofast-compile")):
+            if values.get(one):
+                sink.fatal("conflicting-options", option=option, other="no -dlto")
+    elif "nvvmpath" not in values:
+        sink.fatal("nvvmpath-missing")
+    for row in OPTIONS:
+        if not row.built and row.attribute in values:
+            sink.fatal("option-not-built", option=f"-{row.short}")
+    if virtual:
+        sink.fatal("virtual-target-not-built", arch=arch)
+    if values.get("use_host_info") and (values.get("kernels_used") or values.get("variables_used")):
+        sink.report("host-info-ignored")

@@ -1,0 +1,147 @@
+"""From argv to option values, with nvlink's rules and its words for each mistake.
+
+Arguments are read from left to right and the first mistake ends the parse. What options mean
+together is checked afterwards, in `pylink.optioncheck`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from pylink.optionfile import split_items, split_words
+from pylink.optiontable import FLAG, JOINED, LIST, NUMBER, SPELLINGS, TRUTH
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.diagnostics import Sink
+    from pylink.optiontable import Option, Value
+
+# Options files open inside one another; one more is refused, which also ends a cycle.
+MAX_OPEN_FILES = 15
+
+
+class CommandLine:
+    """What argv said: `values` by attribute, only of options that were given, and the inputs."""
+
+    __slots__ = ("inputs", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[str, Value] = {}
+        self.inputs: list[str] = []
+
+
+def parse(argv: Sequence[str], sink: Sink) -> CommandLine:
+    """Read all arguments; a mistake is a fatal diagnostic."""
+    line = CommandLine()
+    _parse_words(argv, line, sink, 0)
+    return line
+
+
+def _parse_words(words: Sequence[str], line: CommandLine, sink: Sink, depth: int) -> None:
+    count = len(words)
+    position = 0
+    while position < count:
+        word = words[position]
+        position += 1
+        if not word.startswith("-") or word == "-":
+            line.inputs.append(word)
+            continue
+        option, spelling, argument = _recognize(word, sink)
+        if option.takes == FLAG:
+            if argument is not None:
+                sink.fatal("no-argument-expected", option=spelling)
+            line.values[option.attribute] = True
+            continue
+        if argument is None:
+            if option.implied is not None and (
+                position == count or words[position].startswith("-")
+            ):
+                argument = option.implied
+            elif position == count:
+                sink.fatal("argument-expected", option=spelling)
+            else:
+                argument = words[position]
+                position += 1
+        _store(option, argument, line, sink)
+        if option.attribute == "options_file":
+            for file in split_items(argument, sink):
+                _parse_words(_read_words(file, depth, sink), line, sink, depth + 1)
+
+
+def _recognize(word: str, sink: Sink) -> tuple[Option, str, str | None]:
+    """The option a word names, how it was spelled, and the argument inside the word."""
+    option = SPELLINGS.get(word)
+    if option is not None:
+        return option, word, None
+    spelling, equals, argument = word.partition("=")
+    option = SPELLINGS.get(spelling)
+    if option is not None and equals:
+        return option, spelling, argument
+    option = JOINED.get(word[1])
+    if option is not None:
+        return option, word[:2], word[2:]
+    sink.fatal("unknown-option", option=spelling[1:])
+
+
+def _store(option: Option, argument: str, line: CommandLine, sink: Sink) -> None:
+    value: Value
+    if option.takes == LIST:
+        earlier = line.values.get(option.attribute, ())
+        assert isinstance(earlier, tuple)
+        line.values[option.attribute] = (*earlier, *split_items(argument, sink))
+        return
+    if option.takes == NUMBER:
+        value = _number(argument, sink)
+    elif option.takes == TRUTH:
+        if argument not in ("true", "false"):
+            sink.fatal("boolean-expected", value=argument)
+        value = argument == "true"
+    else:
+        value = argument
+    if option.choices and value not in option.choices:
+        sink.fatal("undefined-value", value=argument, option=option.long)
+    if line.values.get(option.attribute, value) != value:
+        sink.report("option-redefined", option=option.long)
+    line.values[option.attribute] = value
+
+
+def _number(text: str, sink: Sink) -> int:
+    """A number in C notation: decimal, 0x or 0 for octal; an empty text is 0."""
+    digits = text.lstrip(" \t\n\v\f\r")
+    negative = digits.startswith("-")
+    if digits[:1] in ("-", "+"):
+        digits = digits[1:]
+    base = 10
+    if digits[:2] in ("0x", "0X"):
+        base, digits = 16, digits[2:]
+    elif digits.startswith("0"):
+        base = 8
+    try:
+        # int() takes underscores, blanks and a second sign, C does not.
+        if not (digits.isascii() and digits.isalnum()):
+            raise ValueError(text)
+        number = int(digits, base)
+    except ValueError:
+        if text:
+            sink.fatal("number-expected", value=text)
+        number = 0
+    if negative:
+        number = -number
+    if not -(1 << 31) <= number < 1 << 31:
+        sink.fatal("integer-range", value=text)
+    return number
+
+
+def _read_words(file: str, depth: int, sink: Sink) -> list[str]:
+    if depth == MAX_OPEN_FILES:
+        sink.fatal("too-many-options-files", file=file)
+    try:
+        with open(file, "rb") as stream:
+            text = os.fsdecode(stream.read())
+    except IsADirectoryError:
+        return []
+    except (OSError, ValueError):
+        sink.fatal("cannot-open-options-file", file=file)
+    return split_words(text, sink)

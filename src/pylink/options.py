@@ -1,0 +1,120 @@
+"""What one link is asked to do: frozen options, and the inputs."""
+
+from __future__ import annotations
+
+from pylink.optiontable import ALWAYS, DEBUG, FLAG, OPTIONS, TRUTH
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import NoReturn
+
+    from pylink.optiontable import Value
+
+
+class Input:
+    """One input: the name that diagnostics use, and the bytes, None for a file yet to be read."""
+
+    __slots__ = ("data", "name")
+
+    def __init__(self, name: str, data: bytes | None = None) -> None:
+        self.name = name
+        self.data = data
+
+    def __repr__(self) -> str:
+        return f"<Input {self.name}>"
+
+
+class Options:
+    """The value of every option, under its long name with underscores; nothing can be changed.
+
+    `recorded` is the text for the options field of `.note.nv.tkinfo`.
+    """
+
+    __slots__ = (*(option.attribute for option in OPTIONS), "recorded")
+
+    arch: str
+    cpu_arch: str | None
+    debug: bool
+    device_stack_protector: bool | None
+    disable_infos: bool
+    disable_warnings: bool
+    dlto: bool
+    dump_callgraph: bool
+    dump_callgraph_no_demangle: bool
+    edbg: int | None
+    emit_ptx: bool
+    extra_warnings: bool
+    gen_host_linker_script: str | None
+    help: bool
+    ignore_host_info: bool
+    keep_system_libraries: bool
+    kernels_used: tuple[str, ...]
+    library: tuple[str, ...]
+    library_path: tuple[str, ...]
+    link_time_opt: bool
+    machine: int | None
+    maxrregcount: int | None
+    nvvmpath: str | None
+    Ofast_compile: str | None
+    options_file: tuple[str, ...]
+    output_file: str | None
+    preserve_relocs: bool
+    recorded: str
+    register_link_binaries: str | None
+    relocatable_link: bool
+    report_arch: bool
+    split_compile: int | None
+    split_compile_extended: int | None
+    suppress_arch_warning: bool
+    suppress_debug_info: bool
+    suppress_stack_size_warning: bool
+    time: str | None
+    uidx_file: str | None
+    use_host_info: bool
+    variables_used: tuple[str, ...]
+    verbose: bool
+    version: bool
+    warning_as_error: bool
+    Xnvvm: tuple[str, ...]
+    Xptxas: tuple[str, ...]
+
+    def __init__(self, values: Mapping[str, Value], inputs: Sequence[str] = ()) -> None:
+        """Take `values` by attribute; `inputs` are the names -g records."""
+        store = object.__setattr__
+        for option in OPTIONS:
+            store(self, option.attribute, values.get(option.attribute, option.default))
+        store(self, "recorded", recorded(values, inputs))
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"options are frozen: {name}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"options are frozen: {name}")
+
+
+def recorded(values: Mapping[str, Value], inputs: Sequence[str]) -> str:
+    """The options as the tool note has them: `-name value ` for each, `-name  ` for a flag.
+
+    The order is that of the table, not of the command line. -g adds the inputs and the output.
+    """
+    parts = []
+    debug = bool(values.get("debug"))
+    if debug:
+        parts.append(",".join(inputs) + " ")
+    for option in OPTIONS:
+        if option.attribute not in values:
+            continue
+        if option.recorded != ALWAYS and not (debug and option.recorded == DEBUG):
+            continue
+        value = values[option.attribute]
+        if option.takes == FLAG or option.attribute == "options_file":
+            text = ""
+        elif isinstance(value, tuple):
+            text = ",".join(value)
+        elif option.takes == TRUTH:
+            text = "true" if value else "false"
+        else:
+            text = str(value)
+        parts.append(f"-{option.short} {text} ")
+    return "".join(parts)

@@ -1,0 +1,142 @@
+"""Every option of the command line: spellings, argument, values, and its place in the tool note.
+
+nvlink knows an option by a long name behind two dashes and a short one, often of several letters,
+behind one. The rows stand in the order in which nvlink writes options into `.note.nv.tkinfo`.
+"""
+
+from __future__ import annotations
+
+# What an option takes.
+FLAG = "flag"  # nothing
+TEXT = "text"  # one argument, unquoted
+NUMBER = "number"  # a 32-bit integer in C notation
+TRUTH = "truth"  # true or false
+LIST = "list"  # items between commas; a repeated option adds more
+
+# When the tool note of the output names an option.
+ALWAYS = "always"
+DEBUG = "debug"  # only with -g
+NEVER = "never"
+
+Value = bool | int | str | tuple[str, ...] | None
+
+_SM = (
+    "75 80 86 87 88 89 90 90a 100 100a 100f 103 103a 103f 110 110a 110f 120 120a 120f 121 121a 121f"
+)
+ARCHES = tuple(f"{prefix}_{sm}" for prefix in ("compute", "lto", "sm") for sm in _SM.split())
+CPU_ARCHES = ("AARCH64", "ARMv7", "PPC64LE", "X86", "X86_64", "unknown")
+HOST_SCRIPTS = ("lcs-abs", "lcs-aug")
+
+
+class Option:
+    """One row: `--long`, `-short`, and what the parser and the tool note need to know.
+
+    `choices` are the allowed values; `implied` is the value of an option given without its
+    argument; `joined` allows `-lfoo`; `built` is False for an option nvlink has and this version
+    refuses. `attribute` is the name in `Options` and in the Python API.
+    """
+
+    __slots__ = (
+        "attribute",
+        "built",
+        "choices",
+        "implied",
+        "joined",
+        "long",
+        "recorded",
+        "short",
+        "takes",
+    )
+
+    def __init__(
+        self,
+        long: str,
+        short: str,
+        takes: str = FLAG,
+        *,
+        choices: tuple[str | int, ...] = (),
+        implied: str | None = None,
+        joined: bool = False,
+        recorded: str = ALWAYS,
+        built: bool = True,
+    ) -> None:
+        self.long = long
+        self.short = short
+        self.takes = takes
+        self.choices = choices
+        self.implied = implied
+        self.joined = joined
+        self.recorded = recorded
+        self.built = built
+        self.attribute = long.replace("-", "_")
+
+    @property
+    def default(self) -> Value:
+        """The value of an option that is not given."""
+        if self.takes == FLAG:
+            return False
+        return () if self.takes == LIST else None
+
+
+OPTIONS = (
+    Option("Ofast-compile", "Ofc", TEXT, built=False),
+    Option("suppress-stack-size-warning", "suppress-stack-size-warning"),
+    Option("suppress-arch-warning", "suppress-arch-warning"),
+    Option("output-file", "o", TEXT, recorded=DEBUG),
+    Option("debug", "g"),
+    Option("arch", "arch", TEXT, choices=ARCHES),
+    Option("machine", "m", NUMBER, choices=(64,), joined=True),
+    Option("library", "l", LIST, joined=True),
+    Option("library-path", "L", LIST, joined=True),
+    # nvlink has no short name for this one, and its note shows a bare dash.
+    Option("register-link-binaries", "", TEXT, recorded=DEBUG),
+    Option("verbose", "v"),
+    Option("preserve-relocs", "preserve-relocs"),
+    Option("disable-warnings", "w"),
+    Option("warning-as-error", "Werror"),
+    Option("disable-infos", "disable-infos"),
+    Option("keep-system-libraries", "keep-system-libraries"),
+    Option("kernels-used", "kernels-used", LIST),
+    Option("variables-used", "variables-used", LIST),
+    Option("cpu-arch", "cpu-arch", TEXT, choices=CPU_ARCHES),
+    Option("report-arch", "report-arch"),
+    Option("time", "time", TEXT, recorded=DEBUG),
+    Option("extra-warnings", "extrawarn"),
+    Option("gen-host-linker-script", "ghls", TEXT, choices=HOST_SCRIPTS, implied="lcs-abs"),
+    Option("link-time-opt", "lto", built=False),
+    Option("dlto", "dlto", built=False),
+    Option("emit-ptx", "emit-ptx", built=False),
+    Option("uidx-file", "uidx", TEXT, built=False),
+    Option("nvvmpath", "nvvmpath", TEXT, built=False),
+    Option("split-compile", "split-compile", NUMBER, built=False),
+    Option("split-compile-extended", "split-compile-extended", NUMBER, built=False),
+    Option("suppress-debug-info", "suppress-debug-info"),
+    Option("Xptxas", "Xptxas", LIST, built=False),
+    Option("Xnvvm", "Xnvvm", LIST, built=False),
+    Option("maxrregcount", "maxrregcount", NUMBER, built=False),
+    Option("dump-callgraph", "dump-callgraph"),
+    Option("dump-callgraph-no-demangle", "dump-callgraph-no-demangle"),
+    Option("use-host-info", "use-host-info"),
+    Option("ignore-host-info", "ignore-host-info"),
+    Option("relocatable-link", "r"),
+    Option("device-stack-protector", "device-stack-protector", TRUTH, built=False),
+    # The note names the option and not the files, whose options stand beside it.
+    Option("options-file", "optf", LIST, recorded=DEBUG),
+    # nvlink has this one and does not let users set it.
+    Option("edbg", "edbg", NUMBER, recorded=NEVER),
+    Option("help", "h", recorded=NEVER),
+    Option("version", "V", recorded=NEVER),
+)
+
+BY_ATTRIBUTE = {option.attribute: option for option in OPTIONS}
+
+SPELLINGS = {f"--{option.long}": option for option in OPTIONS}
+SPELLINGS.update({f"-{option.short}": option for option in OPTIONS if option.short})
+# One dash before a long name, which nvlink takes only where it is also the short one.
+SPELLINGS.update(
+    {
+        f"-{name}": BY_ATTRIBUTE[name.replace("-", "_")]
+        for name in ("help", "version", "register-link-binaries")
+    }
+)
+JOINED = {option.short: option for option in OPTIONS if option.joined}

@@ -1,0 +1,42 @@
+"""The file of --register-link-binaries: a macro call for every object that was linked."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.diagnostics import Sink
+
+
+def register_text(names: Sequence[str], directory: str) -> str:
+    """The header text for inputs of these names, relative ones under `directory`.
+
+    A cubin is known by its absolute path, dots and links as they are, in which every byte but
+    ASCII letters and digits is an underscore.
+    """
+    lines = [f"#define NUM_PRELINKED_OBJECTS {len(names)}\n"]
+    for name in names:
+        path = name if name.startswith("/") else f"{directory}/{name}"
+        identifier = "".join(
+            chr(byte) if chr(byte).isascii() and chr(byte).isalnum() else "_"
+            for byte in os.fsencode(path)
+        )
+        lines.append(f"DEFINE_REGISTER_FUNC({identifier})\n")
+    return "".join(lines)
+
+
+def write_register_file(file: str, names: Sequence[str], sink: Sink) -> None:
+    """Write the header for inputs of these names."""
+    text = register_text(names, os.getcwd())
+    try:
+        stream = open(file, "w", encoding="ascii")  # noqa: SIM115 -- two kinds of failure
+    except (OSError, ValueError):
+        sink.fatal("cannot-open-output", file=file)
+    try:
+        with stream:
+            stream.write(text)
+    except OSError as error:
+        sink.fatal("cannot-write-file", file=file, reason=error.strerror or str(error))

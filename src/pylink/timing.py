@@ -1,0 +1,223 @@
+"""Two timers that know nothing of each other: the phases of a link, and runs of sub-tools.
+
+`PhaseTimer` gives `<tag> time: <ms>` lines and the times of `LinkResult.timings`. `CsvTiming`
+appends a row per run of ptxas or cicc to the file of `-time`; linking cubins runs neither, so such
+a link leaves the header at most. `read_rows` reads such a table back.
+
+Both read the wall clock in microseconds and compute in binary32, as nvlink does.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TextIO
+
+    from pylink.diagnostics import Sink
+
+    Moment = tuple[int, int]
+
+# Bit of -edbg that asks for the phase lines.
+TRACE = 0x20
+
+# The comma after `tool` has no blank before it; tools that compare the line expect that.
+HEADER = (
+    "source file name , phase name , phase input files , phase output file , "
+    "arch , tool, metric , unit\n"
+)
+
+
+def now() -> Moment:
+    """The wall clock as (seconds, microseconds)."""
+    return divmod(time.time_ns() // 1000, 1_000_000)
+
+
+def binary32(value: float) -> float:
+    """The value rounded to the nearest binary32."""
+    rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
+    return rounded
+
+
+def elapsed_ms(start: Moment, stop: Moment) -> float:
+    """Milliseconds between two moments, every step rounded to binary32.
+
+    float(seconds) * 1000f + float(microseconds) / 1000f; the second term may be negative. Doing
+    one operation in binary64 and rounding once more gives the binary32 result exactly.
+    """
+    seconds = binary32(binary32(stop[0] - start[0]) * 1000.0)
+    rest = binary32(binary32(stop[1] - start[1]) / 1000.0)
+    return binary32(seconds + rest)
+
+
+class PhaseTimer:
+    """Times the phases of one link, each at its end.
+
+    The first checkpoint arms the timer. Each later one keeps the milliseconds since the one before
+    under its tag in `timings`, writes a line when there is a `stream`, and arms the timer again.
+    """
+
+    __slots__ = ("_clock", "_start", "_stream", "timings")
+
+    def __init__(self, stream: TextIO | None = None, clock: Callable[[], Moment] = now) -> None:
+        self.timings: dict[str, float] = {}
+        self._stream = stream
+        self._clock = clock
+        self._start: Moment | None = None
+
+    def checkpoint(self, tag: str) -> float | None:
+        """End the phase `tag`; its milliseconds, None for the call that arms."""
+        start = self._start
+        elapsed = None
+        if start is not None:
+            elapsed = elapsed_ms(start, self._clock())
+            self.timings[tag] = elapsed
+            if self._stream is not None:
+                self._stream.write(f"{tag} time: {elapsed:f}\n")
+                self._stream.flush()
+        self._start = self._clock()
+        return elapsed
+
+
+class CsvTiming:
+    """The table of `-time FILE`: `-` is standard output, None takes the rows and drops them.
+
+    Making one writes the header, unless the file exists: what an existing file holds is not looked
+    at, not even whether it is empty. A file that cannot be made is an OSError. A row is one write
+    on a descriptor opened for appending, so that rows of many processes stay whole; a full disk
+    costs the row and nothing else.
+    """
+
+    __slots__ = ("_file",)
+
+    def __init__(self, file: str | os.PathLike[str] | None) -> None:
+        self._file = None if file is None else os.fspath(file)
+        if self._file == "-":
+            _write_stdout(HEADER)
+        elif self._file is not None and (
+            os.path.isdir(self._file) or not os.path.exists(self._file)
+        ):
+            _create(self._file)
+
+    def row(
+        self,
+        phase: str,
+        *,
+        source: str,
+        inputs: str,
+        output: str,
+        arch: str,
+        elapsed: float,
+        tool: str = "nvlink",
+    ) -> None:
+        """Append a run of the sub-tool `phase` that took `elapsed` milliseconds.
+
+        Names go in as they are: nothing is quoted. OSError when the file cannot be opened.
+        """
+        if self._file is None:
+            return
+        cells = (source, phase, inputs, output, arch, tool, f"{binary32(elapsed):.4f}", "ms")
+        line = " , ".join(cells) + "\n"
+        if self._file == "-":
+            _write_stdout(line)
+            return
+        descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        _write(descriptor, line)
+
+
+class Row:
+    """One row of the table, as it was written; `metric` in milliseconds."""
+
+    __slots__ = ("arch", "inputs", "metric", "output", "phase", "source", "tool")
+
+    def __init__(self, names: Sequence[str], arch: str, tool: str, metric: float) -> None:
+        self.source, self.phase, self.inputs, self.output = names
+        self.arch = arch
+        self.tool = tool
+        self.metric = metric
+
+
+def read_rows(table: str) -> list[Row]:
+    """The rows of a table, whose header may be missing.
+
+    Names are not quoted in it, so a name with blank, comma, blank in it makes a row that can be
+    read in several ways: such a row, a damaged one and a cut last line are ValueErrors that name
+    the line.
+    """
+    rows = []
+    lines = table.removeprefix(HEADER).split("\n")
+    first = 2 if table.startswith(HEADER) else 1
+    if lines.pop():
+        raise ValueError(f"line {first + len(lines)}: cut off")
+    for number, line in enumerate(lines, first):
+        head, *tail = line.rsplit(" , ", 4)
+        names = head.split(" , ")
+        if len(tail) != 4 or len(names) < 4 or tail[3] != "ms" or not _is_metric(tail[2]):
+            raise ValueError(f"line {number}: not a row of this table: {line!r}")
+        if len(names) > 4:
+            raise ValueError(f"line {number}: ambiguous, a name holds a separator: {line!r}")
+        rows.append(Row(names, tail[0], tail[1], float(tail[2])))
+    return rows
+
+
+def _is_metric(text: str) -> bool:
+    whole, point, fraction = text.removeprefix("-").partition(".")
+    return (whole + fraction).isdecimal() and bool(whole and point) and len(fraction) == 4
+
+
+def open_csv(file: str | None, sink: Sink) -> CsvTiming:
+    """The table of a link; a file that cannot be made ends it."""
+    try:
+        return CsvTiming(file)
+    except (OSError, ValueError):
+        sink.fatal("cannot-open-file", file=file)
+
+
+def _create(file: str) -> None:
+    """Make the file with the header in it, in one step where the file system can.
+
+    A process that starts at the same moment then sees no file or the whole header.
+    """
+    try:
+        descriptor = os.open(os.path.dirname(file) or ".", os.O_TMPFILE | os.O_WRONLY, 0o666)
+    except (AttributeError, OSError):  # not on every system and file system
+        pass
+    else:
+        os.write(descriptor, HEADER.encode())
+        try:
+            # The link in /proc has to be followed, which os.link does by flag only.
+            os.link(f"/proc/self/fd/{descriptor}", file, src_dir_fd=0, follow_symlinks=True)
+        except FileExistsError:  # another process was first, or a link that leads nowhere
+            if os.path.isfile(file):
+                return
+        except OSError:
+            pass
+        else:
+            return
+        finally:
+            os.close(descriptor)
+    _write(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666), HEADER)
+
+
+def _write(descriptor: int, text: str) -> None:
+    try:
+        os.write(descriptor, os.fsencode(text))
+    except OSError:  # nvlink goes on when the table cannot take more
+        pass
+    finally:
+        os.close(descriptor)
+
+
+def _write_stdout(text: str) -> None:
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(os.fsencode(text))
+        sys.stdout.flush()
+    except (AttributeError, OSError, ValueError):  # closed, full, or replaced by a text stream
+        if sys.stdout is not None and not hasattr(sys.stdout, "buffer"):
+            sys.stdout.write(text)
