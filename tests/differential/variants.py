@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from helpers import oracle
 from helpers.programs import Program
 
 
@@ -26,9 +27,18 @@ class Link:
 Variant = Callable[[Program, str, Sequence[str]], Link | None]
 
 
+def _library(program: Program) -> tuple[str, ...]:
+    return device_runtime_options() if program.device_runtime else ()
+
+
+def device_runtime_options() -> tuple[str, ...]:
+    """Options that add the device runtime library of the oracle."""
+    return (f"--library-path={oracle.device_runtime()}", "--library=cudadevrt")
+
+
 def _options(*options: str) -> Variant:
-    def variant(_program: Program, arch: str, cubins: Sequence[str]) -> Link:
-        return Link(tuple(cubins), options, arch)
+    def variant(program: Program, arch: str, cubins: Sequence[str]) -> Link:
+        return Link(tuple(cubins), (*options, *_library(program)), arch)
 
     return variant
 
@@ -36,12 +46,12 @@ def _options(*options: str) -> Variant:
 def _order(program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
     shuffled = list(cubins)
     random.Random(f"order {program.seed}").shuffle(shuffled)
-    return Link(tuple(shuffled), (), arch) if shuffled != list(cubins) else None
+    return Link(tuple(shuffled), _library(program), arch) if shuffled != list(cubins) else None
 
 
-def _relink(_program: Program, arch: str, cubins: Sequence[str]) -> Link:
+def _relink(program: Program, arch: str, cubins: Sequence[str]) -> Link:
     first = Link(tuple(cubins), ("-r",), arch)
-    return Link(("stage1.cubin",), (), arch, (("stage1.cubin", first),))
+    return Link(("stage1.cubin",), _library(program), arch, (("stage1.cubin", first),))
 
 
 def _relink_debug(_program: Program, arch: str, cubins: Sequence[str]) -> Link:
@@ -49,16 +59,17 @@ def _relink_debug(_program: Program, arch: str, cubins: Sequence[str]) -> Link:
     return Link(("stage1.cubin",), ("-g",), arch, (("stage1.cubin", first),))
 
 
-def _relink_part(_program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
+def _relink_part(program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
     if len(cubins) < 2:
         return None
     cut = (len(cubins) + 1) // 2
     first = Link(tuple(cubins[:cut]), ("-r",), arch)
-    return Link(("part1.cubin", *cubins[cut:]), (), arch, (("part1.cubin", first),))
+    inputs = ("part1.cubin", *cubins[cut:])
+    return Link(inputs, _library(program), arch, (("part1.cubin", first),))
 
 
-def _relink_r(_program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
-    link = _relink_part(_program, arch, cubins)
+def _relink_r(program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
+    link = _relink_part(program, arch, cubins)
     return link and Link(link.inputs, ("-r",), arch, link.first)
 
 
@@ -69,7 +80,7 @@ def _chosen(names: Sequence[str], seed: str) -> str:
 
 def _kernels_used(program: Program, arch: str, cubins: Sequence[str]) -> Link:
     chosen = _chosen(program.kernels, f"kernels {program.seed}")
-    return Link(tuple(cubins), (f"--kernels-used={chosen}",), arch)
+    return Link(tuple(cubins), (f"--kernels-used={chosen}", *_library(program)), arch)
 
 
 def _variables_used(program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
@@ -83,6 +94,13 @@ def _both_used(program: Program, arch: str, cubins: Sequence[str]) -> Link | Non
     variables = _variables_used(program, arch, cubins)
     kernels = _kernels_used(program, arch, cubins)
     return variables and Link(tuple(cubins), (*kernels.options, *variables.options), arch)
+
+
+def _device_runtime(program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
+    """The library beside a program that does not need it."""
+    if program.device_runtime:
+        return None
+    return Link(tuple(cubins), device_runtime_options(), arch)
 
 
 def _duplicate(_program: Program, arch: str, cubins: Sequence[str]) -> Link:
@@ -115,6 +133,7 @@ VARIANTS: dict[str, Variant] = {
     "kernels-used": _kernels_used,
     "variables-used": _variables_used,
     "both-used": _both_used,
+    "device-runtime": _device_runtime,
     "callgraph": _options("-dump-callgraph"),
     "callgraph-raw": _options("-dump-callgraph-no-demangle"),
     "verbose": _options("-v"),

@@ -102,6 +102,15 @@ needs_oracle = pytest.mark.skipif(
 )
 
 
+def device_runtime() -> Path:
+    """The folder of libcudadevrt.a."""
+    root = toolchain().bin.parent
+    found = [path for path in (root / "lib", root / "lib64") if (path / "libcudadevrt.a").is_file()]
+    if not found:
+        raise OracleError("no libcudadevrt.a beside nvlink (pip install '.[oracle]')")
+    return found[0]
+
+
 def cache_root() -> Path:
     """Where compiled files are kept between runs: PYLINK_ORACLE_CACHE or the temp directory."""
     root = os.environ.get("PYLINK_ORACLE_CACHE")

@@ -30,6 +30,7 @@ class Program:
     features: tuple[str, ...]
     kernels: tuple[str, ...]
     variables: tuple[str, ...]
+    device_runtime: bool  # links need libcudadevrt.a
 
 
 # Level -> (fewest modules, most modules, fewest features, most features).
@@ -84,6 +85,7 @@ def generate(seed: int, level: int | None = None) -> Program:
         tuple(draft.features),
         tuple(draft.kernels),
         tuple(draft.variables),
+        draft.device_runtime,
     )
 
 

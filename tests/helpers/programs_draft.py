@@ -59,6 +59,7 @@ class Draft:
     variables: list[str] = field(default_factory=list)
     features: list[str] = field(default_factory=list)
     ptx: list[Module] = field(default_factory=list)
+    device_runtime: bool = False
     count: int = 0
 
     def name(self, prefix: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from helpers import programs_calls as calls
 from helpers import programs_data as data
 from helpers import programs_kernels as kernels
+from helpers import programs_more as more
 from helpers.programs_draft import Feature
 
 FEATURES: list[tuple[Feature, int]] = [
@@ -40,4 +41,17 @@ FEATURES: list[tuple[Feature, int]] = [
     (kernels.texture_object, 1),
     (kernels.big_parameters, 1),
     (data.const_and_shared_addresses, 2),
+    (more.template_kernels, 3),
+    (more.inline_variables, 3),
+    (more.cluster_kernel, 2),
+    (more.asynchronous_copy, 2),
+    (more.grid_constant, 1),
+    (more.call_chain, 3),
+    (more.recursion_through_pointer, 1),
+    (more.lookup_tables, 2),
+    (more.static_kernels, 1),
+    (more.trap_and_clock, 1),
+    (more.tensor_instruction, 1),
+    (more.many_kernels, 1),
+    (more.dynamic_parallelism, 1),
 ]
