@@ -1,0 +1,236 @@
+"""Link prepared cases with pylink and compare each link with nvlink's answer.
+
+    PYTHONPATH=tests python -m differential.check CORPUS [--archs 75,100] [--variants exec,r]
+
+CORPUS holds ARCH/CASE folders made by `differential.run`. Each differing link is shown with its
+first differences, then a table of equal links per arch and variant.
+"""
+
+# ruff: noqa: T201 - a command that reports to its user
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import subprocess
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from differential import cases
+from differential.cases import Case, Expected
+from differential.variants import TEXT, VARIANTS
+from helpers.compare import compare
+
+KEYWORDS = {
+    "-r": "relocatable_link",
+    "-g": "debug",
+    "-v": "verbose",
+    "-suppress-debug-info": "suppress_debug_info",
+    "-preserve-relocs": "preserve_relocs",
+    "--kernels-used": "kernels_used",
+    "--variables-used": "variables_used",
+    "-dump-callgraph": "dump_callgraph",
+    "-dump-callgraph-no-demangle": "dump_callgraph_no_demangle",
+    "-extrawarn": "extra_warnings",
+    "-Werror": "warning_as_error",
+    "-report-arch": "report_arch",
+    "--library-path": "library_path",
+    "--library": "library",
+}
+LISTS = {"library_path", "library"}
+
+
+class Tally:
+    """How many links of each arch and variant were equal."""
+
+    def __init__(self) -> None:
+        self.equal: Counter[tuple[str, str]] = Counter()
+        self.total: Counter[tuple[str, str]] = Counter()
+
+    @property
+    def failed(self) -> int:
+        return sum(self.total.values()) - sum(self.equal.values())
+
+    def count(self, arch: str, variant: str, equal: bool) -> None:
+        self.total[arch, variant] += 1
+        self.equal[arch, variant] += equal
+
+    def print(self) -> None:
+        archs = list(dict.fromkeys(arch for arch, _ in self.total))
+        print(f"\n{'':16}" + "".join(f"{arch:>9}" for arch in archs))
+        for variant in VARIANTS:
+            cells = [(self.equal[arch, variant], self.total[arch, variant]) for arch in archs]
+            if any(total for _, total in cells):
+                shown = (f"{equal}/{total}" if total else "-" for equal, total in cells)
+                print(f"{variant:16}" + "".join(f"{cell:>9}" for cell in shown))
+        print(f"sum {sum(self.equal.values())}/{sum(self.total.values())} equal")
+
+
+def keywords(options: tuple[str, ...]) -> dict[str, Any]:
+    """Command-line options as keyword arguments of `pylink.link`."""
+    result: dict[str, Any] = {}
+    for option in options:
+        name, _, value = option.partition("=")
+        key = KEYWORDS[name]
+        result[key] = [value] if key in LISTS else value or True
+    return result
+
+
+def check_api(case: Case, expected: Expected) -> list[str]:
+    """Differences of a link through `pylink.link`, run inside the case's folder: image and text."""
+    import pylink  # noqa: PLC0415 - preparing cases works without the package
+
+    link = expected.link
+    reference = expected.image_bytes(case.folder)
+    log = io.StringIO()
+    before = Path.cwd()
+    os.chdir(case.folder)
+    try:
+        result = pylink.link(link.inputs, arch=f"sm_{link.arch}", log=log, **keywords(link.options))
+    except pylink.LinkError:
+        image = None
+    except Exception as error:  # a sweep goes on past a bug
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        return [f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"]
+    else:
+        image = bytes(result.image)
+        Path(f"{expected.variant}.pylink.cubin").write_bytes(image)
+    finally:
+        os.chdir(before)
+    said = log.getvalue()
+    found = _text("stderr", said, as_pylink(expected.stderr(case.folder)))
+    if image is None and not expected.code:
+        return [f"refused: {said.strip() or 'without a word'}"]
+    if image is not None and expected.code:
+        return ["linked, but nvlink refuses", *found]
+    if image is not None and reference is not None:
+        found = compare(image, reference) + found
+    return found
+
+
+def as_pylink(text: str) -> str:
+    """nvlink's messages with the tool's name replaced."""
+    lines = text.splitlines(keepends=True)
+    return "".join(
+        "py" + line.removeprefix("nv") if line.startswith("nvlink ") else line for line in lines
+    )
+
+
+def check_cli(case: Case, expected: Expected) -> list[str]:
+    """Differences of a link through the command line: exit code, both streams, image."""
+    output = f"{expected.variant}.pylink.cubin"
+    path = case.folder / output
+    path.unlink(missing_ok=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "pylink", *expected.link.argv(output)],
+        cwd=case.folder,
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        check=False,
+        timeout=120,
+    )
+    found = []
+    if done.returncode != expected.code:
+        found.append(f"exit code {done.returncode}, expected {expected.code}: {done.stderr[-300:]}")
+    # nvlink names its own output file in a few messages.
+    theirs = expected.stderr(case.folder).replace(".nvlink.cubin", ".pylink.cubin")
+    found += _text("stderr", done.stderr, as_pylink(theirs))
+    found += _text("stdout", done.stdout, as_pylink(expected.stdout(case.folder)))
+    reference = expected.image_bytes(case.folder)
+    if (reference is None) != (not path.is_file()):
+        found.append(f"output file {'not ' if reference is None else ''}expected")
+    elif reference is not None and expected.code == 0:
+        found += compare(path.read_bytes(), reference)
+    return found
+
+
+def _text(stream: str, got: str, wanted: str) -> list[str]:
+    if got == wanted:
+        return []
+    ours, theirs = got.splitlines(), wanted.splitlines()
+    pairs = enumerate(zip(ours, theirs, strict=False), 1)
+    at = next((i for i, (a, b) in pairs if a != b), min(len(ours), len(theirs)) + 1)
+    got_line = ours[at - 1] if at <= len(ours) else "nothing"
+    wanted_line = theirs[at - 1] if at <= len(theirs) else "nothing"
+    return [f"{stream} line {at}: got {got_line!r}; expected {wanted_line!r}"]
+
+
+def check_case(
+    case: Case,
+    tally: Tally,
+    variants: Collection[str],
+    *,
+    brief: bool = False,
+    show: int = 5,
+    cli: bool = False,
+) -> bool:
+    """Check the chosen links of a case, print what differs, and say whether all were equal."""
+    fine = True
+    for expected in case.links:
+        if expected.variant not in variants:
+            continue
+        text = cli or expected.variant in TEXT
+        found = check_cli(case, expected) if text else check_api(case, expected)
+        tally.count(case.arch, expected.variant, not found)
+        if not found:
+            continue
+        fine = False
+        if brief:
+            print(f"{case.name} {expected.variant}: {found[0][:200]}")
+            continue
+        print(f"{case.name} {expected.variant}: {len(found)} differences")
+        for line in found[:show]:
+            print(f"    {line}")
+    return fine
+
+
+def find(corpus: Path, archs: Collection[str], names: Collection[str]) -> list[Path]:
+    """The case folders below `corpus`, simple ones first."""
+    folders = (path.parent for path in corpus.glob("*/*/link.json"))
+    chosen = (
+        folder
+        for folder in folders
+        if (not archs or folder.parent.name in archs)
+        and (not names or any(name in folder.name for name in names))
+    )
+    return sorted(chosen, key=lambda folder: (folder.name, folder.parent.name))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--archs", default="", help="list with commas; default all")
+    parser.add_argument("--variants", default="exec", help="list with commas, or 'all'")
+    parser.add_argument("--cases", default="", help="parts of case names, with commas")
+    parser.add_argument("--brief", action="store_true", help="one line for each difference")
+    parser.add_argument("--show", type=int, default=5, help="differences shown for one link")
+    parser.add_argument("--stop", type=int, default=0, help="stop after so many failing cases")
+    parser.add_argument("--cli", action="store_true", help="use the command line for every link")
+    arguments = parser.parse_args()
+    variants = list(VARIANTS) if arguments.variants == "all" else arguments.variants.split(",")
+    archs = [arch for arch in arguments.archs.split(",") if arch]
+    names = [name for name in arguments.cases.split(",") if name]
+    tally, failing = Tally(), 0
+    for folder in find(arguments.corpus, archs, names):
+        fine = check_case(
+            cases.load(folder),
+            tally,
+            variants,
+            brief=arguments.brief,
+            show=arguments.show,
+            cli=arguments.cli,
+        )
+        failing += not fine
+        if failing and failing == arguments.stop:
+            break
+    tally.print()
+    return 1 if tally.failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
