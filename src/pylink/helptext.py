@@ -86,7 +86,7 @@ def help_text() -> str:
         argument, text = HELP[option.long]
         spelling = f"--{option.long} {argument}".rstrip()
         short = f"(-{option.short})" if option.short else ""
-        lines.append(f"{spelling:<52}{short}".rstrip() + "\n")
+        lines.append(f"{spelling:<50}{short}".rstrip() + "\n")
         if option.choices:
             shown = _choices(option.long, option.choices)
             text = f"{text} Allowed: {shown}."

@@ -6,6 +6,7 @@ import os
 
 from pylink import pipeline
 from pylink.diagnostics import NvlinkRenderer, Policy, Sink
+from pylink.errors import LinkError
 from pylink.libraries import refuse_libraries
 from pylink.optioncheck import check
 from pylink.options import Input, Options
@@ -138,7 +139,7 @@ def run_link(values: Mapping[str, Value], inputs: list[Input], sink: Sink) -> Li
     try:
         linked = pipeline.link(options, inputs, sink)
         if sink.errors:
-            sink.stop()
+            raise LinkError(sink.diagnostics)
     finally:
         # nvlink writes this file as soon as it has merged, so errors do not keep it from that.
         if options.register_link_binaries is not None and sink.exit_code() != 1:

@@ -49,6 +49,9 @@ HELP: dict[str, str] = {
     "was overwritten.",
     "report-incomplete": "A log or report could not be written to its end. The link itself is not "
     "affected; the disk may be full.",
+    "inputs-with-host-script": "A linker script for the host is made without looking at any input.",
+    "host-script-failed": "The host linker `ld` could not be asked for its own script. "
+    "`-ghls=lcs-aug` does not need it.",
     "arch-mismatch": "An input was compiled for an architecture that the target cannot run. "
     "Compile it for the target, or for a lower one of the same major version.",
     "output-limited": "An input runs on one architecture only, so the output does too.",
@@ -56,6 +59,8 @@ HELP: dict[str, str] = {
     "target as well, or silence this with `-suppress-arch-warning`.",
     "library-skipped": "A file of the right name was found for `-l`, but it is no archive of host "
     "objects. The search goes on in the next directory.",
+    "library-not-built": "Extract the device code of the archive into cubins and give these to "
+    "pylink.",
     "not-elf": "An input does not start like an ELF file. Link relocatable cubins, made with "
     "`nvcc -rdc=true -cubin`.",
     "empty-file": "An input has no bytes. The step that makes it probably failed.",

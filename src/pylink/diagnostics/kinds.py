@@ -88,6 +88,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "cannot-read-file": (125, CATASTROPHE, "Could not read file '{file}': {reason}"),
     "output-is-input": (126, CATASTROPHE, "Output file '{file}' is also an input file"),
     "report-incomplete": (127, WARNING, "Could not write all of '{file}'"),
+    "inputs-with-host-script": (
+        128,
+        COMMAND_LINE,
+        "Input files are not allowed with -ghls option; use --help for more information",
+    ),
+    "host-script-failed": (129, CATASTROPHE, "Host linker script creation failed."),
     # 2xx: input files as a whole
     "arch-mismatch": (
         201,
@@ -104,6 +110,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
         204,
         WARNING,
         "Skipping incompatible '{file}' when searching for -l{library}",
+    ),
+    "library-not-built": (
+        205,
+        CATASTROPHE,
+        "Library '{file}' found for -l{library}: this version of pylink does not link archives",
     ),
     "not-elf": (210, ERROR, "Input file '{file}' is not an ELF file"),
     "empty-file": (211, ERROR, "Input file '{file}' is empty"),

@@ -1,0 +1,257 @@
+"""From argv to option values and to the text the tool note records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pylink import LinkError
+from pylink.diagnostics import Sink
+from pylink.helptext import HELP, help_text
+from pylink.optioncheck import check
+from pylink.optionparse import CommandLine, parse
+from pylink.options import Options, recorded
+from pylink.optiontable import LIST, NUMBER, OPTIONS, TEXT, TRUTH, Option, Value
+
+
+def parsed(*words: str) -> CommandLine:
+    return parse(words, Sink())
+
+
+def mistake(*words: str) -> str:
+    with pytest.raises(LinkError) as caught:
+        parse(words, Sink())
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "words", [["-arch=sm_90a"], ["-arch", "sm_90a"], ["--arch=sm_90a"], ["--arch", "sm_90a"]]
+)
+def test_four_spellings(words: list[str]) -> None:
+    assert parsed(*words).values == {"arch": "sm_90a"}
+
+
+@pytest.mark.parametrize("words", [["-lfoo"], ["-l", "foo"], ["-l=foo"], ["--library", "foo"]])
+def test_joined_argument(words: list[str]) -> None:
+    assert parsed(*words).values == {"library": ("foo",)}
+
+
+def test_an_exact_short_name_wins_over_a_joined_argument() -> None:
+    assert parsed("-lto", "-ltofoo").values == {"link_time_opt": True, "library": ("tofoo",)}
+
+
+def test_lists_add_up_and_inputs_keep_their_order() -> None:
+    line = parsed("b", "-kernels-used", "k,q", "a", "--kernels-used=k", "-")
+    assert line.values == {"kernels_used": ("k", "q", "k")}
+    assert line.inputs == ["b", "a", "-"]
+
+
+def test_an_argument_may_look_like_an_option_or_hold_an_equals_sign() -> None:
+    assert parsed("-o", "--help", "-o=--help").values == {"output_file": "--help"}
+    assert parsed("-o=a=b").values == {"output_file": "a=b"}
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "inputs"),
+    [
+        (["-ghls"], "lcs-abs", []),
+        (["-ghls", "lcs-aug"], "lcs-aug", []),
+        (["-ghls", "-v", "a"], "lcs-abs", ["a"]),
+        (["-ghls=lcs-aug", "lcs-abs"], "lcs-aug", ["lcs-abs"]),
+    ],
+)
+def test_optional_argument(words: list[str], kind: str, inputs: list[str]) -> None:
+    line = parsed(*words)
+    assert line.values["gen_host_linker_script"] == kind
+    assert line.inputs == inputs
+
+
+@pytest.mark.parametrize("number", ["64", "0x40", "0X40", "0100", " 64", "+64"])
+def test_numbers_are_those_of_c(number: str) -> None:
+    assert parsed(f"-m{number}").values == {"machine": 64}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-bogus"], "Unknown option 'bogus'"),
+        (["--bogus=3"], "Unknown option '-bogus'"),
+        (["--"], "Unknown option '-'"),
+        (["-="], "Unknown option ''"),
+        (["-verbose"], "Unknown option 'verbose'"),
+        (["-oo"], "Unknown option 'oo'"),
+        (["-arch"], "argument expected after '-arch'"),
+        (["--output-file"], "argument expected after '--output-file'"),
+        (["-v=true"], "no argument expected after '-v'"),
+        (["--help="], "no argument expected after '--help'"),
+        (["-arch=sm_99"], "Value 'sm_99' is not defined for option 'arch'"),
+        (["-m", "064"], "Value '064' is not defined for option 'machine'"),
+        (["-m", ""], "Value '' is not defined for option 'machine'"),
+        (["-machine"], "'achine': expected a number"),
+        (["-m", "64 "], "'64 ': expected a number"),
+        (["-m", "6_4"], "'6_4': expected a number"),
+        (["-m", "0x"], "'0x': expected a number"),
+        (["-m", "99999999999"], "32-bit integer value (99999999999) out of range"),
+        (["-device-stack-protector", "1"], "'1': expected true or false"),
+        (["-optf", "missing"], "Could not open options file 'missing'"),
+    ],
+)
+def test_mistakes(words: list[str], message: str) -> None:
+    assert mistake(*words) == message
+
+
+def test_the_first_mistake_is_the_one_reported() -> None:
+    assert mistake("-m", "32", "-bogus") == "Value '32' is not defined for option 'machine'"
+    assert mistake("-bogus", "-m", "32") == "Unknown option 'bogus'"
+
+
+def test_redefinition_warns_and_the_last_value_counts() -> None:
+    sink = Sink()
+    line = parse(["-o", "a", "-o", "a", "-o", "b", "-v", "-v"], sink)
+    assert line.values == {"output_file": "b", "verbose": True}
+    assert [record.message for record in sink.diagnostics] == [
+        "incompatible redefinition for option 'output-file', the last value of this option was used"
+    ]
+
+
+def test_options_files_stand_for_their_words(tmp_path: Path) -> None:
+    inner, outer = tmp_path / "inner", tmp_path / "outer"
+    inner.write_text('b "c d"')
+    outer.write_text(f"a -optf {inner} -v")
+    line = parsed("first", f"-optf={outer},{tmp_path}", "last")
+    assert line.inputs == ["first", "a", "b", "c d", "last"]
+    assert line.values["verbose"] is True
+
+
+def test_an_option_cannot_take_its_argument_from_outside_its_file(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("-arch")
+    assert mistake("-optf", str(tmp_path / "f"), "sm_75") == "argument expected after '-arch'"
+
+
+def test_options_files_may_not_include_each_other_for_ever(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text(f"-optf {tmp_path / 'f'}")
+    assert mistake("-optf", str(tmp_path / "f")).startswith("Too many options file opened")
+    for depth in range(15):
+        (tmp_path / f"{depth}").write_text(f"-optf {tmp_path / str(depth + 1)}")
+    (tmp_path / "15").write_text("")
+    assert parsed("-optf", str(tmp_path / "1")).inputs == []
+    assert mistake("-optf", str(tmp_path / "0")).endswith("15'")
+
+
+CHECKS: list[tuple[dict[str, Value], str]] = [
+    ({}, "Unknown arch name '(null)'"),
+    ({"arch": "sm_75"}, "Must specify output file with -o option"),
+    (
+        {"arch": "sm_75", "output_file": "o", "suppress_debug_info": True, "emit_ptx": True},
+        "Conflicting options '-suppress-debug-info' and 'no -g'",
+    ),
+    (
+        {
+            "arch": "sm_75",
+            "output_file": "o",
+            "use_host_info": True,
+            "ignore_host_info": True,
+            "dump_callgraph": True,
+            "dump_callgraph_no_demangle": True,
+        },
+        "Conflicting options '-dump-callgraph' and '-dump-callgraph-no-demangle'",
+    ),
+    (
+        {"arch": "lto_75", "use_host_info": True, "ignore_host_info": True},
+        "Conflicting options '-use-host-info' and '-ignore-host-info'",
+    ),
+    (
+        {"arch": "lto_75", "dlto": True},
+        "Link target of 'lto_75' is virtual target that is not JIT-able; use 'sm_' target instead",
+    ),
+    (
+        {"arch": "sm_75", "output_file": "o", "emit_ptx": True},
+        "Conflicting options '-emit-ptx' and 'no -dlto'",
+    ),
+    (
+        {"arch": "sm_75", "output_file": "o", "Ofast_compile": "0"},
+        "Conflicting options '--Ofast-compile' and 'no -dlto'",
+    ),
+    (
+        {"arch": "sm_75", "output_file": "o", "dlto": True},
+        "-nvvmpath should be specified with -lto",
+    ),
+]
+
+
+@pytest.mark.parametrize(("values", "message"), CHECKS)
+def test_checks(values: dict[str, Value], message: str) -> None:
+    with pytest.raises(LinkError) as caught:
+        check(values, Sink(), has_inputs=True, needs_output=True)
+    assert str(caught.value) == message
+
+
+def test_inputs_are_missed_after_the_output_and_before_conflicts() -> None:
+    values: dict[str, Value] = {"arch": "sm_75", "output_file": "o", "suppress_debug_info": True}
+    with pytest.raises(LinkError, match="No input files specified"):
+        check(values, Sink(), has_inputs=False, needs_output=True)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [option for option in OPTIONS if not option.built],
+    ids=lambda option: option.long,
+)
+def test_what_is_not_built_is_refused_and_never_ignored(option: Option) -> None:
+    samples: dict[str, Value] = {TEXT: "x", NUMBER: 1, TRUTH: False, LIST: ("x",)}
+    values: dict[str, Value] = {"arch": "sm_75", "output_file": "o", "dlto": True, "nvvmpath": "/"}
+    values[option.attribute] = samples.get(option.takes, True)
+    if option.attribute not in ("dlto", "nvvmpath", "link_time_opt", "Ofast_compile", "emit_ptx"):
+        del values["dlto"], values["nvvmpath"]
+    with pytest.raises(LinkError, match=r"^Option '-\S+' is not supported by this version"):
+        check(values, Sink(), has_inputs=True, needs_output=True)
+
+
+def test_virtual_targets_are_refused() -> None:
+    with pytest.raises(LinkError, match="'compute_75' is virtual"):
+        check({"arch": "compute_75"}, Sink(), has_inputs=True, needs_output=True)
+
+
+def test_kernels_used_makes_host_information_moot() -> None:
+    values: dict[str, Value] = {"arch": "sm_75", "use_host_info": True, "kernels_used": ("k",)}
+    sink = Sink()
+    check(values, sink, has_inputs=True, needs_output=False)
+    assert [record.message for record in sink.diagnostics] == [
+        "ignore -use-host-info because -kernels-used or -variables-used is specified"
+    ]
+
+
+def test_recorded_options_are_in_the_order_of_the_table() -> None:
+    words = "-v -w -Werror -arch sm_75 -L . -l a,b -l c -m 0x40 -kernels-used k -o o --time t -r"
+    assert recorded(parsed(*words.split()).values, ["x"]) == (
+        "-arch sm_75 -m 64 -l a,b,c -L . -v  -w  -Werror  -kernels-used k -r  "
+    )
+
+
+def test_recorded_options_of_a_debug_link(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("-cpu-arch X86")
+    words = f"-optf {tmp_path / 'f'} -g -arch sm_75 -o o -time t --register-link-binaries=reg"
+    assert recorded(parsed(*words.split()).values, ["a", "b c"]) == (
+        "a,b c -o o -g  -arch sm_75 - reg -cpu-arch X86 -time t -optf  "
+    )
+
+
+def test_options_are_frozen_and_typed_as_the_table_says() -> None:
+    options = Options({"arch": "sm_75", "verbose": True, "library": ("a",)}, ["x"])
+    assert (options.arch, options.verbose, options.library) == ("sm_75", True, ("a",))
+    assert (options.debug, options.time, options.kernels_used) == (False, None, ())
+    assert options.recorded == "-arch sm_75 -l a -v  "
+    with pytest.raises(AttributeError, match="frozen"):
+        options.verbose = False
+    with pytest.raises(AttributeError, match="frozen"):
+        del options.verbose
+    assert set(Options.__annotations__) == {option.attribute for option in OPTIONS} | {"recorded"}
+
+
+def test_help_names_every_option_that_works_and_no_other() -> None:
+    text = help_text()
+    for option in OPTIONS:
+        assert (f"--{option.long}" in text.split()) == option.built
+    assert set(HELP) == {option.long for option in OPTIONS if option.built}
+    assert max(map(len, text.splitlines())) <= 80
