@@ -1,0 +1,395 @@
+"""Shared memory: one offset for each variable, one size for each kernel.
+
+A kernel has its *own* variables (`.nv.shared.K`). Statics of device functions and file-scope
+variables lie in `.nv_debug.shared`: *common* variables here. Which kernels use a common variable
+decides where it goes. With a, b, c common, 8 bytes each, used by K1 {a}, K2 {a, b}, K3 {c}:
+
+    a   two users: the common part, at 0 for every kernel
+    b   one user: the private part of K2, sorted with its own variables, behind a
+    c   one user: the private part of K3, at 0, since K3 does not use a
+
+Common part. All common variables are sorted by ascending size and walked backwards. Each that
+has not exactly one user joins the first group in which no variable has a user in common with it,
+or opens a group. Groups follow each other; a group has the size and alignment of its largest
+variables, which all start where it starts. One that no code refers to has no place.
+Private part. The list of a kernel is sorted by descending alignment, then ascending size, and
+starts at the end of what the kernel uses of the common part.
+Sort. Ties come out in the order of one particular merge sort of linked lists: push the items
+alternately to the front of two lists, sort both, merge; on a tie the first list goes first.
+Extern arrays (`extern __shared__ int x[]`) are no variables, yet they take part in the first
+sort, with size 0, and so move ties. Their address is the end of the kernel, rounded up to 16. In
+a function it is the same for all kernels that reach it, so they all grow to the largest of them.
+Alignment. Every kernel has at least that of the most aligned common variable, as soon as one of
+them is in the common part. From 16 on, an extern array anywhere gives even empty kernels a
+section; only family B does so above 16 as well.
+
+Cost: the sorts take n log n. Choosing groups takes, for each use of a variable, one step per 64
+groups that the variable cannot join: 1000 variables that all overlap, 100 uses each, need 1e6.
+docs/format-notes/shared-memory.md has the evidence. Rows: see the stub.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from vec cimport Vec, vec_free, vec_init, vec_push
+
+cdef extern from *:
+    int __builtin_ctzll(unsigned long long) nogil
+
+cdef enum:
+    FAMILY_A = 0        # sm_75 to sm_89
+    FAMILY_B = 1        # sm_90
+    FAMILY_C = 2        # sm_100 and later
+    COMMON = -1         # owner of a variable in .nv_debug.shared
+    DEAD = -2           # owner of a variable of a kernel that is not linked
+    REFERENCED = 1      # variable flags
+    EXTERN = 2
+    SURVIVES = 1        # kernel flags
+    HAS_SYMBOL = 2
+    RESERVED = 0x400    # bytes that the system keeps from sm_90 on
+    EXTERN_ALIGN = 16
+
+cdef struct VariableRow:
+    uint64_t size
+    uint64_t align
+    int32_t owner
+    uint32_t flags
+
+cdef struct UseRow:
+    uint32_t variable
+    uint32_t kernel
+
+cdef struct ExternUseRow:
+    uint32_t kernel
+    int32_t function
+
+cdef struct KernelRow:
+    uint64_t size
+    uint64_t align
+    int64_t extern_address
+    uint32_t flags
+    uint32_t spare
+
+# Counts, and arrays that share one allocation.
+ctypedef struct Work:
+    size_t variable_count
+    size_t use_count
+    size_t kernel_count
+    size_t common_count
+    uint32_t* first_user    # users of variable v: users[first_user[v]:first_user[v + 1]]
+    uint32_t* users
+    uint32_t* by_kernel
+    uint32_t* first         # private list of kernel k: items[first[k]:first[k + 1]]
+    uint32_t* items
+    uint32_t* order         # common variables as the first sort leaves them
+    uint32_t* spare
+    uint32_t* group
+    uint32_t* leader        # union-find over kernels, then functions
+    uint64_t* group_size
+    uint64_t* group_align
+
+
+cdef inline uint64_t round_up(uint64_t value, uint64_t align) noexcept nogil:
+    return value if align < 2 else (value + align - 1) // align * align
+
+
+cdef bint work_init(Work* w, size_t function_count) noexcept nogil:
+    """Arrays of the counts in w, all zero; False when memory is exhausted."""
+    cdef size_t v = w.variable_count + 2, k = w.kernel_count + 2
+    cdef uint32_t* at
+    w.group_size = <uint64_t*>calloc(2 * v * 8 + (6 * v + 2 * w.use_count
+                                                  + 2 * k + function_count) * 4, 1)
+    if w.group_size == NULL:
+        return False
+    w.group_align = w.group_size + v
+    at = <uint32_t*>(w.group_align + v)
+    w.first_user = at
+    w.items = at + v
+    w.order = at + 2 * v
+    w.spare = at + 3 * v
+    w.group = at + 4 * v
+    w.users = at + 5 * v
+    w.by_kernel = w.users + w.use_count
+    w.first = w.by_kernel + w.use_count
+    w.leader = w.first + k
+    return True
+
+
+cdef inline bint goes_first(const VariableRow* a, const VariableRow* b, bint by_align) noexcept nogil:
+    if by_align and a.align != b.align:
+        return a.align > b.align
+    return a.size <= b.size
+
+
+cdef void sort_list(const VariableRow* rows, uint32_t* items, uint32_t* spare, size_t count,
+                    bint by_align) noexcept nogil:
+    """Sort variables in place; spare has room for as many. Recursion is log2(count) deep."""
+    cdef size_t half = (count + 1) // 2, i, a = 0, b = half
+    if count < 2:
+        return
+    for i in range(count):      # pushing to the front reverses each list
+        if i & 1:
+            spare[count - 1 - i // 2] = items[i]
+        else:
+            spare[half - 1 - i // 2] = items[i]
+    sort_list(rows, spare, items, half, by_align)
+    sort_list(rows, spare + half, items + half, count - half, by_align)
+    for i in range(count):
+        if b == count or (a < half and goes_first(&rows[spare[a]], &rows[spare[b]], by_align)):
+            items[i] = spare[a]
+            a += 1
+        else:
+            items[i] = spare[b]
+            b += 1
+
+
+cdef void index_users(const UseRow* uses, Work* w) noexcept nogil:
+    """Counting sorts by kernel, then by variable, which make repeats neighbours to drop."""
+    cdef size_t i, start = 0, stop, kept = 0
+    cdef uint32_t v
+    for i in range(w.use_count):
+        w.first[uses[i].kernel + 1] += 1
+        w.first_user[uses[i].variable + 1] += 1
+    for i in range(w.kernel_count):
+        w.first[i + 1] += w.first[i]
+    for i in range(w.variable_count):
+        w.first_user[i + 1] += w.first_user[i]
+    for i in range(w.use_count):
+        w.by_kernel[w.first[uses[i].kernel]] = <uint32_t>i
+        w.first[uses[i].kernel] += 1
+    for i in range(w.use_count):
+        v = uses[w.by_kernel[i]].variable
+        w.users[w.first_user[v]] = uses[w.by_kernel[i]].kernel
+        w.first_user[v] += 1
+    for v in range(<uint32_t>w.variable_count):     # first_user[v] has become the end of v
+        stop = w.first_user[v]
+        w.first_user[v] = <uint32_t>kept
+        for i in range(start, stop):
+            if i == start or w.users[i] != w.users[i - 1]:
+                w.users[kept] = w.users[i]
+                kept += 1
+        start = stop
+    w.first_user[w.variable_count] = <uint32_t>kept
+
+
+cdef int64_t place_common(const VariableRow* rows, Work* w, KernelRow* kernels, int64_t* offsets,
+                          uint64_t* most_aligned) noexcept nogil:
+    """Place the common part; its size, or -1 when memory is exhausted."""
+    cdef size_t i, u, word, groups = 0
+    cdef uint32_t v, g
+    cdef uint64_t bits, end = 0
+    cdef uint64_t* taken        # one word per kernel: groups that hold a variable it uses
+    cdef Vec words
+    vec_init(&words, w.kernel_count * 8 + 8)
+    for v in range(<uint32_t>w.variable_count):
+        if rows[v].owner == COMMON:
+            w.order[w.common_count] = v
+            w.common_count += 1
+            if rows[v].align > most_aligned[0]:
+                most_aligned[0] = rows[v].align
+    sort_list(rows, w.order, w.spare, w.common_count, False)
+    for i in range(w.common_count // 2):
+        v = w.order[i]
+        w.order[i] = w.order[w.common_count - 1 - i]
+        w.order[w.common_count - 1 - i] = v
+    for i in range(w.common_count):
+        v = w.order[i]
+        if (w.first_user[v + 1] - w.first_user[v] == 1 or rows[v].flags & EXTERN
+                or not rows[v].flags & REFERENCED):
+            continue
+        bits = <uint64_t>-1
+        word = 0
+        while True:
+            if word == words.count:
+                taken = <uint64_t*>vec_push(&words)
+                if taken == NULL:
+                    vec_free(&words)
+                    return -1
+                memset(taken, 0, words.row)
+            taken = <uint64_t*>(words.data + word * words.row)
+            bits = 0
+            for u in range(w.first_user[v], w.first_user[v + 1]):
+                bits |= taken[w.users[u]]
+            if bits != <uint64_t>-1:
+                break
+            word += 1
+        g = <uint32_t>(word * 64 + __builtin_ctzll(~bits))
+        for u in range(w.first_user[v], w.first_user[v + 1]):
+            taken[w.users[u]] |= <uint64_t>1 << (g & 63)
+        w.group[v] = g
+        groups = max(groups, <size_t>g + 1)
+        w.group_size[g] = max(w.group_size[g], rows[v].size)
+        w.group_align[g] = max(w.group_align[g], rows[v].align)
+        offsets[v] = 0
+    vec_free(&words)
+    for i in range(groups):
+        bits = round_up(end, w.group_align[i])
+        end = bits + w.group_size[i]
+        w.group_size[i] = bits      # its offset from here on
+    for v in range(<uint32_t>w.variable_count):
+        if offsets[v] == -1:
+            continue
+        offsets[v] = <int64_t>w.group_size[w.group[v]]
+        for u in range(w.first_user[v], w.first_user[v + 1]):
+            g = w.users[u]
+            kernels[g].size = max(kernels[g].size, offsets[v] + rows[v].size)
+            kernels[g].align = max(kernels[g].align, rows[v].align)
+    if groups == 0:
+        most_aligned[0] = 1
+    return <int64_t>end
+
+
+cdef inline int64_t private_kernel(const VariableRow* row, const Work* w, uint32_t v) noexcept nogil:
+    """The kernel in whose private part v goes, or -1."""
+    if row.owner != COMMON:
+        return row.owner        # DEAD is negative too
+    if row.flags & EXTERN or w.first_user[v + 1] - w.first_user[v] != 1:
+        return -1
+    return w.users[w.first_user[v]]
+
+
+cdef void place_private(const VariableRow* rows, Work* w, KernelRow* kernels,
+                        int64_t* offsets) noexcept nogil:
+    cdef size_t i, k
+    cdef uint32_t v
+    cdef int64_t owner
+    memset(w.first, 0, (w.kernel_count + 2) * 4)
+    for v in range(<uint32_t>w.variable_count):
+        owner = private_kernel(&rows[v], w, v)
+        if owner >= 0:
+            w.first[owner + 2] += 1
+    for k in range(w.kernel_count):
+        w.first[k + 2] += w.first[k + 1]
+    for v in range(<uint32_t>w.variable_count):
+        if rows[v].owner >= 0:
+            w.items[w.first[rows[v].owner + 1]] = v
+            w.first[rows[v].owner + 1] += 1
+    for i in range(w.common_count):
+        owner = private_kernel(&rows[w.order[i]], w, w.order[i])
+        if owner >= 0:
+            w.items[w.first[owner + 1]] = w.order[i]
+            w.first[owner + 1] += 1
+    for k in range(w.kernel_count):
+        sort_list(rows, w.items + w.first[k], w.spare, w.first[k + 1] - w.first[k], True)
+        for i in range(w.first[k], w.first[k + 1]):
+            v = w.items[i]
+            offsets[v] = <int64_t>round_up(kernels[k].size, rows[v].align)
+            kernels[k].size = offsets[v] + rows[v].size
+            kernels[k].align = max(kernels[k].align, rows[v].align)
+
+
+cdef inline uint32_t find(uint32_t* leader, uint32_t node) noexcept nogil:
+    while leader[node] != node:
+        leader[node] = leader[leader[node]]
+        node = leader[node]
+    return node
+
+
+cdef void place_externs(const ExternUseRow* uses, size_t count, size_t function_count, Work* w,
+                        KernelRow* kernels, int64_t* addresses) noexcept nogil:
+    """A function ties its kernels together, and tied kernels share the largest address."""
+    cdef size_t i
+    cdef uint32_t k, root
+    cdef int64_t end
+    for i in range(w.kernel_count + function_count):
+        w.leader[i] = <uint32_t>i
+    for i in range(count):
+        if uses[i].function >= 0:   # the leader is always a kernel
+            root = find(w.leader, <uint32_t>(w.kernel_count + uses[i].function))
+            k = find(w.leader, uses[i].kernel)
+            if root >= w.kernel_count:
+                w.leader[root] = k
+            else:
+                w.leader[k] = root
+    for i in range(count):
+        k = uses[i].kernel
+        root = find(w.leader, k)
+        end = <int64_t>round_up(kernels[k].size, EXTERN_ALIGN)
+        kernels[root].extern_address = max(kernels[root].extern_address, end)
+    for i in range(count):
+        k = uses[i].kernel
+        end = kernels[find(w.leader, k)].extern_address
+        kernels[k].extern_address = end
+        kernels[k].size = <uint64_t>end
+        kernels[k].align = max(kernels[k].align, <uint64_t>EXTERN_ALIGN)
+        if uses[i].function >= 0:
+            addresses[uses[i].function] = end
+
+
+def layout_shared(int family, Py_ssize_t kernel_count, Py_ssize_t function_count,
+                  bytes variables not None, bytes uses not None, bytes extern_uses not None):
+    cdef Work w
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(variables), i
+    cdef Py_ssize_t extern_count = PyBytes_GET_SIZE(extern_uses) // <Py_ssize_t>sizeof(ExternUseRow)
+    cdef const VariableRow* rows = <const VariableRow*>PyBytes_AS_STRING(variables)
+    cdef const UseRow* use = <const UseRow*>PyBytes_AS_STRING(uses)
+    cdef const ExternUseRow* extern_use = <const ExternUseRow*>PyBytes_AS_STRING(extern_uses)
+    cdef bint has_extern = False, keeps_empty, nonempty
+    cdef uint64_t most_aligned = 1
+    cdef int64_t common_size
+    cdef KernelRow* kernel
+    w.variable_count = <size_t>size // sizeof(VariableRow)
+    w.use_count = <size_t>PyBytes_GET_SIZE(uses) // sizeof(UseRow)
+    w.kernel_count = <size_t>kernel_count
+    w.common_count = 0
+    if (size % sizeof(VariableRow) or PyBytes_GET_SIZE(uses) % sizeof(UseRow)
+            or PyBytes_GET_SIZE(extern_uses) % sizeof(ExternUseRow)):
+        raise ValueError("a table ends inside a row")
+    if family not in (FAMILY_A, FAMILY_B, FAMILY_C):
+        raise ValueError(f"no such family: {family}")
+    if not (0 <= kernel_count < 2**31 and 0 <= function_count < 2**31
+            and w.variable_count < 2**31 and w.use_count < 2**31):
+        raise ValueError("a count does not fit 31 bits")
+    for i in range(<Py_ssize_t>w.variable_count):
+        if not DEAD <= rows[i].owner < kernel_count:
+            raise IndexError(f"variable {i}: no kernel {rows[i].owner}")
+        if rows[i].size > <uint64_t>0xffffffff or rows[i].align > <uint64_t>0xffffffff:
+            raise ValueError(f"variable {i}: size or alignment does not fit 32 bits")
+        if rows[i].flags & EXTERN:
+            has_extern = True
+    for i in range(<Py_ssize_t>w.use_count):
+        if use[i].variable >= w.variable_count or use[i].kernel >= w.kernel_count:
+            raise IndexError(f"use {i}: no such variable or kernel")
+    for i in range(extern_count):
+        if extern_use[i].kernel >= w.kernel_count or not -1 <= extern_use[i].function < function_count:
+            raise IndexError(f"extern use {i}: no such kernel or function")
+    cdef bytes offsets = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>w.variable_count * 8)
+    cdef bytes kernels = PyBytes_FromStringAndSize(NULL, kernel_count * <Py_ssize_t>sizeof(KernelRow))
+    cdef bytes addresses = PyBytes_FromStringAndSize(NULL, function_count * 8)
+    cdef int64_t* offset = <int64_t*>PyBytes_AS_STRING(offsets)
+    cdef int64_t* address = <int64_t*>PyBytes_AS_STRING(addresses)
+    kernel = <KernelRow*>PyBytes_AS_STRING(kernels)
+    if not work_init(&w, <size_t>function_count):
+        raise MemoryError
+    with nogil:
+        memset(offset, 0xff, w.variable_count * 8)
+        memset(address, 0xff, <size_t>function_count * 8)
+        memset(kernel, 0, w.kernel_count * sizeof(KernelRow))
+        for i in range(kernel_count):
+            kernel[i].align = 1
+            kernel[i].extern_address = -1
+        index_users(use, &w)
+        common_size = place_common(rows, &w, kernel, offset, &most_aligned)
+        if common_size >= 0:
+            place_private(rows, &w, kernel, offset)
+            place_externs(extern_use, <size_t>extern_count, <size_t>function_count, &w, kernel,
+                          address)
+            for i in range(kernel_count):
+                kernel[i].align = max(kernel[i].align, most_aligned)
+                nonempty = kernel[i].size > 0
+                keeps_empty = has_extern and (
+                    kernel[i].align >= EXTERN_ALIGN if family == FAMILY_B
+                    else kernel[i].align == EXTERN_ALIGN)
+                if nonempty or keeps_empty:
+                    kernel[i].flags = SURVIVES
+                    if nonempty or family == FAMILY_B:
+                        kernel[i].flags |= HAS_SYMBOL
+                    if family != FAMILY_A:
+                        kernel[i].size += RESERVED
+    free(w.group_size)
+    if common_size < 0:
+        raise MemoryError
+    return (offsets, kernels, addresses, common_size,
+            bool(has_extern and most_aligned <= EXTERN_ALIGN))

@@ -1,0 +1,132 @@
+"""Naive layout of shared memory, to compare the native kernel with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+FAMILY_A, FAMILY_B, FAMILY_C = range(3)
+COMMON, DEAD = -1, -2
+RESERVED = 0x400
+
+
+class Variable(NamedTuple):
+    """A shared variable or extern array; ``owner`` is a kernel, COMMON or DEAD."""
+
+    size: int
+    align: int
+    owner: int = COMMON
+    referenced: bool = True
+    extern: bool = False
+
+
+class Program(NamedTuple):
+    """Variables, pairs (variable, kernel), and pairs (kernel, function or -1) of extern uses."""
+
+    kernel_count: int
+    function_count: int
+    variables: list[Variable]
+    uses: list[tuple[int, int]]
+    extern_uses: list[tuple[int, int]]
+
+
+class Kernel(NamedTuple):
+    """What becomes of one kernel's shared memory section."""
+
+    size: int
+    align: int
+    extern_address: int
+    survives: bool
+    has_symbol: bool
+
+
+class Layout(NamedTuple):
+    """Offsets and addresses are -1 where there is none."""
+
+    offsets: list[int]
+    kernels: list[Kernel]
+    functions: list[int]
+    common_size: int
+    keeps_debug_shared: bool
+
+
+def round_up(value: int, align: int) -> int:
+    return -(-value // align) * align
+
+
+def sort_list(items: list[int], key: Callable[[int], object]) -> list[int]:
+    """Sort as nvlink does, ties included."""
+    if len(items) <= 1:
+        return items
+    first, second = (sort_list(items[i::2][::-1], key) for i in (0, 1))
+    merged = []
+    while first and second:
+        merged.append((first if key(first[0]) <= key(second[0]) else second).pop(0))  # type: ignore[operator]
+    return merged + first + second
+
+
+def layout_shared(family: int, program: Program) -> Layout:
+    """Lay out as the docstring of the native kernel says."""
+    kernel_count, function_count, variables, uses, extern_uses = program
+    users: list[set[int]] = [set() for _ in variables]
+    for variable, kernel in uses:
+        users[variable].add(kernel)
+    extern_exists = any(v.extern for v in variables)
+    offsets = [-1] * len(variables)
+    ends = [0] * kernel_count
+    aligns = [1] * kernel_count
+
+    common = [i for i, v in enumerate(variables) if v.owner == COMMON]
+    order = sort_list(common, lambda i: variables[i].size)[::-1]
+    order = [i for i in order if not variables[i].extern]
+    groups: list[list[int]] = []
+    for i in order:
+        if len(users[i]) == 1 or not variables[i].referenced:
+            continue
+        for members in groups:
+            if not any(users[i] & users[member] for member in members):
+                members.append(i)
+                break
+        else:
+            groups.append([i])
+    common_size = 0
+    for members in groups:
+        common_size = round_up(common_size, max(variables[i].align for i in members))
+        for i in members:
+            offsets[i] = common_size
+            for kernel in users[i]:
+                ends[kernel] = max(ends[kernel], common_size + variables[i].size)
+                aligns[kernel] = max(aligns[kernel], variables[i].align)
+        common_size += max(variables[i].size for i in members)
+
+    for kernel in range(kernel_count):
+        private = [i for i, v in enumerate(variables) if v.owner == kernel]
+        private += [i for i in order if users[i] == {kernel}]
+        for i in sort_list(private, lambda i: (-variables[i].align, variables[i].size)):
+            offsets[i] = round_up(ends[kernel], variables[i].align)
+            ends[kernel] = offsets[i] + variables[i].size
+            aligns[kernel] = max(aligns[kernel], variables[i].align)
+
+    addresses = {kernel: round_up(ends[kernel], 16) for kernel, _ in extern_uses}
+    functions = [-1] * function_count
+    settled = False
+    while not settled:
+        settled = True
+        for kernel, function in extern_uses:
+            if function >= 0 and functions[function] != addresses[kernel]:
+                functions[function] = addresses[kernel] = max(
+                    functions[function], addresses[kernel]
+                )
+                settled = False
+    most_aligned = max((variables[i].align for i in common), default=1) if groups else 1
+    kernels = []
+    for kernel in range(kernel_count):
+        address = addresses.get(kernel, -1)
+        size = max(ends[kernel], address)
+        align = max(aligns[kernel], most_aligned, 16 if address >= 0 else 1)
+        kept = size > 0 or (extern_exists and (align >= 16 if family == FAMILY_B else align == 16))
+        has_symbol = kept and (size > 0 or family == FAMILY_B)
+        if kept and family != FAMILY_A:
+            size += RESERVED
+        kernels.append(Kernel(size, align, address, kept, has_symbol))
+    return Layout(offsets, kernels, functions, common_size, extern_exists and most_aligned <= 16)

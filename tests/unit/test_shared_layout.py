@@ -1,0 +1,194 @@
+"""Shared memory layout: the native kernel against the naive reference, and recorded links."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+from helpers.shared_reference import (
+    COMMON,
+    DEAD,
+    FAMILY_A,
+    FAMILY_B,
+    FAMILY_C,
+    Kernel,
+    Layout,
+    Program,
+    Variable,
+)
+from helpers.shared_reference import layout_shared as layout_reference
+
+from pylink._native import shared
+
+FAMILIES = (FAMILY_A, FAMILY_B, FAMILY_C)
+
+
+def layout(family: int, program: Program) -> Layout:
+    """Call the native kernel with the arguments of the reference."""
+    offsets, kernels, functions, common_size, keeps = shared.layout_shared(
+        family,
+        program.kernel_count,
+        program.function_count,
+        b"".join(
+            struct.pack("=QQiI", v.size, v.align, v.owner, v.referenced | v.extern << 1)
+            for v in program.variables
+        ),
+        b"".join(struct.pack("=II", *use) for use in program.uses),
+        b"".join(struct.pack("=Ii", *use) for use in program.extern_uses),
+    )
+    return Layout(
+        [offset for (offset,) in struct.iter_unpack("=q", offsets)],
+        [
+            Kernel(size, align, address, bool(flags & 1), bool(flags & 2))
+            for size, align, address, flags, _ in struct.iter_unpack("=QQqII", kernels)
+        ],
+        [address for (address,) in struct.iter_unpack("=q", functions)],
+        common_size,
+        keeps,
+    )
+
+
+def random_program(
+    rng: random.Random, max_kernels: int, max_variables: int, sizes: list[int]
+) -> Program:
+    kernels = rng.randint(0, max_kernels)
+    functions = rng.randint(0, 5)
+    variables = [
+        Variable(
+            rng.choice(sizes),
+            1 << rng.randint(0, rng.choice([2, 4, 7])),
+            rng.choice([COMMON, COMMON, DEAD, *range(kernels)]),
+            rng.random() < 0.8,
+        )
+        for _ in range(rng.randint(0, max_variables))
+    ]
+    for _ in range(rng.choice([0, 0, 1, 2])):
+        variables.insert(rng.randint(0, len(variables)), Variable(0, 0, extern=True))
+    common = [i for i, v in enumerate(variables) if v.owner == COMMON and v.referenced]
+    uses, extern_uses = [], []
+    if kernels:
+        density = rng.choice([1, kernels, 3 * kernels])
+        uses = [
+            (rng.choice(common), rng.randrange(kernels))
+            for _ in range(rng.randint(0, density * len(common)))
+        ]
+        uses = [(v, k) for v, k in uses if not variables[v].extern]
+        if any(v.extern for v in variables):
+            extern_uses = [
+                (rng.randrange(kernels), rng.randrange(-1, functions))
+                for _ in range(rng.randint(0, 2 * kernels))
+            ]
+    return Program(kernels, functions, variables, uses, extern_uses)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("sizes", [list(range(65)), [4, 8], [8]], ids=["any", "two", "ties"])
+def test_layout_agrees_with_reference(family: int, sizes: list[int]) -> None:
+    rng = random.Random(7)
+    for _ in range(200):
+        program = random_program(rng, max_kernels=8, max_variables=24, sizes=sizes)
+        assert layout(family, program) == layout_reference(family, program)
+
+
+def test_layout_of_more_groups_than_one_word() -> None:
+    rng = random.Random(11)
+    for _ in range(5):
+        program = random_program(rng, max_kernels=90, max_variables=300, sizes=[1, 4, 8])
+        assert layout(FAMILY_A, program) == layout_reference(FAMILY_A, program)
+    overlapping = [Variable(4, 4) for _ in range(200)]
+    uses = [(v, k) for v in range(200) for k in (0, 1)]
+    assert layout(FAMILY_A, Program(2, 0, overlapping, uses, [])).common_size == 800
+
+
+def test_nothing_to_place() -> None:
+    assert layout(FAMILY_C, Program(0, 0, [], [], [])) == Layout([], [], [], 0, False)
+    assert layout(FAMILY_B, Program(1, 0, [], [], [])).kernels == [Kernel(0, 1, -1, False, False)]
+
+
+@pytest.mark.parametrize(
+    ("count", "order"),
+    [
+        (2, [0, 1]),
+        (3, [2, 0, 1]),
+        (4, [2, 0, 3, 1]),
+        (5, [0, 4, 2, 3, 1]),
+        (8, [2, 6, 0, 4, 3, 7, 1, 5]),
+        (13, [8, 0, 12, 4, 10, 2, 6, 11, 3, 7, 9, 1, 5]),
+    ],
+)
+def test_equal_variables_of_a_kernel_take_the_recorded_order(count: int, order: list[int]) -> None:
+    offsets = layout(FAMILY_A, Program(1, 0, [Variable(4, 4, owner=0)] * count, [], [])).offsets
+    assert sorted(range(count), key=offsets.__getitem__) == order
+
+
+def test_variables_of_disjoint_kernels_overlap_with_the_larger_alignment() -> None:
+    # The slot of the second variable moves from 5 to 16 because of its third, smaller tenant.
+    variables = [Variable(5, 1), Variable(4, 1), Variable(2, 16)]
+    uses = [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (2, 2), (2, 3)]
+    assert layout(FAMILY_A, Program(4, 0, variables, uses, [])).offsets == [0, 16, 16]
+
+
+@pytest.mark.parametrize(("referenced", "second"), [(True, 24), (False, 8)])
+def test_unreached_variable_reserves_room_when_code_refers_to_it(
+    referenced: bool, second: int
+) -> None:
+    variables = [Variable(24, 8, referenced=referenced), Variable(8, 8), Variable(8, 8)]
+    uses = [(1, 0), (1, 1), (2, 0), (2, 1)]
+    assert sorted(layout(FAMILY_A, Program(2, 0, variables, uses, [])).offsets[1:]) == [0, second]
+
+
+def test_function_ties_the_extern_arrays_of_its_kernels() -> None:
+    variables = [Variable(28, 4, 0), Variable(200, 4, 1), Variable(0, 0, extern=True)]
+    variables.append(Variable(356, 4, 2))
+    result = layout(FAMILY_A, Program(3, 1, variables, [], [(0, 0), (1, 0), (2, -1)]))
+    assert [kernel.extern_address for kernel in result.kernels] == [0xD0, 0xD0, 0x170]
+    assert result.functions == [0xD0]
+
+
+def test_tied_kernels_tie_further_functions() -> None:
+    variables = [Variable(100, 4, 0), Variable(4, 4, 2), Variable(0, 0, extern=True)]
+    result = layout(FAMILY_A, Program(3, 2, variables, [], [(2, 1), (1, 1), (1, 0), (0, 0)]))
+    assert result.functions == [112, 112]
+
+
+@pytest.mark.parametrize(
+    ("family", "align", "empty", "keeps"),
+    [
+        (FAMILY_A, 8, None, True),
+        (FAMILY_A, 16, (0, 16, False), True),
+        (FAMILY_A, 32, None, False),
+        (FAMILY_B, 8, None, True),
+        (FAMILY_B, 16, (0x400, 16, True), True),
+        (FAMILY_B, 32, (0x400, 32, True), False),
+        (FAMILY_C, 8, None, True),
+        (FAMILY_C, 16, (0x400, 16, False), True),
+        (FAMILY_C, 32, None, False),
+    ],
+)
+def test_extern_array_keeps_empty_sections(
+    family: int, align: int, empty: tuple[int, int, bool] | None, keeps: bool
+) -> None:
+    variables = [Variable(8, align), Variable(0, 0, extern=True)]
+    result = layout(family, Program(3, 0, variables, [(0, 0), (0, 1)], []))
+    kernel = result.kernels[2]
+    assert kernel.survives == (empty is not None)
+    if empty is not None:
+        assert (kernel.size, kernel.align, kernel.has_symbol) == empty
+    assert result.keeps_debug_shared == keeps
+
+
+def test_bad_tables_are_refused() -> None:
+    good = struct.pack("=QQiI", 4, 4, 0, 1)
+    with pytest.raises(ValueError, match="inside a row"):
+        shared.layout_shared(0, 1, 0, good[:-1], b"", b"")
+    with pytest.raises(ValueError, match="family"):
+        shared.layout_shared(3, 1, 0, good, b"", b"")
+    with pytest.raises(ValueError, match="32 bits"):
+        shared.layout_shared(0, 1, 0, struct.pack("=QQiI", 1 << 32, 4, 0, 1), b"", b"")
+    with pytest.raises(IndexError, match="variable 0"):
+        shared.layout_shared(0, 0, 0, good, b"", b"")
+    with pytest.raises(IndexError, match="use 0"):
+        shared.layout_shared(0, 1, 0, good, struct.pack("=II", 1, 0), b"")
+    with pytest.raises(IndexError, match="extern use 0"):
+        shared.layout_shared(0, 1, 1, good, b"", struct.pack("=Ii", 0, 1))
