@@ -14,13 +14,15 @@ place (`file`, `section`, `index` of an entry in it, `offset` in bytes, `symbol`
 the template of the kind names, and returns the record, or None when it was filtered out.
 Reporting a kind of severity `CATASTROPHE` or above raises `LinkError` after it was rendered, as
 does reaching the error limit; every other report returns, so that a phase can go on and show all
-its errors. After a phase, `sink.errors` says whether to stop; `sink.diagnostics` holds the top
-records in order; `sink.exit_code()` is nvlink's status: 0, 255 after errors, 1 after a fatal.
+its errors. After a phase, `if sink.errors: sink.stop()` ends the link; `sink.diagnostics` holds
+the top records in order; `sink.exit_code()` is nvlink's status: 0, 255 after errors, 1 after a
+fatal. `sink.close()` comes last, for logs, documents and the summary.
 
     sink = Sink(NvlinkRenderer(stream=sys.stderr))      # a tool
     sink = Sink()                                       # an API call: records only, prints nothing
 
-Importing this package loads no renderer but nvlink's; the others are modules of their own.
+Importing this package loads no renderer but nvlink's. `configure` has the others and what the
+options do: `make_renderer`, `add_log`, `add_sarif_output`, `control`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ from pylink.diagnostics.kinds import KINDS
 from pylink.diagnostics.severity import (
     CAUTION,
     DISCRETIONARY,
-    NOTE,
     REMARK,
     WARNING,
 )
@@ -26,9 +25,9 @@ class Policy:
     """The severity each kind has under the options of one link.
 
     `warnings_as_errors` wins over `no_warnings`, as it does in nvlink. `threshold` is the lowest
-    severity that is shown or counted, but for what -v asked for; `no_infos` puts it above
-    remarks. `error_limit` ends the link after that many errors, 0 for no limit. `numbers` says
-    that numbers are shown, and with them the hint how to use one. Only kinds up to
+    severity that is shown or counted, but for errors and what -v asked for; `no_infos` puts it
+    above remarks. `error_limit` ends the link after that many errors, 0 for no limit. `numbers`
+    says that numbers are shown, and with them the hint how to use one. Only kinds up to
     `DISCRETIONARY` obey `assign`.
     """
 
@@ -92,7 +91,7 @@ class Policy:
                 return DISCRETIONARY
             if self.no_warnings:
                 return SUPPRESSED
-        if severity < self.threshold and severity != NOTE and kind not in VERBOSE:
+        if severity < min(self.threshold, DISCRETIONARY) and kind not in VERBOSE:
             return SUPPRESSED
         return severity
 

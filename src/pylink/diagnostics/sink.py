@@ -138,13 +138,13 @@ class Sink:
         if not repeated:
             self._seen.add(diagnostic.kind)
             self._show(diagnostic)
-            if WARNING <= diagnostic.original <= CAUTION:
+            if WARNING <= (diagnostic.assigned or diagnostic.original) <= CAUTION:
                 self._hint()
         if severity >= CATASTROPHE:
-            self.stop()
+            self._terminate()
         if severity >= DISCRETIONARY and self.errors == self.policy.error_limit:
             self._show(Diagnostic("error-limit"))
-            self.stop()
+            self._terminate()
         return None if repeated else diagnostic
 
     def _hint(self) -> None:
@@ -160,20 +160,27 @@ class Sink:
         for renderer in self.renderers:
             renderer.emit(diagnostic)
 
+    def _terminate(self) -> NoReturn:
+        self.terminated = True
+        self.stop()
+
     def stop(self) -> NoReturn:
-        """End the link: raise LinkError with everything reported so far."""
+        """Raise LinkError with everything reported so far, as after a phase that had errors."""
         from pylink.errors import LinkError  # noqa: PLC0415 -- errors names this package's types
 
-        self.terminated = True
         raise LinkError(self.diagnostics)
 
     def close(self) -> None:
-        """Let each renderer write its end; call once, whether the link worked or not."""
+        """Let each renderer write its end; call once, whether the link worked or not.
+
+        A log or document that could not be written is reported here, which never raises.
+        """
+        self.policy.error_limit = 0  # the link that it was for is over
         for renderer in self.renderers:
             renderer.close(self)
 
     def exit_code(self) -> int:
-        """The status of the process as nvlink gives it: 1 when ended, 255 after errors."""
+        """The status of the process as nvlink gives it: 1 after a fatal, else 255 after errors."""
         if self.terminated:
             return 1
         return 255 if self.errors else 0
