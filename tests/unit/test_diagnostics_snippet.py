@@ -31,7 +31,7 @@ from pylink.diagnostics.snippet import snippet, source_line
     ],
 )
 def test_caret_and_tildes(
-    tmp_path: Path, line: str, column: int, end: int, shown: str, carets: str
+    tmp_path: Path, *, line: str, column: int, end: int, shown: str, carets: str
 ) -> None:
     path = tmp_path / "s.cu"
     path.write_bytes(f"first\n{line}\nlast\n".encode())

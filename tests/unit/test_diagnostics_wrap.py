@@ -11,9 +11,8 @@ from pylink.diagnostics.wrap import cells, wrap
 
 
 def test_a_line_breaks_at_the_last_space_that_fits() -> None:
-    text = (
-        'w.cu(4): error: argument of type "const char *" is incompatible with parameter of type "int"'
-    )
+    place = "w.cu(4): error: "
+    text = f'{place}argument of type "const char *" is incompatible with parameter of type "int"'
     assert wrap(text, 0, 10, 79) == (
         'w.cu(4): error: argument of type "const char *" is incompatible with parameter\n'
         '          of type "int"'

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from pylink.diagnostics.kinds import KINDS
 from pylink.diagnostics.nvlink import NvlinkRenderer
-from pylink.diagnostics.policy import ACTIONS
+from pylink.diagnostics.policy import ACTIONS, Policy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import TextIO
 
     from pylink.diagnostics.sink import Renderer, Sink
 
 FORMATS = ("nvlink", "text", "sarif")
+
+# nvlink's own options for single kinds.
+_SUPPRESSING = (
+    ("suppress_stack_size_warning", "stack-size"),
+    ("suppress_arch_warning", "arch-not-found"),
+)
 
 
 def find_kind(value: str) -> str | None:
@@ -43,6 +50,52 @@ def control(sink: Sink, action: str, values: str) -> None:
             sink.policy.restore(kind)
         else:
             sink.policy.assign(kind, ACTIONS[action])
+
+
+def obey(sink: Sink, values: Mapping[str, object], *, stream: TextIO | None = None) -> None:
+    """Give a sink the policy and the renderers that option values ask for.
+
+    `values` maps long option names with underscores to their values; absent ones have nvlink's
+    default. Renderers the sink had give way to that of the format, on `stream`. Options that name
+    no diagnostic and files that cannot be opened are fatal diagnostics, in the new format.
+    """
+    limit = values.get("error_limit")
+    numbers = bool(values.get("display_error_number"))
+    sink.policy = Policy(
+        no_warnings=bool(values.get("disable_warnings")),
+        warnings_as_errors=bool(values.get("warning_as_error")),
+        no_infos=bool(values.get("disable_infos")),
+        error_limit=limit if isinstance(limit, int) else 0,
+        numbers=numbers,
+    )
+    sink.renderers = [
+        make_renderer(
+            str(values.get("diagnostics_format") or values.get("output_mode") or "nvlink"),
+            stream,
+            target=_text(values, "arch") if values.get("report_arch") else None,
+            coloured=_text(values, "color") or "auto",
+            numbers=numbers,
+            subject=_text(values, "output_file"),
+        )
+    ]
+    for option, kind in _SUPPRESSING:
+        if values.get(option):
+            control(sink, "suppress", kind)
+    for action in (*ACTIONS, "once"):
+        named = values.get(f"diag_{action}") or ()
+        assert isinstance(named, (str, tuple))
+        for one in (named,) if isinstance(named, str) else named:
+            control(sink, action, one)
+    log, document = _text(values, "diag_log"), _text(values, "sarif_output")
+    if log is not None:
+        add_log(sink, log)
+    if document is not None:
+        add_sarif_output(sink, document, subject=_text(values, "output_file"))
+
+
+def _text(values: Mapping[str, object], option: str) -> str | None:
+    value = values.get(option)
+    return value if isinstance(value, str) else None
 
 
 def make_renderer(
