@@ -100,3 +100,202 @@ cdef packed struct FaultRow:
     int32_t spare
     uint64_t value
     uint64_t limit
+
+# What a symbol stands for in relocation arithmetic.
+cdef enum EntityKind:
+    E_FUNC = 0
+    E_GLOBAL = 1            # lives in .nv.global or .nv.global.init
+    E_CONSTANT = 2
+    E_SHARED = 3
+    E_RESERVED = 4          # .nv.reservedSmem.*
+    E_UNIFIED = 5           # __UFT*, __UDT*: tables that this link does not have
+    E_CONST0_SIZE = 6       # .nv.ptx.const0.size
+    E_OTHER = 7
+
+cdef enum EntityFlag:
+    EF_KERNEL = 1
+    EF_DEFINED = 2
+    EF_LOCAL = 4
+    EF_LIVE = 8             # reaches the output
+    EF_REACHED = 16         # a root reaches it
+    EF_COMMON = 32
+    EF_TAKEN = 64           # a block -2 row names it
+    EF_INTERNAL = 128       # local with internal visibility: dropped from executables
+    EF_WEAK = 256           # every definition is weak
+    EF_UNSIZED = 512        # extern __shared__ array
+    EF_WAS_UNDEFINED = 1024 # its first mention is no definition
+
+# One distinct symbol of the link, in order of birth: file by file, functions before the rest.
+cdef packed struct EntityRow:
+    int32_t first               # symbol row of its first mention
+    int32_t winner              # symbol row of the definition that counts, or `first`
+    uint32_t kind
+    uint32_t flags
+    uint64_t size               # common: the largest
+    uint64_t align              # common and shared
+    uint32_t regcount           # functions
+    uint32_t frame              # bytes of stack frame
+
+# What became of the definition that one input symbol gives.
+cdef enum Role:
+    ROLE_NONE = 0               # no definition
+    ROLE_LOST = 1               # an earlier definition stayed
+    ROLE_REPLACED = 2           # was current until a later definition replaced it
+    ROLE_WON = 3
+
+# One row of .nv.callgraph or .nv.prototype, of a function copy that was current when its file
+# was merged (address-taken rows: of any copy).
+cdef enum:
+    BLOCK_PROTOTYPE = -5        # a row of .nv.prototype; the others are the markers of the file
+
+cdef packed struct CallRow:
+    uint32_t caller             # entity
+    uint32_t callee             # entity; blocks -2, -3 and -5: number of a prototype string
+    int32_t block               # -1 direct, -2 address taken, -3 indirect, -4 its candidate
+    uint32_t won                # the row belongs to the copy that stays
+
+# A clash between definitions; pylink.phases.merge words it.
+cdef packed struct ClashRow:
+    uint32_t kind               # 1 multiple definition, 2 size mismatch
+    int32_t symbol              # symbol row of the later one
+    int32_t first               # symbol row of the earlier one
+
+# Options that change what the merge keeps, as bits.
+cdef enum Mode:
+    M_RELOCATABLE = 1           # -r
+    M_KEEP_RELOCS = 2           # --preserve-relocs
+    M_KEEP_CODE = 4             # no dead-code removal
+
+# Architecture families (docs/format-notes.md): how code relocations are stored, mercury or not.
+cdef enum Family:
+    FAMILY_A = 0                # sm_75 to sm_89
+    FAMILY_B = 1                # sm_90
+    FAMILY_C = 2                # sm_100 and later
+
+cdef enum OutFlag:
+    OF_NO_SYMBOL = 1            # never has a section symbol
+    OF_NAME_ONLY = 2            # leaves its name in the string tables and nothing else
+    OF_SHARED_FIXED = 4         # relocations of this section lost an entry to a shared variable
+    OF_REBUILT = 8              # contents come from a rebuild, not from its pieces
+    OF_STAYS = 16               # shared memory: the section is part of the output
+
+# One section of the output, in order of birth. Mercury twins follow their plain section by
+# `merc`; they have no birth of their own.
+cdef packed struct OutRow:
+    uint32_t name               # offset in .shstrtab
+    uint32_t symbol_name        # offset in .strtab
+    uint16_t kind
+    uint16_t bank
+    uint32_t type
+    uint64_t flags
+    uint64_t size
+    uint32_t align
+    uint32_t entsize
+    int32_t entity              # function of a per-function section
+    int32_t target              # relocations: the section they patch
+    int32_t rel                 # its .rel section
+    int32_t rela                # its .rela section
+    int32_t merc                # its mercury twin
+    int32_t twin                # a mercury section: its plain section
+    int32_t next                # next section of the same entity
+    int32_t head                # relocations: the last entry added, see KeepRow
+    uint32_t count              # relocations: entries
+    uint32_t counted            # relocations: entries seen by the sibling rule
+    uint32_t notes              # OutFlag bits
+    int32_t source              # an input section that it was born for
+    int32_t text                # the .text row of its function, or -1
+
+# One symbol of the output, in order of birth.
+cdef enum Part:
+    PART_LOCAL = 0
+    PART_GLOBAL = 1
+    PART_TAIL = 2               # family C: section symbols of .nv.constant0.F
+
+cdef packed struct OutSymbolRow:
+    uint32_t name               # offset in .strtab
+    int32_t entity              # or -1
+    int32_t section             # section symbol: the OutRow
+    uint32_t part
+    uint32_t dropped            # name stays, symbol goes
+
+# A relocation that stays. Entries of one section form a list, newest first.
+cdef packed struct KeepRow:
+    uint64_t offset
+    int64_t addend
+    uint32_t type
+    int32_t entity              # symbol, or -1
+    int32_t section             # section symbol: the OutRow, or -1
+    int32_t next
+
+# A relocation that the link resolves.
+cdef packed struct FixRow:
+    uint64_t offset             # in the output section
+    int64_t addend
+    uint32_t type
+    int32_t out                 # section to patch
+    int32_t entity              # symbol, or -1
+    int32_t section             # section symbol: the input section, or -1
+    int32_t function            # entity of the code that holds it, or -1
+    uint32_t how                # FixHow bits
+    int32_t order               # place in the list of its relocation section
+    int32_t reloc               # OutRow of the relocation section it came through
+
+cdef enum FixHow:
+    FIX_REL = 1                 # the addend is the field
+    FIX_CLEAR = 2               # write zeros
+    FIX_ZERO = 4                # value 0
+    FIX_LOST = 8                # shared variable of a code copy that lost: value -1
+    FIX_MERC = 16               # a mercury relocation number
+
+# A relocation of a debug section that family C rebuilds.
+cdef enum Outcome:
+    OUTCOME_LIVE = 0            # a function that stays
+    OUTCOME_DEAD = 1            # a function that was removed
+    OUTCOME_LOST = 2            # a weak copy that another one replaced
+    OUTCOME_SECTION = 3         # a section symbol
+    OUTCOME_OTHER = 4
+
+cdef packed struct RebuildRow:
+    uint64_t offset             # in the piece
+    int64_t addend
+    int32_t out                 # the debug section
+    int32_t reloc               # its relocation section
+    int32_t piece               # input section
+    uint32_t type
+    uint32_t outcome
+    int32_t entity              # or -1
+    int32_t section             # input section of a section symbol, or -1
+    uint32_t spare
+
+# What the call graph says of one entity; rows of entities that are no functions stay empty.
+cdef packed struct FunctionRow:
+    uint32_t regcount           # kernels: the largest of all functions reached
+    uint32_t stack              # bytes of the deepest path; NO_STACK_BOUND with recursion
+    int32_t raised_by           # entity whose register count a kernel took, or -1
+    int32_t info                # input section: .nv.info.F of the copy that won, or -1
+    int32_t merc_info           # input section: .nv.merc.nv.info.F, or -1
+
+cdef enum:
+    NO_STACK_BOUND = 0xffffffffU
+
+# Bytes made by the link for one output section: a part of a blob.
+cdef packed struct SpanRow:
+    int32_t out
+    uint32_t spare
+    uint64_t offset
+    uint64_t size
+
+# Where one section lies in the output file.
+cdef packed struct PlaceRow:
+    uint64_t offset
+    uint64_t size
+    uint32_t name               # offset in .shstrtab
+    uint32_t made               # 1: a SpanRow holds its bytes, 2: it shares its twin's
+
+# A relocation with its value: what the patching loop needs and nothing else.
+cdef packed struct PatchRow:
+    uint64_t offset             # in the image
+    uint64_t value              # S + A; with `implicit`, S: the field holds A
+    uint32_t type
+    uint16_t bank
+    uint16_t implicit

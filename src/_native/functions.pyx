@@ -1,0 +1,168 @@
+"""What a kernel inherits from the functions it reaches: registers, stack, recursion."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from graph cimport *
+from rows cimport *
+
+
+# State of one depth-first search that finds strongly connected components (Tarjan): a component
+# of several nodes, or one that calls itself, is recursion.
+ctypedef struct Search:
+    CallGraph graph
+    uint32_t* order         # visit number, 0 before the visit
+    uint32_t* low
+    uint32_t* next_edge
+    uint32_t* path          # nodes between the root and here
+    uint32_t* pending       # nodes not yet given to a component
+    uint8_t* on_pending
+    uint32_t* regcount      # largest seen so far
+    int32_t* highest        # the entity it comes from
+    uint32_t* stack
+
+
+def analyze(bytes sections, bytes entities, bytes symbol_entity, bytes symbol_role, bytes calls,
+            bytes prototypes):
+    """Register and stack need of every function: a FunctionRow per entity, O(calls)."""
+    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
+    cdef size_t nodes = n + PyBytes_GET_SIZE(prototypes) // 8, i
+    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef bytes result = PyBytes_FromStringAndSize(NULL, n * sizeof(FunctionRow))
+    cdef FunctionRow* rows = <FunctionRow*>PyBytes_AS_STRING(result)
+    cdef uint32_t* memory
+    cdef Search s
+    if not graph_init(&s.graph, <const CallRow*>PyBytes_AS_STRING(calls),
+                      PyBytes_GET_SIZE(calls) // sizeof(CallRow), n, nodes):
+        raise MemoryError
+    memory = <uint32_t*>calloc(9 * (nodes + 1), 4)
+    if memory == NULL:
+        graph_free(&s.graph)
+        raise MemoryError
+    s.order = memory
+    s.low = memory + (nodes + 1)
+    s.next_edge = memory + 2 * (nodes + 1)
+    s.path = memory + 3 * (nodes + 1)
+    s.pending = memory + 4 * (nodes + 1)
+    s.on_pending = <uint8_t*>(memory + 5 * (nodes + 1))
+    s.regcount = memory + 6 * (nodes + 1)
+    s.highest = <int32_t*>(memory + 7 * (nodes + 1))
+    s.stack = memory + 8 * (nodes + 1)
+    with nogil:
+        for i in range(nodes):
+            s.highest[i] = <int32_t>i
+            if i < n and e[i].flags & EF_DEFINED:
+                s.regcount[i] = e[i].regcount
+        search(&s, e, n)
+        for i in range(n):
+            rows[i].regcount = s.regcount[i] if e[i].flags & EF_KERNEL else e[i].regcount
+            rows[i].raised_by = s.highest[i] if s.highest[i] != <int32_t>i else -1
+            rows[i].stack = s.stack[i]
+            rows[i].info = rows[i].merc_info = -1
+    graph_free(&s.graph)
+    free(memory)
+    find_info(rows, n, sections, symbol_entity, symbol_role)
+    return result
+
+
+cdef void search(Search* s, const EntityRow* e, size_t n) noexcept nogil:
+    cdef size_t root, depth = 0, waiting = 0
+    cdef uint32_t visits = 0, node, to
+    for root in range(s.graph.nodes):
+        if s.order[root]:
+            continue
+        node = <uint32_t>root
+        visits += 1
+        s.order[node] = s.low[node] = visits
+        s.path[0] = node
+        depth = 1
+        s.pending[waiting] = node
+        waiting += 1
+        s.on_pending[node] = True
+        while depth:
+            node = s.path[depth - 1]
+            if s.graph.start[node] + s.next_edge[node] < s.graph.start[node + 1]:
+                to = s.graph.edges[s.graph.start[node] + s.next_edge[node]]
+                s.next_edge[node] += 1
+                if not s.order[to]:
+                    visits += 1
+                    s.order[to] = s.low[to] = visits
+                    s.path[depth] = to
+                    depth += 1
+                    s.pending[waiting] = to
+                    waiting += 1
+                    s.on_pending[to] = True
+                elif s.on_pending[to]:
+                    if s.order[to] < s.low[node]:
+                        s.low[node] = s.order[to]
+                    if to == node:
+                        s.stack[node] = NO_STACK_BOUND
+                else:
+                    inherit(s, node, to)
+                continue
+            depth -= 1
+            if s.low[node] == s.order[node]:
+                waiting = close_component(s, node, waiting, e, n)
+            if depth:
+                to = s.path[depth - 1]
+                if s.low[node] < s.low[to]:
+                    s.low[to] = s.low[node]
+                if not s.on_pending[node]:
+                    inherit(s, to, node)
+
+
+cdef inline void inherit(Search* s, uint32_t caller, uint32_t callee) noexcept nogil:
+    if s.regcount[callee] > s.regcount[caller]:
+        s.regcount[caller] = s.regcount[callee]
+        s.highest[caller] = s.highest[callee]
+    if s.stack[callee] > s.stack[caller]:
+        s.stack[caller] = s.stack[callee]
+
+
+cdef size_t close_component(Search* s, uint32_t root, size_t waiting, const EntityRow* e,
+                            size_t n) noexcept nogil:
+    """Give the component its common values; `stack` holds the deepest callee until here."""
+    cdef size_t first = waiting, i
+    cdef uint32_t node, best = root, stack = 0
+    while True:
+        first -= 1
+        node = s.pending[first]
+        s.on_pending[node] = False
+        if s.regcount[node] > s.regcount[best]:
+            best = node
+        if s.stack[node] > stack:
+            stack = s.stack[node]
+        if node == root:
+            break
+    if waiting - first > 1:
+        stack = NO_STACK_BOUND
+    for i in range(first, waiting):
+        node = s.pending[i]
+        if s.regcount[best] > s.regcount[node]:
+            s.regcount[node] = s.regcount[best]
+            s.highest[node] = s.highest[best]
+        s.stack[node] = stack
+        if stack != NO_STACK_BOUND and node < n and e[node].flags & EF_DEFINED:
+            s.stack[node] = stack + e[node].frame
+    return first
+
+
+cdef void find_info(FunctionRow* rows, size_t n, bytes sections, bytes symbol_entity,
+                    bytes symbol_role):
+    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef const int32_t* entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
+    cdef const uint8_t* role = <const uint8_t*>PyBytes_AS_STRING(symbol_role)
+    cdef size_t i
+    cdef int32_t symbol
+    for i in range(PyBytes_GET_SIZE(sections) // sizeof(SectionRow)):
+        if s[i].kind != K_INFO_FUNC and s[i].kind != K_MERC_INFO_FUNC:
+            continue
+        symbol = s[s[i].target].target
+        if role[symbol] != ROLE_WON or entity[symbol] < 0 or <size_t>entity[symbol] >= n:
+            continue
+        if s[i].kind == K_INFO_FUNC:
+            rows[entity[symbol]].info = <int32_t>i
+        else:
+            rows[entity[symbol]].merc_info = <int32_t>i

@@ -1,0 +1,63 @@
+# The call graph as flat adjacency: nodes are entities, then prototypes. An indirect call leads to
+# its prototype, a prototype to every function of it whose address is taken.
+
+from libc.stdint cimport uint32_t
+from libc.stdlib cimport calloc, free
+
+from rows cimport CallRow
+
+
+ctypedef struct CallGraph:
+    uint32_t* start         # nodes + 2
+    uint32_t* edges
+    size_t nodes
+
+
+cdef inline bint call_edge(const CallRow* call, size_t entities, uint32_t* tail,
+                           uint32_t* head) noexcept nogil:
+    """The edge that a row stands for; False for rows that are no edge."""
+    if call.block == -1 and call.won:
+        tail[0] = call.caller
+        head[0] = call.callee
+        return True
+    if call.block == -3 and call.won:
+        tail[0] = call.caller
+        head[0] = <uint32_t>entities + call.callee
+        return True
+    if call.block == -2:
+        tail[0] = <uint32_t>entities + call.callee
+        head[0] = call.caller
+        return True
+    return False
+
+
+cdef inline void graph_free(CallGraph* graph) noexcept nogil:
+    free(graph.start)
+    free(graph.edges)
+    graph.start = graph.edges = NULL
+
+
+cdef inline bint graph_init(CallGraph* graph, const CallRow* calls, size_t count,
+                            size_t entities, size_t nodes) noexcept nogil:
+    """Edges keep the order of their rows. False without memory or with an unknown node."""
+    cdef size_t i
+    cdef uint32_t tail = 0, head = 0
+    graph.nodes = nodes
+    graph.start = <uint32_t*>calloc(nodes + 2, 4)
+    graph.edges = <uint32_t*>calloc(count + 1, 4)
+    if graph.start == NULL or graph.edges == NULL:
+        graph_free(graph)
+        return False
+    for i in range(count):
+        if call_edge(&calls[i], entities, &tail, &head):
+            if tail >= nodes or head >= nodes:
+                graph_free(graph)
+                return False
+            graph.start[tail + 2] += 1
+    for i in range(2, nodes + 2):
+        graph.start[i] += graph.start[i - 1]
+    for i in range(count):
+        if call_edge(&calls[i], entities, &tail, &head):
+            graph.edges[graph.start[tail + 1]] = head
+            graph.start[tail + 1] += 1
+    return True

@@ -1,0 +1,379 @@
+"""The output file: copying section contents, and writing tables and headers."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+from elf64 cimport *
+from rows cimport *
+from vec cimport *
+
+
+cdef inline bint has_bytes(const OutRow* row) noexcept nogil:
+    return not (row.kind == K_SHARED or row.kind == K_DEBUG_SHARED or row.kind == K_GLOBAL
+                or row.kind == K_LOCAL)
+
+
+def copy_contents(bytes arena, bytes sections, bytes outs, bytes section_order, bytes places,
+                  bytes out_of, bytes base, list blobs, list spans, uint64_t size):
+    """A new image of `size` bytes with the contents of every section that comes from the inputs
+    or from a blob; the rest of it is zeros."""
+    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
+    cdef size_t section_count = PyBytes_GET_SIZE(sections) // sizeof(SectionRow)
+    cdef size_t count = PyBytes_GET_SIZE(section_order) // 4
+    cdef const uint8_t* input = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef const int32_t* order = <const int32_t*>PyBytes_AS_STRING(section_order)
+    cdef const PlaceRow* place = <const PlaceRow*>PyBytes_AS_STRING(places)
+    cdef const int32_t* out = <const int32_t*>PyBytes_AS_STRING(out_of)
+    cdef const uint64_t* piece = <const uint64_t*>PyBytes_AS_STRING(base)
+    cdef bytes image = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
+    cdef uint8_t* data = <uint8_t*>PyBytes_AS_STRING(image)
+    cdef uint64_t* filled = <uint64_t*>calloc(n + 1, 8)
+    cdef uint64_t at = 0, end
+    cdef const SpanRow* span
+    cdef const uint8_t* made
+    cdef size_t spans_here
+    cdef int32_t o
+    if filled == NULL:
+        raise MemoryError
+    with nogil:
+        for i in range(section_count):
+            o = out[i]
+            if o < 0 or not has_bytes(&row[o]) or place[o].made:
+                continue
+            if piece[i] + s[i].size > place[o].size:
+                continue            # a layout that shrank the section replaced its contents
+            if piece[i] > filled[o]:
+                memset(data + place[o].offset + filled[o], 0, piece[i] - filled[o])
+            memcpy(data + place[o].offset + piece[i], input + s[i].offset, s[i].size)
+            filled[o] = piece[i] + s[i].size
+    for table, blob in zip(spans, blobs):
+        span = <const SpanRow*>PyBytes_AS_STRING(table)
+        spans_here = PyBytes_GET_SIZE(table) // sizeof(SpanRow)
+        made = <const uint8_t*>PyBytes_AS_STRING(blob)
+        with nogil:
+            for i in range(spans_here):
+                memcpy(data + place[span[i].out].offset, made + span[i].offset, span[i].size)
+                filled[span[i].out] = span[i].size
+    with nogil:
+        for i in range(count):
+            o = order[i]
+            if place[o].made == 2:
+                continue
+            if place[o].offset > at:
+                memset(data + at, 0, place[o].offset - at)
+            at = place[o].offset
+            if has_bytes(&row[o]):
+                end = place[o].offset + place[o].size
+                memset(data + place[o].offset + filled[o], 0, place[o].size - filled[o])
+                at = end
+        memset(data + at, 0, size - at)
+    free(filled)
+    return image
+
+
+def write_relocations(bytes image, bytes outs, bytes section_index, bytes places, bytes keeps,
+                      bytes symbol_index, bytes section_symbol_index):
+    """Write the entries of every relocation section that stays, newest first."""
+    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
+    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef const uint32_t* index = <const uint32_t*>PyBytes_AS_STRING(section_index)
+    cdef const PlaceRow* place = <const PlaceRow*>PyBytes_AS_STRING(places)
+    cdef const KeepRow* keep = <const KeepRow*>PyBytes_AS_STRING(keeps)
+    cdef const uint32_t* symbol = <const uint32_t*>PyBytes_AS_STRING(symbol_index)
+    cdef const uint32_t* section = <const uint32_t*>PyBytes_AS_STRING(section_symbol_index)
+    cdef uint8_t* start = <uint8_t*>PyBytes_AS_STRING(image)
+    cdef uint8_t* data
+    cdef int32_t at
+    cdef Rela entry
+    with nogil:
+        for i in range(n):
+            if (row[i].kind != K_RELOC and row[i].kind != K_MERC_RELA
+                    and row[i].kind != K_RESOLVED_RELA) or index[i] == 0:
+                continue
+            data = start + place[i].offset
+            at = row[i].head
+            while at >= 0:
+                entry.r_offset = keep[at].offset
+                entry.r_type = keep[at].type
+                if keep[at].entity >= 0:
+                    entry.r_sym = symbol[keep[at].entity]
+                else:
+                    entry.r_sym = section[keep[at].section] if keep[at].section >= 0 else 0
+                entry.r_addend = keep[at].addend
+                memcpy(data, &entry, row[i].entsize)
+                data += row[i].entsize
+                at = keep[at].next
+
+
+cdef struct Writer:
+    const SectionRow* sections
+    const SymbolRow* symbols
+    const EntityRow* entities
+    const OutRow* outs
+    const PlaceRow* places
+    const uint32_t* index           # header index by OutRow
+    const uint32_t* symbol_index    # by entity
+    const uint64_t* values
+    const int32_t* homes
+    uint8_t* image
+    uint32_t family
+    bint executable
+
+
+def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, bytes outs,
+                  bytes out_symbols, bytes symbol_order, bytes section_index, bytes places,
+                  bytes values, bytes homes, bytes merc_values, uint64_t null_value, int family,
+                  bint executable):
+    """Write .symtab and .nv.merc.symtab; returns their sh_info values.
+
+    `merc_values` overrides `values` in the mercury table.
+    """
+    cdef Writer w
+    cdef size_t n = PyBytes_GET_SIZE(symbol_order) // 4, i, out_count
+    cdef const int32_t* order = <const int32_t*>PyBytes_AS_STRING(symbol_order)
+    cdef const OutSymbolRow* symbol = <const OutSymbolRow*>PyBytes_AS_STRING(out_symbols)
+    cdef const uint64_t* mercury_value = <const uint64_t*>PyBytes_AS_STRING(merc_values)
+    cdef Sym* table = NULL
+    cdef Sym* mercury = NULL
+    cdef uint32_t info = 1, mercury_info = 0, early = 0
+    w.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
+    w.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
+    w.entities = <const EntityRow*>PyBytes_AS_STRING(entities)
+    w.outs = <const OutRow*>PyBytes_AS_STRING(outs)
+    w.places = <const PlaceRow*>PyBytes_AS_STRING(places)
+    w.index = <const uint32_t*>PyBytes_AS_STRING(section_index)
+    w.values = <const uint64_t*>PyBytes_AS_STRING(values)
+    w.homes = <const int32_t*>PyBytes_AS_STRING(homes)
+    w.image = <uint8_t*>PyBytes_AS_STRING(image)
+    w.family = family
+    w.executable = executable
+    out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
+    with nogil:
+        for i in range(out_count):
+            if w.outs[i].kind == K_SYMTAB:
+                table = <Sym*>(w.image + w.places[i].offset)
+            elif w.outs[i].kind == K_MERC_SYMTAB:
+                mercury = <Sym*>(w.image + w.places[i].offset)
+        memset(table, 0, sizeof(Sym))
+        table[0].st_value = null_value
+        if mercury != NULL:
+            memset(mercury, 0, sizeof(Sym))
+            mercury[0].st_value = null_value
+        for i in range(n):
+            write_symbol(&w, &symbol[order[i]], &table[i + 1])
+            if (table[i + 1].st_info >> 4) == STB_LOCAL:
+                info = <uint32_t>(i + 2)
+            if mercury != NULL and symbol[order[i]].part != PART_TAIL:
+                write_mercury_symbol(&w, &symbol[order[i]], &table[i + 1], &mercury[i + 1],
+                                     mercury_value)
+                early = <uint32_t>(i + 2)
+                if symbol[order[i]].part == PART_LOCAL:
+                    mercury_info = <uint32_t>(i + 2)
+    return info, mercury_info
+
+
+cdef void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out) noexcept nogil:
+    cdef const EntityRow* e
+    cdef const SymbolRow* s
+    cdef uint8_t binding, type
+    memset(out, 0, sizeof(Sym))
+    out.st_name = row.name
+    if row.section >= 0:
+        out.st_info = STT_SECTION
+        set_section(out, w.index[row.section])
+        return
+    e = &w.entities[row.entity]
+    s = &w.symbols[e.winner]
+    binding = s.info >> 4
+    type = s.info & 15
+    out.st_other = s.other
+    if not e.flags & EF_DEFINED:
+        binding = STB_LOCAL if e.flags & EF_LOCAL else STB_GLOBAL
+        out.st_size = e.size
+        if e.kind == E_FUNC:
+            out.st_size = 0
+        out.st_value = s.value
+    else:
+        out.st_size = e.size
+        out.st_value = w.values[row.entity]
+        if w.homes[row.entity] >= 0:
+            set_section(out, w.index[w.homes[row.entity]])
+        elif s.shndx == SHN_ABS:
+            out.st_shndx = SHN_ABS
+    if w.executable and type == STT_CUDA_OBJECT:
+        type = STT_OBJECT
+        out.st_other &= 0x1f
+    if w.family == FAMILY_C and (e.kind == E_RESERVED or e.kind == E_UNIFIED):
+        type = STT_CUDA_OBJECT
+    out.st_info = <uint8_t>(binding << 4 | type)
+
+
+cdef inline void set_section(Sym* out, uint32_t index) noexcept nogil:
+    out.st_shndx = <uint16_t>index if index < SHN_LORESERVE else SHN_XINDEX
+
+
+cdef void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const Sym* plain, Sym* out,
+                               const uint64_t* values) noexcept nogil:
+    """As in .symtab, but naming mercury twins, with input types and mercury sizes."""
+    cdef const EntityRow* e
+    cdef int32_t home
+    out[0] = plain[0]
+    if row.section >= 0:
+        home = row.section
+        if w.outs[home].kind == K_CONSTANT and w.outs[home].bank == 3:
+            out.st_name = w.outs[home].symbol_name
+    else:
+        e = &w.entities[row.entity]
+        home = w.homes[row.entity] if e.flags & EF_DEFINED else -1
+        if e.kind == E_FUNC:
+            out.st_size = w.symbols[e.winner].merc_size
+        elif e.flags & EF_DEFINED:
+            out.st_info = (out.st_info & 0xf0) | (w.symbols[e.winner].info & 15)
+            out.st_other = w.symbols[e.winner].other
+            out.st_value = values[row.entity]
+        elif e.kind == E_RESERVED:
+            out.st_value = 0
+    if home >= 0 and w.outs[home].merc >= 0 and w.index[w.outs[home].merc]:
+        set_section(out, w.index[w.outs[home].merc])
+
+
+def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes outs,
+                  bytes section_order, bytes section_index, bytes places, bytes symbol_index,
+                  bytes phdrs, bytes shstrtab, bytes strtab, uint64_t shoff, uint32_t symtab_info,
+                  uint32_t mercury_info, uint32_t e_flags, int family, bint executable):
+    """Write string tables, capsule heads, section headers, program headers and the ELF header."""
+    cdef size_t count = PyBytes_GET_SIZE(section_order) // 4, i
+    cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
+    cdef const int32_t* order = <const int32_t*>PyBytes_AS_STRING(section_order)
+    cdef Writer w
+    cdef Shdr* table
+    cdef Ehdr* header
+    cdef const OutRow* row
+    cdef uint32_t tkinfo = 0, cuinfo = 0, compat = 0, merc_symtab = 0
+    cdef uint16_t number
+    cdef uint64_t phnum = PyBytes_GET_SIZE(phdrs) // sizeof(Phdr)
+    cdef const char* shstrings = PyBytes_AS_STRING(shstrtab)
+    cdef const char* strings = PyBytes_AS_STRING(strtab)
+    w.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
+    w.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
+    w.outs = <const OutRow*>PyBytes_AS_STRING(outs)
+    w.places = <const PlaceRow*>PyBytes_AS_STRING(places)
+    w.index = <const uint32_t*>PyBytes_AS_STRING(section_index)
+    w.symbol_index = <const uint32_t*>PyBytes_AS_STRING(symbol_index)
+    w.image = <uint8_t*>PyBytes_AS_STRING(image)
+    w.family = family
+    w.executable = executable
+    table = <Shdr*>(w.image + shoff)
+    header = <Ehdr*>w.image
+    memcpy(w.image + shoff + (count + 1) * sizeof(Shdr), PyBytes_AS_STRING(phdrs),
+           PyBytes_GET_SIZE(phdrs))
+    with nogil:
+        for i in range(out_count):
+            if w.outs[i].kind == K_TKINFO:
+                tkinfo = w.index[i]
+            elif w.outs[i].kind == K_CUINFO:
+                cuinfo = w.index[i]
+            elif w.outs[i].kind == K_COMPAT:
+                compat = w.index[i]
+            elif w.outs[i].kind == K_MERC_SYMTAB:
+                merc_symtab = w.index[i]
+        memset(table, 0, sizeof(Shdr))
+        for i in range(count):
+            row = &w.outs[order[i]]
+            write_header(&w, order[i], &table[i + 1], tkinfo, compat, merc_symtab)
+            if row.kind == K_SYMTAB:
+                table[i + 1].sh_info = symtab_info
+            elif row.kind == K_MERC_SYMTAB:
+                table[i + 1].sh_info = mercury_info
+            elif row.kind == K_SHSTRTAB:
+                memcpy(w.image + w.places[order[i]].offset, shstrings,
+                       w.places[order[i]].size)
+            elif row.kind == K_STRTAB:
+                memcpy(w.image + w.places[order[i]].offset, strings,
+                       w.places[order[i]].size)
+            elif row.kind == K_CAPMERC:
+                number = <uint16_t>w.index[row.twin]
+                memcpy(w.image + w.places[order[i]].offset, &number, 2)
+        memset(header, 0, sizeof(Ehdr))
+        memcpy(header.e_ident, <const char*>b"\x7fELF\x02\x01\x01\x41\x08", 9)
+        header.e_type = ET_EXEC if executable else ET_REL
+        header.e_machine = EM_CUDA
+        header.e_version = 1
+        header.e_shoff = shoff
+        header.e_flags = e_flags | cuinfo << 24
+        header.e_ehsize = sizeof(Ehdr)
+        header.e_shentsize = sizeof(Shdr)
+        header.e_shstrndx = 1
+        if phnum:
+            header.e_phoff = shoff + (count + 1) * sizeof(Shdr)
+            header.e_phnum = <uint16_t>phnum
+        if phnum or family == FAMILY_A:
+            header.e_phentsize = sizeof(Phdr)
+        if count + 1 < SHN_LORESERVE:
+            header.e_shnum = <uint16_t>(count + 1)
+        else:
+            table[0].sh_size = count + 1
+
+
+cdef void write_header(Writer* w, int32_t at, Shdr* out, uint32_t tkinfo, uint32_t compat,
+                       uint32_t merc_symtab) noexcept nogil:
+    cdef const OutRow* row = &w.outs[at]
+    cdef const SectionRow* source = &w.sections[row.source] if row.source >= 0 else NULL
+    cdef int32_t text
+    memset(out, 0, sizeof(Shdr))
+    out.sh_name = w.places[at].name
+    out.sh_type = row.type
+    out.sh_flags = row.flags
+    out.sh_offset = w.places[at].offset
+    out.sh_size = w.places[at].size
+    out.sh_addralign = row.align
+    out.sh_entsize = row.entsize
+    if w.executable:
+        if row.kind in (K_CONSTANT, K_CONSTANT0, K_CONSTANT_FUNC, K_GLOBAL_INIT):
+            out.sh_type = SHT_PROGBITS
+        elif row.kind in (K_GLOBAL, K_SHARED, K_DEBUG_SHARED, K_LOCAL):
+            out.sh_type = SHT_NOBITS
+    if row.kind == K_SYMTAB or row.kind == K_MERC_SYMTAB:
+        out.sh_link = 2
+    elif row.kind == K_CUINFO:
+        out.sh_link = tkinfo
+        out.sh_info = compat
+    elif row.kind in (K_INFO, K_CALLGRAPH, K_PROTOTYPE):
+        out.sh_link = 3
+    elif row.kind == K_INFO_FUNC:
+        out.sh_link = 3
+        out.sh_info = w.index[text_of(w, row)]
+    elif row.kind in (K_CONSTANT0, K_CONSTANT_FUNC, K_SHARED):
+        out.sh_info = w.index[text_of(w, row)]
+    elif row.kind == K_RELOC or row.kind == K_RESOLVED_RELA:
+        out.sh_link = 3
+        out.sh_info = w.index[row.target]
+    elif row.kind == K_TEXT:
+        out.sh_link = 3
+        out.sh_info = w.symbol_index[row.entity]
+        if w.family == FAMILY_A and source != NULL:
+            # The function's own REGCOUNT, not what its callees raise it to.
+            out.sh_info |= source.info & 0xff000000U
+    elif row.kind == K_CAPMERC:
+        out.sh_link = merc_symtab
+        out.sh_info = w.symbol_index[w.outs[row.twin].entity]
+    elif row.kind == K_MERC_INFO:
+        out.sh_link = merc_symtab
+    elif row.kind == K_MERC_INFO_FUNC:
+        out.sh_link = merc_symtab
+        text = text_of(w, &w.outs[row.twin])
+        out.sh_info = w.index[w.outs[text].merc] if w.outs[text].merc >= 0 else 0
+    elif row.kind == K_MERC_RELA:
+        out.sh_link = merc_symtab
+        text = w.outs[row.twin].target
+        out.sh_info = w.index[w.outs[text].merc] if w.outs[text].merc >= 0 else 0
+
+
+cdef int32_t text_of(Writer* w, const OutRow* row) noexcept nogil:
+    """The .text row of the function that a section belongs to; row 0 (never listed) without."""
+    cdef int32_t at = row.text
+    return at if at >= 0 else 0

@@ -1,0 +1,493 @@
+"""Layout: values of symbols, order and indices of sections and symbols, places in the file."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, qsort
+from libc.string cimport memcpy, memset, strlen
+
+from elf64 cimport *
+from rows cimport *
+from vec cimport *
+
+
+def assign_values(bytes sections, bytes symbols, bytes entities, bytes outs, bytes out_symbols,
+                  bytes out_of, bytes base):
+    """Offsets of data symbols in their sections; common symbols get room at the end of .nv.global.
+
+    Returns `(values, homes, outs)`: uint64 value and int32 OutRow per entity (-1: none), and the
+    OutRow table with the grown .nv.global. Shared variables are placed elsewhere.
+    """
+    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
+    cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
+    cdef size_t symbol_count = PyBytes_GET_SIZE(out_symbols) // sizeof(OutSymbolRow)
+    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef const SymbolRow* sym = <const SymbolRow*>PyBytes_AS_STRING(symbols)
+    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef const OutSymbolRow* born = <const OutSymbolRow*>PyBytes_AS_STRING(out_symbols)
+    cdef const int32_t* out = <const int32_t*>PyBytes_AS_STRING(out_of)
+    cdef const uint64_t* piece = <const uint64_t*>PyBytes_AS_STRING(base)
+    cdef bytes values = PyBytes_FromStringAndSize(NULL, 8 * n)
+    cdef bytes homes = PyBytes_FromStringAndSize(NULL, 4 * n)
+    cdef bytes grown = PyBytes_FromStringAndSize(PyBytes_AS_STRING(outs), PyBytes_GET_SIZE(outs))
+    cdef uint64_t* value = <uint64_t*>PyBytes_AS_STRING(values)
+    cdef int32_t* home = <int32_t*>PyBytes_AS_STRING(homes)
+    cdef OutRow* row = <OutRow*>PyBytes_AS_STRING(grown)
+    cdef int32_t section, common = -1
+    cdef uint64_t align
+    with nogil:
+        for i in range(out_count):
+            if row[i].kind == K_GLOBAL:
+                common = <int32_t>i
+        for i in range(n):
+            section = sym[e[i].winner].section
+            home[i] = -1
+            value[i] = sym[e[i].winner].value
+            if section >= 0:
+                home[i] = out[section]
+                value[i] += piece[section]
+        for i in range(symbol_count):
+            section = born[symbol_count - 1 - i].entity
+            if section < 0 or common < 0 or not e[section].flags & EF_COMMON:
+                continue
+            align = e[section].align if e[section].align else 1
+            if align & (align - 1) or align > 0x10000:
+                align = 1
+            value[section] = (row[common].size + align - 1) & ~(align - 1)
+            home[section] = common
+            row[common].size = value[section] + e[section].size
+            if align > row[common].align:
+                row[common].align = <uint32_t>align
+    return values, homes, grown
+
+
+# Where a kind of section stands in the output; mercury follows everything else.
+cdef int32_t rank(const OutRow* row, uint32_t family) noexcept nogil:
+    cdef uint16_t kind = row.kind
+    if kind == K_SHSTRTAB or kind == K_STRTAB or kind == K_SYMTAB:
+        return 0
+    if kind == K_TKINFO or kind == K_CUINFO:
+        return 2
+    if kind == K_INFO or kind == K_COMPAT or kind == K_INFO_FUNC:
+        return 3
+    if kind == K_CALLGRAPH or kind == K_PROTOTYPE or kind == K_REL_ACTION:
+        return 4
+    if kind == K_RELOC or kind == K_RESOLVED_RELA:
+        return 5
+    if kind == K_CONSTANT or kind == K_CONSTANT_FUNC:
+        return 6
+    if kind == K_CONSTANT0:
+        return 10 if family == FAMILY_C else 6
+    if kind == K_TEXT:
+        return 7
+    if kind == K_GLOBAL_INIT:
+        return 8
+    if kind == K_SHARED or kind == K_DEBUG_SHARED or kind == K_GLOBAL or kind == K_LOCAL:
+        return 9
+    if kind == K_CAPMERC:
+        return 11
+    if kind == K_MERC_DEBUG:
+        return 12
+    if kind == K_MERC_INFO:
+        return 13
+    if kind == K_MERC_INFO_FUNC:
+        return 14
+    if kind == K_MERC_RELA:
+        return 15
+    if kind == K_MERC_CONSTANT:
+        return 16
+    if kind == K_MERC_GLOBAL_INIT:
+        return 17
+    if kind == K_MERC_SYMTAB:
+        return 18
+    return 1
+
+
+cdef enum:
+    RANKS = 19
+
+
+cdef bint omitted(const OutRow* row, bint prototypes, bint executable, uint32_t family) noexcept nogil:
+    if row.kind == K_RELOC:
+        return row.count == 0 and not (family == FAMILY_C and row.notes & OF_SHARED_FIXED)
+    if row.kind == K_MERC_RELA or row.kind == K_RESOLVED_RELA:
+        return row.count == 0
+    if row.kind == K_PROTOTYPE:
+        return not prototypes
+    if row.kind == K_SHARED or row.kind == K_DEBUG_SHARED:
+        return row.notes & OF_STAYS == 0
+    return False
+
+
+def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family,
+          bint executable):
+    """Number the sections and symbols of the output.
+
+    Returns `(section_order, section_index, symbol_order, symbol_index, section_symbol_index)`:
+    OutRow numbers in file order; uint32 header index per OutRow (0: omitted); OutSymbolRow
+    numbers in symbol-table order; uint32 symbol index per entity and per OutRow (0: none).
+    """
+    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i, at
+    cdef size_t symbol_count = PyBytes_GET_SIZE(out_symbols) // sizeof(OutSymbolRow)
+    cdef size_t entity_count = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
+    cdef size_t call_count = PyBytes_GET_SIZE(calls) // sizeof(CallRow)
+    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef const OutSymbolRow* symbol = <const OutSymbolRow*>PyBytes_AS_STRING(out_symbols)
+    cdef const CallRow* call = <const CallRow*>PyBytes_AS_STRING(calls)
+    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef bytes section_index = PyBytes_FromStringAndSize(NULL, 4 * n)
+    cdef bytes symbol_index = PyBytes_FromStringAndSize(NULL, 4 * entity_count)
+    cdef bytes section_symbol_index = PyBytes_FromStringAndSize(NULL, 4 * n)
+    cdef uint32_t* index = <uint32_t*>PyBytes_AS_STRING(section_index)
+    cdef uint32_t* by_entity = <uint32_t*>PyBytes_AS_STRING(symbol_index)
+    cdef uint32_t* by_section = <uint32_t*>PyBytes_AS_STRING(section_symbol_index)
+    cdef Vec sections, symbols
+    cdef bint prototypes = False, ok = True
+    cdef uint32_t part
+    vec_init(&sections, 4)
+    vec_init(&symbols, 4)
+    with nogil:
+        memset(index, 0, 4 * n)
+        memset(by_entity, 0, 4 * entity_count)
+        memset(by_section, 0, 4 * n)
+        for i in range(call_count):
+            if (call[i].block == BLOCK_PROTOTYPE and e[call[i].caller].flags & EF_LIVE
+                    and not e[call[i].caller].flags & EF_TAKEN):
+                prototypes = True
+        ok = order_sections(row, n, family, executable, prototypes, &sections, index)
+        for part in range(3):
+            for i in range(symbol_count):
+                if symbol[i].part != part or symbol[i].dropped:
+                    continue
+                at = symbols.count + 1
+                if symbol[i].section >= 0:
+                    if index[symbol[i].section] == 0 or row[symbol[i].section].notes & OF_NO_SYMBOL:
+                        continue
+                    by_section[symbol[i].section] = <uint32_t>at
+                else:
+                    by_entity[symbol[i].entity] = <uint32_t>at
+                ok = ok and push_number(&symbols, <int32_t>i)
+    tables = (vec_take(&sections), section_index, vec_take(&symbols), symbol_index,
+              section_symbol_index)
+    if not ok:
+        raise MemoryError
+    return tables
+
+
+cdef bint push_number(Vec* v, int32_t number) noexcept nogil:
+    cdef int32_t* row = <int32_t*>vec_push(v)
+    if row == NULL:
+        return False
+    row[0] = number
+    return True
+
+
+ctypedef struct Place:
+    int32_t rank
+    int32_t birth
+    int32_t out
+
+
+cdef int by_place(const void* a, const void* b) noexcept nogil:
+    cdef const Place* x = <const Place*>a
+    cdef const Place* y = <const Place*>b
+    if x.rank != y.rank:
+        return -1 if x.rank < y.rank else 1
+    return -1 if x.birth < y.birth else x.birth > y.birth
+
+
+cdef bint order_sections(const OutRow* row, size_t n, uint32_t family, bint executable,
+                         bint prototypes, Vec* sections, uint32_t* index) noexcept nogil:
+    """Rank by rank, in order of birth; a mercury section ranks by its twin's birth."""
+    cdef Place* places = <Place*>calloc(n + 1, sizeof(Place))
+    cdef size_t i, count = 0
+    cdef bint ok = places != NULL
+    if not ok:
+        return False
+    for i in range(n):
+        if not omitted(&row[i], prototypes, executable, family):
+            places[count].rank = rank(&row[i], family)
+            places[count].birth = row[i].twin if row[i].twin >= 0 else <int32_t>i
+            places[count].out = <int32_t>i
+            count += 1
+    qsort(places, count, sizeof(Place), by_place)
+    for i in range(count):
+        ok = ok and push_number(sections, places[i].out)
+        index[places[i].out] = <uint32_t>(i + 1)
+    free(places)
+    return ok
+
+
+cdef enum:
+    MERCURY_GAP = 0x24          # zero bytes before .strtab, family C
+    PHDR_LIMIT = 8
+
+
+cdef inline bint is_nobits(const OutRow* row) noexcept nogil:
+    return (row.kind == K_SHARED or row.kind == K_DEBUG_SHARED or row.kind == K_GLOBAL
+            or row.kind == K_LOCAL)
+
+
+cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,
+                              const OutRow* row) noexcept nogil:
+    """Mercury sections that repeat their plain twin's bytes point at them instead."""
+    cdef const char* name
+    cdef size_t size
+    if row.kind == K_MERC_CONSTANT or row.kind == K_MERC_GLOBAL_INIT:
+        return True
+    if row.kind != K_MERC_DEBUG or row.source < 0:
+        return False
+    name = <const char*>(arena + sections[row.source].name) + 8
+    return (starts(name, b".nv_debug_ptx_txt") or starts(name, b".debug_abbrev")
+            or starts(name, b".debug_pubnames") or starts(name, b".debug_pubtypes")
+            or starts(name, b".debug_str") or starts(name, b".debug_loc"))
+
+
+cdef inline bint starts(const char* name, const char* prefix) noexcept nogil:
+    cdef size_t i = 0
+    while prefix[i]:
+        if name[i] != prefix[i]:
+            return False
+        i += 1
+    return True
+
+
+def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes section_index,
+          list spans, bytes symbol_order, bytes out_symbols, bytes shstrtab, bytes strtab,
+          int family, bint executable):
+    """Give every section its size and offset in the file.
+
+    `spans` are SpanRow tables of the contents that the link made. Returns `(places, shstrtab,
+    phdrs, size)`: PlaceRow per OutRow, the final .shstrtab, packed program headers, and the file
+    size in bytes.
+    """
+    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
+    cdef size_t count = PyBytes_GET_SIZE(section_order) // 4
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef const int32_t* order = <const int32_t*>PyBytes_AS_STRING(section_order)
+    cdef const uint32_t* index = <const uint32_t*>PyBytes_AS_STRING(section_index)
+    cdef bytes places = PyBytes_FromStringAndSize(NULL, n * sizeof(PlaceRow))
+    cdef PlaceRow* place = <PlaceRow*>PyBytes_AS_STRING(places)
+    cdef const SpanRow* span
+    cdef Vec names, headers
+    cdef uint64_t at = 64, offset, align
+    cdef bint ok = True
+    cdef uint32_t reserve = 0
+    cdef int32_t o
+    cdef size_t symbols = PyBytes_GET_SIZE(symbol_order) // 4
+    cdef size_t early = 0
+    vec_init(&names, 1)
+    vec_init(&headers, sizeof(Phdr))
+    for i in range(symbols):
+        early += (<const OutSymbolRow*>PyBytes_AS_STRING(out_symbols))[
+            (<const int32_t*>PyBytes_AS_STRING(symbol_order))[i]].part != PART_TAIL
+    for i in range(n):
+        place[i].size = row[i].size
+        place[i].offset = 0
+        place[i].name = row[i].name
+        place[i].made = 0
+        if row[i].kind == K_RELOC or row[i].kind == K_MERC_RELA or row[i].kind == K_RESOLVED_RELA:
+            place[i].size = <uint64_t>row[i].count * row[i].entsize
+        elif row[i].kind == K_SYMTAB:
+            place[i].size = (symbols + 1) * sizeof(Sym)
+        elif row[i].kind == K_MERC_SYMTAB:
+            place[i].size = (early + 1) * sizeof(Sym)
+        elif row[i].kind == K_STRTAB:
+            place[i].size = PyBytes_GET_SIZE(strtab)
+        if family == FAMILY_C and row[i].kind == K_CONSTANT and row[i].bank == 3 and index[i]:
+            reserve = 4 if row[i].rela < 0 else 25
+    for table in spans:
+        for i in range(PyBytes_GET_SIZE(table) // sizeof(SpanRow)):
+            span = <const SpanRow*>PyBytes_AS_STRING(table) + i
+            place[span.out].size = span.size
+            place[span.out].made = 1
+    ok = mercury_names(&names, base, s, row, order, count, place, PyBytes_AS_STRING(shstrtab),
+                       PyBytes_GET_SIZE(shstrtab))
+    full = vec_take(&names)
+    for i in range(count):
+        o = order[i]
+        if row[o].kind == K_SHSTRTAB:
+            place[o].size = PyBytes_GET_SIZE(full)
+        if row[o].twin >= 0 and shares_bytes(base, s, &row[o]):
+            place[o].offset = place[row[o].twin].offset
+            place[o].size = place[row[o].twin].size
+            place[o].made = 2
+            continue
+        align = row[o].align if row[o].align else 1
+        offset = (at + align - 1) & ~(align - 1)
+        place[o].offset = offset
+        at = offset if is_nobits(&row[o]) else offset + place[o].size
+        if family == FAMILY_C and row[o].kind == K_SHSTRTAB:
+            at += MERCURY_GAP
+        elif family == FAMILY_C and row[o].kind == K_STRTAB:
+            at += reserve
+    at = (at + 7) & ~<uint64_t>7
+    offset = at
+    at += (count + 1) * sizeof(Shdr)
+    if executable:
+        ok = ok and program_headers(&headers, row, order, count, place, family, at)
+        at += headers.count * sizeof(Phdr)
+    result = places, full, vec_take(&headers), offset, at
+    if not ok:
+        raise MemoryError
+    return result
+
+
+cdef bint mercury_names(Vec* names, const uint8_t* arena, const SectionRow* s, const OutRow* row,
+                        const int32_t* order, size_t count, PlaceRow* place, const char* head,
+                        size_t size):
+    """.shstrtab ends with the names of the mercury sections, each written once more."""
+    cdef uint8_t* text = <uint8_t*>vec_extend(names, size)
+    cdef size_t i
+    cdef const OutRow* r
+    cdef const char* prefix
+    cdef const char* name
+    if text == NULL:
+        return False
+    memcpy(text, head, size)
+    for i in range(count):
+        r = &row[order[i]]
+        if rank(r, FAMILY_C) < 11:
+            continue
+        place[order[i]].name = <uint32_t>names.count
+        if r.kind == K_MERC_CONSTANT:
+            prefix = b".nv.merc"
+            name = b".nv.constant.user"
+        elif r.kind == K_MERC_SYMTAB:
+            prefix = b".nv.merc"
+            name = b".symtab"
+        else:
+            prefix = b".nv.capmerc" if r.kind == K_CAPMERC else b".nv.merc"
+            # The plain twin's name stands in the part that is already there.
+            name = <const char*>names.data + row[r.twin].name
+            if (r.kind == K_MERC_RELA and row[row[r.twin].target].kind == K_CONSTANT
+                    and row[row[r.twin].target].bank == 3):
+                name = b".rela.nv.constant.user"
+        if not push_text(names, prefix, strlen(prefix), name, strlen(name) + 1):
+            return False
+    return True
+
+
+cdef bint push_text(Vec* names, const char* prefix, size_t prefix_size, const char* text,
+                    size_t size) noexcept nogil:
+    cdef size_t inside = 0
+    cdef bint own = names.data <= <const uint8_t*>text < names.data + names.count
+    cdef uint8_t* place
+    if own:
+        inside = <size_t>(<const uint8_t*>text - names.data)
+    place = <uint8_t*>vec_extend(names, prefix_size + size)
+    if place == NULL:
+        return False
+    memcpy(place, prefix, prefix_size)
+    memcpy(place + prefix_size, names.data + inside if own else <const uint8_t*>text, size)
+    return True
+
+
+# --- program headers ----------------------------------------------------------------------------
+
+cdef bint add_header(Vec* headers, uint32_t type, uint32_t flags, uint64_t offset, uint64_t filesz,
+                     uint64_t memsz) noexcept nogil:
+    cdef Phdr* h = <Phdr*>vec_push(headers)
+    if h == NULL:
+        return False
+    memset(h, 0, sizeof(Phdr))
+    h.p_type = type
+    h.p_flags = flags
+    h.p_offset = offset
+    h.p_filesz = filesz
+    h.p_memsz = memsz
+    h.p_align = 8
+    return True
+
+
+cdef bint program_headers(Vec* headers, const OutRow* row, const int32_t* order, size_t count,
+                          const PlaceRow* place, uint32_t family, uint64_t at) noexcept nogil:
+    """PT_PHDR and the loads; PF_X 1, PF_W 2, PF_R 4."""
+    cdef uint64_t size
+    cdef size_t i
+    cdef Phdr* h
+    cdef bint ok
+    if family == FAMILY_C:
+        ok = (add_header(headers, 6, 4, at, 0, 0) and add_header(headers, 1, 4, at, 0, 0)
+              and add_runs(headers, row, order, count, place))
+    else:
+        ok = (add_header(headers, 6, 5, at, 0, 0)
+              and add_load(headers, row, order, count, place, False)
+              and add_load(headers, row, order, count, place, True)
+              and add_header(headers, 1, 5, at, 0, 0))
+    size = headers.count * sizeof(Phdr)
+    for i in range(headers.count):
+        h = <Phdr*>headers.data + i
+        if h.p_offset == at:
+            h.p_filesz = h.p_memsz = size
+    return ok
+
+
+cdef bint add_load(Vec* headers, const OutRow* row, const int32_t* order, size_t count,
+                   const PlaceRow* place, bint writable) noexcept nogil:
+    """Families A and B: one load for constants and code, one for writable data."""
+    cdef size_t i
+    cdef int32_t first = -1
+    cdef uint64_t end = 0, memory = 0, align
+    cdef const OutRow* r
+    for i in range(count):
+        r = &row[order[i]]
+        if not r.flags & 2 or (r.flags & 1 != 0) != writable:
+            continue
+        if first < 0:
+            first = order[i]
+            memory = place[first].offset
+        end = place[order[i]].offset + (0 if is_nobits(r) else place[order[i]].size)
+        if not is_nobits(r):
+            memory = end
+    if first < 0:
+        return True
+    if writable:
+        memory = end
+        for i in range(count):
+            r = &row[order[i]]
+            if r.flags & 2 and is_nobits(r):
+                align = r.align if r.align else 1
+                memory = ((memory + align - 1) & ~(align - 1)) + place[order[i]].size
+    return add_header(headers, 1, 6 if writable else 5, place[first].offset,
+                      end - place[first].offset, memory - place[first].offset)
+
+
+cdef bint add_runs(Vec* headers, const OutRow* row, const int32_t* order, size_t count,
+                   const PlaceRow* place) noexcept nogil:
+    """Family C: one load for each run of allocated sections with equal permissions."""
+    cdef size_t i, j
+    cdef uint32_t flags
+    cdef uint64_t start, end = 0, memory, align
+    cdef const OutRow* r
+    i = 0
+    while i < count:
+        if not in_segment(&row[order[i]]):
+            i += 1
+            continue
+        flags = permissions(&row[order[i]])
+        start = place[order[i]].offset
+        j = i
+        while j < count and in_segment(&row[order[j]]) and permissions(&row[order[j]]) == flags:
+            r = &row[order[j]]
+            end = place[order[j]].offset + (0 if is_nobits(r) else place[order[j]].size)
+            j += 1
+        memory = end
+        while i < j:
+            r = &row[order[i]]
+            if is_nobits(r):
+                align = r.align if r.align else 1
+                memory = ((memory + align - 1) & ~(align - 1)) + place[order[i]].size
+            i += 1
+        if not add_header(headers, 1, flags, start, end - start, memory - start):
+            return False
+    return True
+
+
+cdef inline bint in_segment(const OutRow* row) noexcept nogil:
+    return row.flags & 2 != 0 and row.flags & SHF_MERCURY == 0
+
+
+cdef inline uint32_t permissions(const OutRow* row) noexcept nogil:
+    return 4 | (2 if row.flags & 1 else 0) | (1 if row.flags & 4 else 0)

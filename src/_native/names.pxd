@@ -1,0 +1,204 @@
+# Byte strings as keys: a hash, and an index from strings to numbers by open addressing.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcmp, memcpy
+
+
+cdef inline uint64_t hash_name(const uint8_t* text, size_t size) noexcept nogil:
+    """Multiply-and-fold over 8-byte words; spreads well enough for a table of names."""
+    cdef uint64_t h = 0x9e3779b97f4a7c15ULL ^ size, word
+    while size >= 8:
+        memcpy(&word, text, 8)
+        h = (h ^ word) * 0xff51afd7ed558ccdULL
+        h ^= h >> 32
+        text += 8
+        size -= 8
+    word = 0
+    memcpy(&word, text, size)
+    h = (h ^ word) * 0xff51afd7ed558ccdULL
+    return h ^ (h >> 29)
+
+
+ctypedef struct NameSlot:
+    const uint8_t* text
+    uint32_t size
+    uint32_t tag            # high bits of the hash: most misses stop here
+    int32_t value           # -1: empty
+
+
+ctypedef struct NameIndex:
+    NameSlot* slots
+    size_t mask
+    size_t count
+
+
+cdef inline bint index_init(NameIndex* index, size_t room) noexcept nogil:
+    cdef size_t capacity = 64, i
+    while capacity < 2 * room:
+        capacity *= 2
+    index.slots = <NameSlot*>calloc(capacity, sizeof(NameSlot))
+    index.mask = capacity - 1
+    index.count = 0
+    if index.slots == NULL:
+        return False
+    for i in range(capacity):
+        index.slots[i].value = -1
+    return True
+
+
+cdef inline void index_free(NameIndex* index) noexcept nogil:
+    free(index.slots)
+    index.slots = NULL
+
+
+cdef inline bint index_grow(NameIndex* index) noexcept nogil:
+    cdef NameIndex wider
+    cdef size_t i, at
+    if not index_init(&wider, index.mask + 1):
+        return False
+    for i in range(index.mask + 1):
+        if index.slots[i].value >= 0:
+            at = hash_name(index.slots[i].text, index.slots[i].size) & wider.mask
+            while wider.slots[at].value >= 0:
+                at = (at + 1) & wider.mask
+            wider.slots[at] = index.slots[i]
+    wider.count = index.count
+    free(index.slots)
+    index[0] = wider
+    return True
+
+
+cdef inline NameSlot* index_find(NameIndex* index, const uint8_t* text,
+                                 uint32_t size) noexcept nogil:
+    """The slot of that name; its `value` is -1 when the name is new and may then be set.
+
+    NULL when memory is exhausted. A caller that sets `value` counts the name with
+    `index.count += 1`. The text must stay where it is.
+    """
+    cdef uint64_t h
+    cdef size_t at
+    cdef NameSlot* slot
+    if 2 * index.count > index.mask and not index_grow(index):
+        return NULL
+    h = hash_name(text, size)
+    at = h & index.mask
+    while True:
+        slot = &index.slots[at]
+        if slot.value < 0:
+            slot.text = text
+            slot.size = size
+            slot.tag = <uint32_t>(h >> 32)
+            return slot
+        if (slot.tag == <uint32_t>(h >> 32) and slot.size == size
+                and memcmp(slot.text, text, size) == 0):
+            return slot
+        at = (at + 1) & index.mask
+
+
+# A string table under construction: NUL-terminated strings, each exact string once.
+ctypedef struct StringTable:
+    uint8_t* data
+    size_t size
+    size_t room
+    NameIndex index
+
+
+cdef inline bint strings_init(StringTable* t) noexcept nogil:
+    t.room = 1 << 16
+    t.data = <uint8_t*>calloc(t.room, 1)
+    t.size = 1
+    t.index.slots = NULL
+    return t.data != NULL and index_init(&t.index, 1024)
+
+
+cdef inline void strings_free(StringTable* t) noexcept nogil:
+    free(t.data)
+    t.data = NULL
+    index_free(&t.index)
+
+
+cdef inline uint8_t* strings_grow(StringTable* t, size_t more) noexcept nogil:
+    """Room for `more` bytes at the end; the caller writes them. NULL without memory."""
+    cdef size_t room = t.room
+    cdef uint8_t* data
+    while t.size + more > room:
+        room *= 2
+    if room != t.room:
+        data = <uint8_t*>realloc(t.data, room)
+        if data == NULL:
+            return NULL
+        t.data = data
+        t.room = room
+    t.size += more
+    return t.data + t.size - more
+
+
+cdef inline int64_t strings_append(StringTable* t, const uint8_t* text,
+                                   uint32_t size) noexcept nogil:
+    """Offset of the string, written again even when it is present; -1 without memory."""
+    cdef uint8_t* place = strings_grow(t, <size_t>size + 1)
+    if place == NULL or t.size > 0xfffffff0U:
+        return -1
+    memcpy(place, text, size)
+    place[size] = 0
+    return <int64_t>(t.size - size - 1)
+
+
+cdef inline int64_t strings_intern(StringTable* t, const uint8_t* text,
+                                   uint32_t size) noexcept nogil:
+    """Offset of the string, added when it is new; -1 without memory. `text` must stay."""
+    cdef NameSlot* slot
+    cdef int64_t at
+    if size == 0:
+        return 0
+    slot = index_find(&t.index, text, size)
+    if slot == NULL:
+        return -1
+    if slot.value < 0:
+        at = strings_append(t, text, size)
+        if at < 0 or at > 0x7fffffff:
+            return -1
+        slot.value = <int32_t>at
+        t.index.count += 1
+    return slot.value
+
+
+# Text made by the linker that must outlive the tables which point at it.
+ctypedef struct Pool:
+    uint8_t* chunk          # begins with the pointer to the chunk before
+    size_t used
+    size_t room
+
+
+cdef inline uint8_t* pool_take(Pool* pool, size_t size) noexcept nogil:
+    cdef uint8_t* chunk
+    cdef size_t room
+    if pool.chunk == NULL or pool.used + size > pool.room:
+        room = (1 << 16) if size < (1 << 15) else size + 64
+        chunk = <uint8_t*>malloc(room)
+        if chunk == NULL:
+            return NULL
+        (<uint8_t**>chunk)[0] = pool.chunk
+        pool.chunk = chunk
+        pool.used = sizeof(void*)
+        pool.room = room
+    pool.used += size
+    return pool.chunk + pool.used - size
+
+
+cdef inline void pool_free(Pool* pool) noexcept nogil:
+    cdef uint8_t* before
+    while pool.chunk != NULL:
+        before = (<uint8_t**>pool.chunk)[0]
+        free(pool.chunk)
+        pool.chunk = before
+
+
+cdef inline uint8_t* pool_join(Pool* pool, const char* prefix, uint32_t prefix_size,
+                               const uint8_t* text, uint32_t size) noexcept nogil:
+    cdef uint8_t* place = pool_take(pool, prefix_size + size)
+    if place != NULL:
+        memcpy(place, prefix, prefix_size)
+        memcpy(place + prefix_size, text, size)
+    return place

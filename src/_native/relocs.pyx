@@ -1,0 +1,300 @@
+"""Relocation arithmetic: values of resolved relocations, and the loop that writes them.
+
+S is the symbol's offset in its section (sections have address 0), A the addend. Field positions
+are bit numbers from r_offset, little endian (docs/format-notes.md, "Relocation types").
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free, qsort
+from libc.string cimport memcmp, memcpy, memset
+
+from elf64 cimport *
+from rows cimport *
+from vec cimport *
+
+
+# How a value becomes field bits.
+cdef enum Form:
+    NOT_RESOLVABLE = 0
+    WHOLE = 1               # V
+    HIGH = 2                # V >> 32
+    WORDS = 3               # V >> 2
+    BANK14 = 4              # (V >> 2 & 0x3fff) | bank << 14
+    BANK16 = 5              # (V & 0xffff) | bank << 16
+    BANK17 = 6              # (V & 0x1ffff) | bank << 17
+    SPLIT19 = 7             # BANK14 with bit 18 at 26 and the rest at 28
+    BYTE = 8                # one byte of V; `shift` is its position in V
+    NOTHING = 9             # the field stays
+    ZERO = 10               # `width` bits of zeros
+
+cdef struct Field:
+    uint8_t form
+    uint8_t shift
+    uint8_t width
+
+cdef enum:
+    PLAIN_TYPES = 128
+    ZERO32 = 126            # numbers of our own for cleared fields
+    ZERO64 = 127
+
+cdef Field FIELDS[PLAIN_TYPES]
+
+
+cdef void define(int form, int width, tuple positions):
+    for type_, shift in positions:
+        FIELDS[type_].form = form
+        FIELDS[type_].shift = shift
+        FIELDS[type_].width = width
+
+
+define(WHOLE, 32, ((1, 0), (3, 0), (5, 26), (12, 23), (42, 20), (55, 32), (70, 0), (103, 0),
+                   (10, 26), (13, 23), (43, 20), (56, 32), (112, 32)))
+define(WHOLE, 64, ((2, 0), (4, 0), (102, 0)))
+define(HIGH, 32, ((11, 26), (14, 23), (44, 20), (57, 32), (71, 0), (113, 32)))
+define(WHOLE, 24, ((15, 26), (16, 23), (45, 20), (60, 32), (74, 40)))
+define(WHOLE, 16, ((17, 26), (18, 23), (46, 20), (59, 32)))
+define(WHOLE, 20, ((100, 44),))
+define(WHOLE, 8, ((19, 32),))
+define(WHOLE, 5, ((20, 40),))
+define(WHOLE, 6, ((21, 26), (27, 31)))
+define(WHOLE, 9, ((26, 49),))
+define(WHOLE, 2, ((28, 47),))
+define(WORDS, 13, ((22, 32), (23, 47), (29, 41), (30, 45), (51, 36)))
+define(WORDS, 14, ((65, 40),))
+define(BANK14, 19, ((25, 23), (38, 26), (50, 20), (64, 40)))
+define(SPLIT19, 19, ((24, 28),))
+define(BANK16, 21, ((36, 26), (39, 23), (54, 20), (66, 38), (37, 37)))
+define(BANK17, 22, ((115, 37),))
+define(BYTE, 8, tuple((76 + n, 8 * n) for n in range(8)))
+define(BYTE, 8, tuple((84 + n, 8 * n) for n in range(8)))
+define(BYTE, 8, tuple((104 + n, 8 * n) for n in range(8)))
+define(ZERO, 32, ((ZERO32, 0),))
+define(ZERO, 64, ((ZERO64, 0),))
+define(NOTHING, 0, ((68, 0), (69, 0), (114, 0)))
+
+
+def patch(bytes image, bytes patches):
+    """Write every PatchRow into `image`, which no one else may hold yet.
+
+    Returns the first row whose type cannot be resolved or whose field runs past the image, or
+    -1; rows before it are written.
+    """
+    cdef uint8_t* data = <uint8_t*>PyBytes_AS_STRING(image)
+    cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(image)
+    cdef const PatchRow* row = <const PatchRow*>PyBytes_AS_STRING(patches)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(patches) // <Py_ssize_t>sizeof(PatchRow)
+    cdef Py_ssize_t bad
+    with nogil:
+        bad = patch_rows(data, size, row, n)
+    return bad
+
+
+cdef inline uint64_t bits_of(Field f, uint64_t value, uint32_t bank) noexcept nogil:
+    if f.form == WHOLE:
+        return value
+    if f.form == HIGH:
+        return value >> 32
+    if f.form == WORDS:
+        return value >> 2
+    if f.form == BANK14 or f.form == SPLIT19:
+        return (value >> 2 & 0x3fff) | <uint64_t>bank << 14
+    if f.form == BANK16:
+        return (value & 0xffff) | <uint64_t>bank << 16
+    if f.form == BANK17:
+        return (value & 0x1ffff) | <uint64_t>bank << 17
+    return 0
+
+
+cdef Py_ssize_t patch_rows(uint8_t* data, uint64_t size, const PatchRow* row,
+                           Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef Field f
+    cdef uint64_t word, mask, value, at
+    for i in range(n):
+        if row[i].type >= PLAIN_TYPES:
+            return i
+        f = FIELDS[row[i].type]
+        at = row[i].offset
+        if f.form == NOT_RESOLVABLE or at > size or size - at < (
+                1 if f.form == BYTE else (f.shift + f.width + 7) >> 3):
+            return i
+        if f.form == BYTE:
+            value = row[i].value + (data[at] if row[i].implicit else 0)
+            data[at] = <uint8_t>(value >> f.shift)
+            continue
+        if f.form == NOTHING:
+            continue
+        word = 0
+        if size - at >= 8:
+            memcpy(&word, data + at, 8)
+        else:
+            memcpy(&word, data + at, size - at)
+        mask = (((<uint64_t>1 << (f.width & 63)) - 1) if f.width < 64 else ~<uint64_t>0) << f.shift
+        value = row[i].value
+        if row[i].implicit and f.form != HIGH:
+            value += (word & mask) >> f.shift << (2 if f.form == WORDS else 0)
+        value = bits_of(f, value, row[i].bank)
+        if f.form == SPLIT19:
+            mask = (<uint64_t>0x3ffff << 28) | (<uint64_t>1 << 26)
+            word = (word & ~mask) | (value & 0x3ffff) << 28 | (value >> 18 & 1) << 26
+        else:
+            word = (word & ~mask) | (value << f.shift & mask)
+        memcpy(data + at, &word, 8 if size - at >= 8 else size - at)
+    return -1
+
+
+def resolve_values(bytes fixes, bytes outs, bytes places, bytes entities, bytes values,
+                   bytes homes, bytes base, bytes out_of, bytes functions_extern, bytes lost,
+                   uint64_t constant3_size):
+    """The PatchRow of every FixRow that changes bytes, in order of the table.
+
+    `values` and `homes` are a uint64 and an OutRow per entity; `functions_extern` is the uint64
+    offset of the extern shared array per function entity; `lost` marks, a byte per entity, the
+    shared variables without a place. Relocations of capsules are left to `patch_capsules`.
+    """
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(fixes) // <Py_ssize_t>sizeof(FixRow), i
+    cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
+    cdef const OutRow* out = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef const PlaceRow* place = <const PlaceRow*>PyBytes_AS_STRING(places)
+    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef const uint64_t* value = <const uint64_t*>PyBytes_AS_STRING(values)
+    cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
+    cdef const uint64_t* piece = <const uint64_t*>PyBytes_AS_STRING(base)
+    cdef const uint64_t* dynamic = <const uint64_t*>PyBytes_AS_STRING(functions_extern)
+    cdef const uint8_t* gone = <const uint8_t*>PyBytes_AS_STRING(lost)
+    cdef Vec patches
+    cdef PatchRow* row
+    cdef bint ok = True
+    vec_init(&patches, sizeof(PatchRow))
+    ok = vec_reserve(&patches, n)
+    with nogil:
+        for i in range(n):
+            if not ok:
+                break
+            if fix[i].how & FIX_MERC and out[fix[i].out].kind == K_TEXT:
+                continue
+            if fix[i].how & FIX_MERC and place[fix[i].out].made == 2:
+                continue            # the plain section's own relocation does it
+            row = <PatchRow*>vec_push(&patches)
+            row.offset = place[fix[i].out].offset + fix[i].offset
+            row.type = plain_type(&fix[i])
+            row.implicit = fix[i].how & FIX_REL != 0
+            row.bank = 0
+            row.value = <uint64_t>fix[i].addend
+            if fix[i].how & (FIX_CLEAR | FIX_ZERO):
+                if fix[i].how & FIX_ZERO:
+                    row.value = 0
+                row.implicit = 0
+            elif fix[i].section >= 0:
+                row.value += piece[fix[i].section]
+            elif e[fix[i].entity].kind == E_CONST0_SIZE:
+                row.value = constant3_size
+            elif e[fix[i].entity].flags & EF_UNSIZED and e[fix[i].entity].kind == E_SHARED:
+                if fix[i].function >= 0:
+                    row.value += dynamic[fix[i].function]
+                else:
+                    row.value += ~<uint64_t>0
+            else:
+                row.value += value[fix[i].entity]
+                if gone[fix[i].entity]:
+                    row.value = <uint64_t>fix[i].addend - 1
+                if home[fix[i].entity] >= 0:
+                    row.bank = out[home[fix[i].entity]].bank
+    if not ok:
+        vec_free(&patches)
+        raise MemoryError
+    return vec_take(&patches)
+
+
+cdef inline uint32_t plain_type(const FixRow* fix) noexcept nogil:
+    if not fix.how & FIX_MERC:
+        if fix.how & FIX_CLEAR:
+            return ZERO32 if fix.type == 72 else ZERO64
+        return fix.type
+    if fix.how & FIX_CLEAR:
+        return ZERO32 if fix.type == 0x1000f else ZERO64
+    if fix.type == 0x10002 or fix.type == 0x10001 or fix.type == 0x10032:
+        return 2
+    if fix.type == 0x10003 or fix.type == 0x10008 or fix.type == 0x10033:
+        return 1
+    if 0x10010 <= fix.type <= 0x10017:
+        return fix.type - 0x10010 + 76
+    return fix.type
+
+
+# --- capsules -----------------------------------------------------------------------------------
+
+ctypedef struct Operand:
+    int32_t out
+    uint32_t value
+    uint64_t offset
+
+
+cdef int by_operand(const void* a, const void* b) noexcept nogil:
+    cdef const Operand* x = <const Operand*>a
+    cdef const Operand* y = <const Operand*>b
+    if x.out != y.out:
+        return -1 if x.out < y.out else 1
+    return -1 if x.offset < y.offset else x.offset > y.offset
+
+
+def patch_capsules(bytes image, bytes fixes, bytes outs, bytes places, bytes entities,
+                   bytes values):
+    """Write constant offsets into the operand items of mercury capsules.
+
+    An item has 32 bytes, begins 02 22, has byte 5 = 00 and bytes 12 to 14 = 42 00 02 (constant
+    bank 3, immediate offset); its last word takes S + A. Relocations meet items in order.
+    """
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(fixes) // <Py_ssize_t>sizeof(FixRow), i
+    cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
+    cdef const OutRow* out = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef const PlaceRow* place = <const PlaceRow*>PyBytes_AS_STRING(places)
+    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef const uint64_t* value = <const uint64_t*>PyBytes_AS_STRING(values)
+    cdef uint8_t* data = <uint8_t*>PyBytes_AS_STRING(image)
+    cdef Vec operands
+    cdef Operand* row
+    cdef bint ok = True
+    vec_init(&operands, sizeof(Operand))
+    with nogil:
+        for i in range(n):
+            if (not fix[i].how & FIX_MERC or out[fix[i].out].kind != K_TEXT or fix[i].entity < 0
+                    or e[fix[i].entity].kind != E_CONSTANT or out[fix[i].out].merc < 0):
+                continue
+            row = <Operand*>vec_push(&operands)
+            if row == NULL:
+                ok = False
+                break
+            row.out = out[fix[i].out].merc
+            row.offset = fix[i].offset
+            row.value = <uint32_t>(value[fix[i].entity] + <uint64_t>fix[i].addend)
+        if ok:
+            qsort(operands.data, operands.count, sizeof(Operand), by_operand)
+            patch_operands(data, place, <Operand*>operands.data, operands.count)
+    vec_free(&operands)
+    if not ok:
+        raise MemoryError
+
+
+cdef void patch_operands(uint8_t* data, const PlaceRow* place, const Operand* row,
+                         size_t n) noexcept nogil:
+    cdef size_t i = 0, j
+    cdef uint8_t* capsule
+    cdef uint64_t size, at
+    while i < n:
+        capsule = data + place[row[i].out].offset
+        size = place[row[i].out].size
+        j = i
+        at = 0
+        while j < n and row[j].out == row[i].out:
+            while at + 32 <= size and not (
+                    capsule[at] == 0x02 and capsule[at + 1] == 0x22 and capsule[at + 5] == 0
+                    and capsule[at + 12] == 0x42 and capsule[at + 13] == 0
+                    and capsule[at + 14] == 2):
+                at += 1
+            if at + 32 <= size:
+                memcpy(capsule + at + 0x1c, &row[j].value, 4)
+                at += 32
+            j += 1
+        i = j
