@@ -16,6 +16,7 @@ RELOC = struct.Struct("<QII")  # r_offset, target, outcome
 PATCH = struct.Struct("<QQ")  # r_offset, value
 PLACED = struct.Struct("<QQ")  # base, size
 MOVED = struct.Struct("<QQ")  # r_offset, row
+UNIT = struct.Struct("<QQQ")  # piece, start, base
 
 LIVE, DEAD, OVERRIDDEN, OTHER = range(4)
 
@@ -70,7 +71,7 @@ def line_units(data: bytes) -> Iterator[tuple[int, int, int]]:
 
 def rebuild_line(
     arena: bytes, pieces: bytes, relocs: bytes, headers: bytes = b"", patches: bytes = b""
-) -> tuple[bytes, bytes, bytes]:
+) -> tuple[bytes, bytes, bytes, bytes]:
     """Rebuild .debug_line or .nv_debug_line_sass: live sequences by output symbol index.
 
     A sequence starts at the extended opcode that holds a set-address relocation and ends
@@ -79,6 +80,7 @@ def rebuild_line(
     out = bytearray()
     placed = bytearray()
     moved = bytearray()
+    moved_units = bytearray()
     twins = read_pieces(arena, headers, patches, PATCH) if headers else None
     for number, piece in enumerate(read_pieces(arena, pieces, relocs, RELOC)):
         base = len(out)
@@ -87,6 +89,7 @@ def rebuild_line(
         rows = function_rows(piece)
         for start, program, end in units:
             bases.append(len(out))
+            moved_units += UNIT.pack(number, start, len(out))
             mine = [row for row in rows if start <= row[1][0] < end]
             rows = rows[len(mine) :]
             cuts = [r_offset - SET_ADDRESS_PREFIX for _, (r_offset, _, _) in mine]
@@ -108,7 +111,7 @@ def rebuild_line(
         placed += PLACED.pack(base, len(out) - base)
         if twins is not None:
             patch_headers(out, twins[number], units, bases)
-    return bytes(out), bytes(placed), bytes(moved)
+    return bytes(out), bytes(placed), bytes(moved), bytes(moved_units)
 
 
 def function_rows(piece: Piece) -> list[tuple[int, tuple[int, ...]]]:
@@ -194,23 +197,20 @@ def frame_records(data: bytes) -> Iterator[tuple[int, bytes]]:
 def rebuild_reg_sass(arena: bytes, pieces: bytes, names: bytes) -> tuple[bytes, bytes]:
     """Concatenate .nv_debug_info_reg_sass, clearing register ranges that describe no code.
 
-    ``names`` joins the names of the output's functions, each ended by NUL. An entry keeps its
-    ranges when its function is in the output and no earlier piece had an entry of that name.
+    ``names`` holds the names of the output's functions, each ended by NUL. The first entry of
+    such a name keeps its ranges, even where it describes another static function of that name.
     """
-    live = set(names.split(b"\0")[:-1])
-    seen: set[bytes] = set()
+    fresh = set(names.split(b"\0")[:-1])
     out = bytearray()
     placed = bytearray()
     for piece in read_pieces(arena, pieces, b"", RELOC):
         base = len(out)
         out += piece.data
-        here = set()
         for name, ranges in reg_entries(piece.data):
-            here.add(name)
-            if name not in live or name in seen:
+            if name not in fresh:
                 for offset in ranges:
                     out[base + offset : base + offset + 8] = bytes(8)
-        seen |= here
+            fresh.discard(name)
         placed += PLACED.pack(base, len(piece.data))
     return bytes(out), bytes(placed)
 

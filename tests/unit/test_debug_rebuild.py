@@ -16,7 +16,8 @@ LIVE, DEAD, OVERRIDDEN, OTHER = range(4)
 
 Row = tuple[int, int, int]
 Tables = tuple[bytes, bytes, bytes]
-Rebuild = Callable[[bytes, bytes, bytes], Tables]
+Make = Callable[[random.Random], tuple[bytes, list[Row]]]
+Rebuild = Callable[[bytes, bytes, bytes], tuple[bytes, ...]]
 
 
 def line_unit(sequences: list[bytes], header: bytes = b"\x01\x01\xfb\x0e\x0a\0a.cu\0") -> bytes:
@@ -68,7 +69,7 @@ def test_sequences_follow_the_output_symbols_and_the_dead_ones_go() -> None:
         (one, [(a, 0, DEAD), (b, 9, LIVE), (c, 4, LIVE), (d, 4, OVERRIDDEN)]),
         (two, [(e, 7, LIVE)]),
     ]
-    contents, placed, moved = debug.rebuild_line(*pack(pieces))
+    contents, placed, moved, _ = debug.rebuild_line(*pack(pieces))
     expected = line_unit([b"first", b"third"])
     assert contents == expected + line_unit([b"second"])
     assert pairs(placed) == [(0, len(expected)), (len(expected), len(two))]
@@ -77,8 +78,25 @@ def test_sequences_follow_the_output_symbols_and_the_dead_ones_go() -> None:
 
 def test_a_unit_without_live_functions_keeps_its_header() -> None:
     unit = line_unit([b"dead"])
-    contents, _, moved = debug.rebuild_line(*pack([(unit, [(addresses(unit)[0], 0, DEAD)])]))
+    contents, _, moved, _ = debug.rebuild_line(*pack([(unit, [(addresses(unit)[0], 0, DEAD)])]))
     assert (contents, moved) == (line_unit([]), b"")
+
+
+def test_units_tell_where_they_went() -> None:
+    dead, live = line_unit([b"dead"]), line_unit([b"live"])
+    fields = addresses(dead + live)
+    pieces = [
+        (dead + live, [(fields[0], 0, DEAD), (fields[1], 3, LIVE)]),
+        (b"", []),
+        (live, [(addresses(live)[0], 4, LIVE)]),
+    ]
+    _, _, _, units = debug.rebuild_line(*pack(pieces))
+    empty = len(line_unit([]))
+    assert list(reference.UNIT.iter_unpack(units)) == [
+        (0, 0, 0),
+        (0, len(dead), empty),
+        (2, 0, empty + len(live)),
+    ]
 
 
 def test_header_fields_come_from_the_mercury_twin_of_the_same_unit() -> None:
@@ -92,7 +110,7 @@ def test_header_fields_come_from_the_mercury_twin_of_the_same_unit() -> None:
     arena, pieces, relocs = pack([(plain, [(x, 1, LIVE), (dead, 0, DEAD)])])
     headers = reference.PIECE.pack(len(arena), len(merc), 2)
     patches = reference.PATCH.pack(len(first) + 17, 0x51) + reference.PATCH.pack(15, 0x42)
-    contents, _, _ = debug.rebuild_line(arena + merc, pieces, relocs, headers, patches)
+    contents, _, _, _ = debug.rebuild_line(arena + merc, pieces, relocs, headers, patches)
     assert contents == headed([b"x"], b"name\0", 0x42) + headed([], b"longer\0", 0x51)
 
 
@@ -115,6 +133,39 @@ def test_a_dead_frame_goes_with_its_cie_and_pointers_follow() -> None:
     assert contents == kept + pointed
     assert pairs(placed) == [(0, len(kept)), (len(kept), len(two))]
     assert pairs(moved) == [(len(kept) + second, 3), (len(cie(b"live")) + 20, 1)]
+
+
+def registers(name: bytes, ranges: list[tuple[int, int]]) -> bytes:
+    """One function's entry of .nv_debug_info_reg_sass."""
+    entry = name + b"\0" + struct.pack("<I", len(ranges))
+    for start, end in ranges:
+        entry += b"\0\0\0\0%r1\0" + struct.pack("<III", 0x05000003, start, end)
+    return entry
+
+
+def test_only_the_first_entry_of_a_live_name_keeps_its_ranges() -> None:
+    ranges = [(0x10, 0x40), (0x30, 0x50)]
+    one = registers(b"kernel", ranges) + registers(b"dead", ranges) + registers(b"none", [])
+    two = registers(b"kernel", ranges) + registers(b"other", ranges)
+    arena, pieces, _ = pack([(one, []), (b"", []), (two, [])])
+    contents, placed = debug.rebuild_reg_sass(arena, pieces, b"other\0none\0kernel\0")
+    zero = [(0, 0), (0, 0)]
+    assert contents == (
+        registers(b"kernel", ranges)
+        + registers(b"dead", zero)
+        + registers(b"none", [])
+        + registers(b"kernel", zero)
+        + registers(b"other", ranges)
+    )
+    assert pairs(placed) == [(0, len(one)), (len(one), 0), (len(one), len(two))]
+
+
+def random_registers(rng: random.Random) -> tuple[bytes, list[Row]]:
+    names = [b"", b"k", b"kernel", b"a_device_function_with_a_long_name", b"dead"]
+    entries = [
+        registers(rng.choice(names), [(1, 2)] * rng.randint(0, 3)) for _ in range(rng.randint(0, 4))
+    ]
+    return b"".join(entries), []
 
 
 def random_lines(rng: random.Random) -> tuple[bytes, list[Row]]:
@@ -150,7 +201,7 @@ def damage(rng: random.Random, data: bytes) -> bytes:
     return bytes(damaged[: rng.choice([len(data), rng.randint(0, len(data))])])
 
 
-def verdict(rebuild: Rebuild, tables: Tables) -> Tables | None:
+def verdict(rebuild: Rebuild, tables: Tables) -> tuple[bytes, ...] | None:
     """What it returns, or None when it refuses the section."""
     try:
         return rebuild(*tables)
@@ -158,9 +209,19 @@ def verdict(rebuild: Rebuild, tables: Tables) -> Tables | None:
         return None
 
 
-KINDS = {
+def rebuild_registers(arena: bytes, pieces: bytes, _: bytes) -> Tables:
+    return *debug.rebuild_reg_sass(arena, pieces, LIVE_NAMES), b""
+
+
+def reference_registers(arena: bytes, pieces: bytes, _: bytes) -> Tables:
+    return *reference.rebuild_reg_sass(arena, pieces, LIVE_NAMES), b""
+
+
+LIVE_NAMES = b"kernel\0a_device_function_with_a_long_name\0k\0kernel\0"
+KINDS: dict[str, tuple[Make, Rebuild, Rebuild]] = {
     "line": (random_lines, debug.rebuild_line, reference.rebuild_line),
     "frame": (random_frames, debug.rebuild_frame, reference.rebuild_frame),
+    "registers": (random_registers, rebuild_registers, reference_registers),
 }
 
 
@@ -229,6 +290,29 @@ def test_malformed_frame_sections_are_refused_with_their_place(case: str) -> Non
     with pytest.raises(MalformedDebugSection) as caught:
         debug.rebuild_frame(*pack([(b"", []), (data, [])]))
     assert (caught.value.piece, caught.value.offset) == (1, offset)
+
+
+MALFORMED_REGISTERS = {
+    "name without an end": (b"kernel", 0),
+    "no count": (b"kernel\0\1\0\0", 0),
+    "count beyond the end": (registers(b"k", []) + b"kernel\0\xff\xff\xff\xff" + bytes(99), 6),
+    "register without an end": (registers(b"k", [(1, 2)])[:6] + b"name" * 20, 0),
+    "register cut off": (registers(b"k", [(1, 2)])[:-1], 0),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED_REGISTERS)
+def test_malformed_register_sections_are_refused_with_their_place(case: str) -> None:
+    data, offset = MALFORMED_REGISTERS[case]
+    arena, pieces, _ = pack([(b"", []), (data, [])])
+    with pytest.raises(MalformedDebugSection) as caught:
+        debug.rebuild_reg_sass(arena, pieces, b"")
+    assert (caught.value.piece, caught.value.offset) == (1, offset)
+
+
+def test_names_without_an_end_are_refused() -> None:
+    with pytest.raises(ValueError, match="no end"):
+        debug.rebuild_reg_sass(b"", b"", b"kernel")
 
 
 def test_damage_in_a_mercury_twin_is_told_apart() -> None:

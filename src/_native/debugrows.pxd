@@ -1,0 +1,152 @@
+# Rows, faults and sorting that the kernels of debug.pyx share; their meaning is told there.
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport qsort
+from libc.string cimport memcpy
+
+from vec cimport *
+
+
+cdef enum Outcome:
+    LIVE = 0            # the function copy that is in the output
+    DEAD = 1            # a function that is not
+    OVERRIDDEN = 2      # a copy that lost against an earlier one
+    OTHER = 3           # no function: not a matter of these kernels
+
+cdef enum:
+    PREFIX = 3          # bytes of a set-address opcode before its operand
+    SEQUENCE = 11       # shortest sequence: the opcode alone
+    LINE_HEADER = 10    # unit_length u32, version u16, header_length u32
+    FDE_POINTER = 12    # after the 64-bit escape and length
+    FDE_ADDRESS = 20
+    REGISTER = 17       # u32, shortest name, u32 code, u32 start, u32 end
+    RANGE = 8           # start and end
+
+cdef enum Reason:
+    R_NONE = 0
+    R_MEMORY = 1
+    R_CUT_OFF = 2
+    R_FORMAT = 3
+    R_LENGTH = 4
+    R_VERSION = 5
+    R_HEADER = 6
+    R_ADDRESS = 7
+    R_UNITS = 8
+    R_PATCH = 9
+    R_NO_CIE = 10
+    R_COUNT = 11
+
+cdef packed struct PieceRow:
+    uint64_t offset
+    uint64_t size
+    uint64_t count
+
+cdef packed struct RelocRow:
+    uint64_t r_offset
+    uint32_t target
+    uint32_t outcome
+
+cdef packed struct PatchRow:
+    uint64_t r_offset
+    uint64_t value
+
+cdef packed struct PlacedRow:
+    uint64_t base
+    uint64_t size
+
+cdef packed struct MovedRow:
+    uint64_t r_offset
+    uint64_t row
+
+cdef packed struct UnitRow:
+    uint64_t piece
+    uint64_t start
+    uint64_t base
+
+# A relocation under way: where its sequence (line) or address field (frame) is in the piece.
+ctypedef struct Cut:
+    uint64_t offset
+    uint64_t stop
+    uint64_t row
+    uint32_t target
+    uint32_t outcome
+
+ctypedef struct Unit:
+    uint64_t start
+    uint64_t program
+    uint64_t end
+    uint64_t base           # in the output
+
+ctypedef struct Fault:
+    uint64_t piece
+    uint64_t offset
+    Reason reason
+    bint mercury            # in the twin that `headers` names
+
+
+cdef inline uint16_t load16(const uint8_t* p) noexcept nogil:
+    cdef uint16_t value
+    memcpy(&value, p, 2)
+    return value
+
+
+cdef inline uint32_t load32(const uint8_t* p) noexcept nogil:
+    cdef uint32_t value
+    memcpy(&value, p, 4)
+    return value
+
+
+cdef inline uint64_t load64(const uint8_t* p) noexcept nogil:
+    cdef uint64_t value
+    memcpy(&value, p, 8)
+    return value
+
+
+cdef inline bint fail(Fault* fault, uint64_t offset, Reason reason) noexcept nogil:
+    fault.offset = offset
+    fault.reason = reason
+    return False
+
+
+cdef inline int by_offset(const void* a, const void* b) noexcept nogil:
+    cdef uint64_t x = (<const Cut*>a).offset, y = (<const Cut*>b).offset
+    return (x > y) - (x < y)
+
+
+cdef inline int by_target(const void* a, const void* b) noexcept nogil:
+    cdef uint32_t x = (<const Cut*>a).target, y = (<const Cut*>b).target
+    return (x > y) - (x < y) if x != y else by_offset(a, b)
+
+
+ctypedef int (*Compare)(const void*, const void*) noexcept nogil
+
+
+cdef inline void sort_cuts(Cut* cuts, size_t count, Compare compare) noexcept nogil:
+    """Sort unless in order, which is how ptxas and earlier links write them."""
+    cdef size_t i
+    for i in range(1, count):
+        if compare(&cuts[i - 1], &cuts[i]) > 0:
+            qsort(cuts, count, sizeof(Cut), compare)
+            return
+
+
+cdef inline bint read_cuts(const RelocRow* rows, uint64_t first, uint64_t count, uint64_t back,
+                           Vec* cuts, Fault* fault) noexcept nogil:
+    """Collect the function relocations of one piece, by offset, each `back` bytes before it."""
+    cdef uint64_t i
+    cdef Cut* cut
+    cuts.count = 0
+    for i in range(first, first + count):
+        if rows[i].outcome == OTHER:
+            continue
+        if rows[i].r_offset < back:
+            return fail(fault, rows[i].r_offset, R_ADDRESS)
+        cut = <Cut*>vec_push(cuts)
+        if cut == NULL:
+            return fail(fault, 0, R_MEMORY)
+        cut.offset = cut.stop = rows[i].r_offset - back
+        cut.row = i
+        cut.target = rows[i].target
+        cut.outcome = rows[i].outcome
+    sort_cuts(<Cut*>cuts.data, cuts.count, by_offset)
+    return True
