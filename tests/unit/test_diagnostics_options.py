@@ -1,0 +1,106 @@
+"""What option values make of a sink."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from pylink.diagnostics import Sink
+from pylink.diagnostics.configure import make_renderer, obey
+from pylink.errors import LinkError
+
+
+def shown(**values: object) -> str:
+    stream = io.StringIO()
+    sink = Sink()
+    obey(sink, values, stream=stream)
+    sink.report("stack-size", symbol="k", file="a.cubin")
+    sink.report("arch-not-found", arch="sm_75", file="b.fatbin")
+    sink.report("host-info-ignored")
+    sink.close()
+    return stream.getvalue()
+
+
+STACK = "Stack size for entry function 'k' cannot be statically determined"
+ARCH = "SM Arch ('sm_75') not found in 'b.fatbin'"
+INFO = "ignore -use-host-info because -kernels-used or -variables-used is specified"
+
+
+@pytest.mark.parametrize(
+    ("values", "lines"),
+    [
+        ({}, [f"warning : {STACK}", f"warning : {ARCH}", f"info    : {INFO}"]),
+        ({"disable_warnings": True}, [f"info    : {INFO}"]),
+        (
+            {"warning_as_error": True},
+            [f"error   : {STACK}", f"error   : {ARCH}", f"info    : {INFO}"],
+        ),
+        ({"suppress_stack_size_warning": True}, [f"warning : {ARCH}", f"info    : {INFO}"]),
+        ({"suppress_arch_warning": True}, [f"warning : {STACK}", f"info    : {INFO}"]),
+        ({"disable_infos": True}, [f"warning : {STACK}", f"warning : {ARCH}"]),
+        (
+            {"report_arch": True, "arch": "sm_75", "disable_infos": True},
+            [f"warning : {STACK} (target: sm_75)", f"warning : {ARCH} (target: sm_75)"],
+        ),
+        ({"diag_suppress": ("501,203",)}, [f"info    : {INFO}"]),
+        ({"diag_suppress": ("501", "203")}, [f"info    : {INFO}"]),
+        (
+            {"diag_error": "stack-size", "diag_remark": ("203",), "diag_warning": ("119",)},
+            [f"error   : {STACK}", f"info    : {ARCH}", f"warning : {INFO}"],
+        ),
+        (
+            {"warning_as_error": True, "suppress_stack_size_warning": True},
+            [f"error   : {ARCH}", f"info    : {INFO}"],
+        ),
+    ],
+)
+def test_the_lines_that_options_leave(values: dict[str, object], lines: list[str]) -> None:
+    assert shown(**values).splitlines() == [f"pylink {line}" for line in lines]
+
+
+@pytest.mark.parametrize("option", ["diagnostics_format", "output_mode"])
+def test_both_spellings_choose_the_format(option: str) -> None:
+    assert shown(**{option: "nvlink"}).startswith("pylink warning : ")
+    assert shown(**{option: "text"}).startswith("a.cubin: warning: Stack size")
+    assert len(json.loads(f"[{shown(**{option: 'sarif'})}]")) == 3
+
+
+def test_numbers_and_colours_of_the_text() -> None:
+    values = {"diagnostics_format": "text", "display_error_number": True}
+    assert shown(**values).startswith("a.cubin: warning #501-D: Stack size")
+    assert "Remark: The warnings can be suppressed" in shown(**values)
+    assert "\x1b[01;35mwarning" in shown(**values, color="always")
+    assert "\x1b" not in shown(**values, color="never")
+
+
+def test_the_error_limit() -> None:
+    sink = Sink()
+    obey(sink, {"error_limit": 1}, stream=io.StringIO())
+    with pytest.raises(LinkError, match="Error limit reached"):
+        sink.report("undefined-reference", symbol="f", file="a.cubin")
+
+
+def test_log_and_document_come_besides_the_format(tmp_path: Path) -> None:
+    log, document = tmp_path / "l", tmp_path / "r.sarif"
+    text = shown(diag_log=str(log), sarif_output=str(document), output_file="o.cubin")
+    assert text.startswith("pylink warning : ")
+    assert len(log.read_text().splitlines()) == 3
+    results = json.loads(document.read_text())["runs"][0]["results"]
+    assert [result["ruleId"] for result in results] == ["EC501", "EC203", "EC119"]
+
+
+def test_a_mistake_is_fatal_in_the_chosen_format() -> None:
+    stream = io.StringIO()
+    with pytest.raises(LinkError):
+        obey(Sink(), {"diagnostics_format": "text", "diag_once": ("x",)}, stream=stream)
+    assert stream.getvalue() == (
+        "Command-line error: invalid error number in diagnostic control option: x\n\n"
+    )
+
+
+def test_a_format_must_be_one_of_three() -> None:
+    with pytest.raises(ValueError, match="no diagnostics format 'yaml'"):
+        make_renderer("yaml")
