@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from pylink.diagnostics import NvlinkRenderer, Sink
+from pylink.diagnostics.configure import obey
 from pylink.diagnostics.stream import write
 from pylink.errors import LinkError
 from pylink.optioncheck import check
@@ -43,16 +44,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def link_command(words: Sequence[str]) -> int:
     """Link as the words say; diagnostics go to standard error."""
-    renderer = NvlinkRenderer()
-    sink = Sink(renderer)
+    sink = Sink(NvlinkRenderer())
     try:
         line = parse(words, sink)
         if line.values.get("help") or line.values.get("version"):
             return _inform(line)
         if line.values.get("gen_host_linker_script"):
             return _host_script(line, sink)
-        if line.values.get("report_arch") and "arch" in line.values:
-            renderer.suffix = f" (target: {line.values['arch']})"
+        obey(sink, line.values)
         check(line.values, sink, has_inputs=bool(line.inputs), needs_output=True)
 
         # Not before the options are known to be good: a mistake should cost nothing.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from io import StringIO
 
 from pylink import pipeline
-from pylink.diagnostics import NvlinkRenderer, Policy, Sink
+from pylink.diagnostics import Sink
+from pylink.diagnostics.configure import obey
 from pylink.errors import LinkError
 from pylink.libraries import refuse_libraries
 from pylink.optioncheck import check
 from pylink.options import Input, Options
-from pylink.optiontable import BY_ATTRIBUTE, FLAG, LIST, NUMBER, TRUTH
+from pylink.optiontable import BY_ATTRIBUTE, FLAG, LIST, NUMBER, OPTIONS, TRUTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,9 +116,11 @@ class Linker:
     def complete(self) -> LinkResult:
         """Link what was added; LinkError when that cannot be done."""
         sink = Sink()
-        if self._log is not None:
-            sink.renderers.append(NvlinkRenderer(self._log))
         try:
+            obey(sink, self._values, stream=self._log or StringIO())
+            if self._log is None:
+                del sink.renderers[0]
+            _check_choices(self._values, sink)
             check(self._values, sink, has_inputs=bool(self._inputs), needs_output=False)
             self._result = run_link(self._values, self._inputs, sink)
         finally:
@@ -132,9 +136,8 @@ class Linker:
 
 
 def run_link(values: Mapping[str, Value], inputs: list[Input], sink: Sink) -> LinkResult:
-    """Link with checked options, reporting to `sink` as these ask; LinkError after any error."""
+    """Link with checked options, reporting to `sink`; LinkError after any error."""
     options = Options(values, [one.name for one in inputs])
-    obey(options, sink)
     refuse_libraries(options, sink)
     try:
         linked = pipeline.link(options, inputs, sink)
@@ -150,15 +153,6 @@ def run_link(values: Mapping[str, Value], inputs: list[Input], sink: Sink) -> Li
     return LinkResult(linked.image, tuple(sink.diagnostics), linked.timings)
 
 
-def obey(options: Options, sink: Sink) -> None:
-    """Let the options decide what the sink shows, from here on."""
-    sink.policy = Policy(
-        no_warnings=options.disable_warnings,
-        warnings_as_errors=options.warning_as_error,
-        no_infos=options.disable_infos,
-    )
-
-
 def _checked(options: Mapping[str, object]) -> dict[str, Value]:
     """Keyword arguments as option values; TypeError for a name or type that is wrong."""
     values: dict[str, Value] = {}
@@ -170,6 +164,14 @@ def _checked(options: Mapping[str, object]) -> dict[str, Value]:
             continue
         values[name] = _value(option, given)
     return values
+
+
+def _check_choices(values: Mapping[str, Value], sink: Sink) -> None:
+    for option in OPTIONS:
+        if option.choices and option.attribute in values:
+            value = values[option.attribute]
+            if value not in option.choices:
+                sink.fatal("undefined-value", value=str(value), option=option.long)
 
 
 def _value(option: Option, given: object) -> Value:

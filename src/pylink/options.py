@@ -35,15 +35,25 @@ class Options:
 
     arch: str
     cpu_arch: str | None
+    color: str | None
     debug: bool
     device_stack_protector: bool | None
+    diag_error: tuple[str, ...]
+    diag_log: str | None
+    diag_once: tuple[str, ...]
+    diag_remark: tuple[str, ...]
+    diag_suppress: tuple[str, ...]
+    diag_warning: tuple[str, ...]
+    diagnostics_format: str | None
     disable_infos: bool
     disable_warnings: bool
+    display_error_number: bool
     dlto: bool
     dump_callgraph: bool
     dump_callgraph_no_demangle: bool
     edbg: int | None
     emit_ptx: bool
+    error_limit: int | None
     extra_warnings: bool
     gen_host_linker_script: str | None
     help: bool
@@ -59,11 +69,13 @@ class Options:
     Ofast_compile: str | None
     options_file: tuple[str, ...]
     output_file: str | None
+    output_mode: str | None
     preserve_relocs: bool
     recorded: str
     register_link_binaries: str | None
     relocatable_link: bool
     report_arch: bool
+    sarif_output: str | None
     split_compile: int | None
     split_compile_extended: int | None
     suppress_arch_warning: bool

@@ -25,6 +25,7 @@ _SM = (
 )
 ARCHES = tuple(f"{prefix}_{sm}" for prefix in ("compute", "lto", "sm") for sm in _SM.split())
 CPU_ARCHES = ("AARCH64", "ARMv7", "PPC64LE", "X86", "X86_64", "unknown")
+FORMATS = ("nvlink", "text", "sarif")
 HOST_SCRIPTS = ("lcs-abs", "lcs-aug")
 
 
@@ -126,6 +127,19 @@ OPTIONS = (
     Option("edbg", "edbg", NUMBER, recorded=NEVER),
     Option("help", "h", recorded=NEVER),
     Option("version", "V", recorded=NEVER),
+    # From here on, nvlink has none of them.
+    Option("diag-suppress", "", LIST, recorded=NEVER),
+    Option("diag-remark", "", LIST, recorded=NEVER),
+    Option("diag-warning", "", LIST, recorded=NEVER),
+    Option("diag-error", "", LIST, recorded=NEVER),
+    Option("diag-once", "", LIST, recorded=NEVER),
+    Option("error-limit", "", NUMBER, recorded=NEVER),
+    Option("display-error-number", "", recorded=NEVER),
+    Option("diagnostics_format", "", TEXT, choices=FORMATS, recorded=NEVER),
+    Option("output_mode", "", TEXT, choices=FORMATS, recorded=NEVER),
+    Option("color", "", TEXT, choices=("auto", "always", "never"), recorded=NEVER),
+    Option("sarif-output", "", TEXT, recorded=NEVER),
+    Option("diag-log", "", TEXT, recorded=NEVER),
 )
 
 BY_ATTRIBUTE = {option.attribute: option for option in OPTIONS}

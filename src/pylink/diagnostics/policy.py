@@ -96,5 +96,5 @@ class Policy:
         return severity
 
 
-# The lines of -v: asked for by name, so -disable-infos leaves them, as it does in nvlink.
-VERBOSE = ("verbose-memory", "verbose-function", "verbose-usage")
+# nvlink prints these with -disable-infos too: the lines of -v, and one about another option.
+VERBOSE = ("host-info-ignored", "verbose-memory", "verbose-function", "verbose-usage")

@@ -1,0 +1,64 @@
+# Everything runs in a virtual environment of its own: VENV is where, PYTHON what it is made from.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+# What pip installs beside pylink for the tests. EXTRAS=test leaves out nvlink and the CUDA compiler.
+EXTRAS ?= test,oracle
+
+NATIVE := $(wildcard src/_native/*.pyx src/_native/*.pxd)
+
+.PHONY: help demo test lint types pytest bench test-gpu package clean
+
+help:
+	@echo "make demo      build, link real cubins, compare with what nvlink made of them"
+	@echo "make test      build, lint, check types, run all tests against nvlink"
+	@echo "make bench     time pylink against nvlink and a plain copy"
+	@echo "make test-gpu  run linked kernels on the GPU of this machine"
+	@echo "make package   build wheel and sdist, install each and link with it"
+	@echo "make clean     remove everything that was made here"
+
+$(VENV)/bin/python:
+	@$(PYTHON) scripts/check_machine.py
+	$(PYTHON) -m venv $(VENV)
+
+# The stamps say what is installed; the install also compiles the native sources.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+
+$(VENV)/built: $(VENV)/bin/python pyproject.toml setup.py $(NATIVE)
+	$(INSTALL) .
+	@touch $@
+
+$(VENV)/extras: $(VENV)/bin/python pyproject.toml setup.py $(NATIVE)
+	$(INSTALL) '.[$(EXTRAS)]'
+	@touch $@ $(VENV)/built
+
+demo: $(VENV)/built
+	$(BIN)/python demo/run.py
+
+test: lint types pytest
+
+lint: $(VENV)/extras
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/extras
+	$(BIN)/mypy
+
+# With nvlink installed no test may be skipped for the lack of it.
+pytest: $(VENV)/extras
+	PYLINK_REQUIRE_ORACLE=$(if $(findstring oracle,$(EXTRAS)),1,0) $(BIN)/pytest
+
+bench: $(VENV)/extras
+	$(BIN)/pytest benchmarks --benchmark-enable --benchmark-only
+
+test-gpu: $(VENV)/extras
+	$(BIN)/pytest tests/gpu
+
+package: $(VENV)/extras
+	$(BIN)/python scripts/check_package.py
+
+clean:
+	rm -rf $(VENV) build dist src/pylink.egg-info .mypy_cache .pytest_cache .ruff_cache .benchmarks
+	find src -name '*.so' -delete
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,167 @@
+"""The command line as a process: streams, exit status, and everything that is not a link."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pylink import __version__
+from pylink.cli import main
+from pylink.hostscript import SECTIONS
+from pylink.registerlink import register_text
+
+
+def run(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    status = main(words)
+    return status, *capfd.readouterr()
+
+
+def test_mistakes_go_to_standard_error_and_end_with_1(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(capfd, "-bogus") == (1, "", "pylink fatal   : Unknown option 'bogus'\n")
+    assert run(capfd) == (1, "", "pylink fatal   : Unknown arch name '(null)'\n")
+
+
+def test_link_is_the_command_that_may_be_left_out(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(capfd, "link", "-arch=sm_75") == run(capfd, "-arch=sm_75")
+
+
+@pytest.mark.parametrize("spelling", ["-h", "--help", "-help"])
+def test_help(capfd: pytest.CaptureFixture[str], spelling: str) -> None:
+    status, out, err = run(capfd, "-V", spelling, "-arch=sm_75")
+    assert (status, err) == (0, "")
+    assert out.startswith("Usage  : pylink [link] [options] <objects>\n")
+
+
+@pytest.mark.parametrize("spelling", ["-V", "--version", "-version"])
+def test_version(capfd: pytest.CaptureFixture[str], spelling: str) -> None:
+    status, out, err = run(capfd, "missing", spelling)
+    assert (status, err) == (0, "")
+    assert f"Version {__version__}\n" in out
+    assert "release 13.0, V13.0.88" in out  # what build systems look for in nvlink's
+
+
+def test_report_arch_names_the_target(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(capfd, "-report-arch", "-arch", "sm_90a")[2] == (
+        "pylink fatal   : Must specify output file with -o option (target: sm_90a)\n"
+    )
+
+
+def test_warnings_of_the_command_line_cannot_be_turned_off(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    status, out, err = run(capfd, "-w", "-ghls=lcs-abs", "-ghls=lcs-aug")
+    assert (status, out) == (0, SECTIONS)
+    assert err == (
+        "pylink warning : incompatible redefinition for option 'gen-host-linker-script', "
+        "the last value of this option was used\n"
+    )
+
+
+def test_host_script_for_an_existing_one(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "script"
+    assert run(capfd, "-ghls=lcs-aug", "-o", str(file)) == (0, "", "")
+    assert file.read_text() == (
+        "SECTIONS\n{\n\t.nvFatBinSegment : { *(.nvFatBinSegment) }\n"
+        "\t__nv_relfatbin : { *(__nv_relfatbin) } \n\t.nv_fatbin : { *(.nv_fatbin) }\n}\n"
+    )
+
+
+def make_tool(folder: Path, name: str, script: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_host_script_in_place_of_the_linkers(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_tool(tmp_path, "gcc", "echo ' /x/collect2 -m elf_x86_64 \"-z\" now -pie -lc -o out' >&2")
+    make_tool(
+        tmp_path,
+        "ld",
+        """echo 'linker 1.0'
+case "$1" in
+-V) ;;
+*) echo "using internal script for: $*"; echo =====; echo SCRIPT; echo; echo =====;;
+esac""",
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert run(capfd, "-ghls") == (0, "SCRIPT\n\n" + SECTIONS, "")
+    err = run(capfd, "-ghls", "-v")[2]
+    assert "#$ ld --verbose -m elf_x86_64 -z now -pie\n" in err
+
+
+def test_host_script_without_a_host_linker(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    file = tmp_path / "script"
+    assert run(capfd, "-ghls", "-o", str(file)) == (
+        1,
+        "",
+        "pylink fatal   : Host linker script creation failed.\n",
+    )
+    assert not file.exists()
+
+
+def test_host_script_that_cannot_be_written(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(capfd, "-ghls=lcs-aug", "-o", str(tmp_path)) == (
+        1,
+        "",
+        f"pylink fatal   : Could not open output file '{tmp_path}'\n",
+    )
+
+
+def test_host_script_takes_no_input(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(capfd, "-ghls=lcs-aug", "a")[2] == (
+        "pylink fatal   : Input files are not allowed with -ghls option; "
+        "use --help for more information\n"
+    )
+
+
+def test_a_library_that_exists_is_refused_and_another_ignored(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "libx.a").touch()
+    words = ["-arch=sm_75", "missing", "-o", str(tmp_path / "o"), "-L", str(tmp_path)]
+    assert run(capfd, *words, "-ly,x") == (
+        1,
+        "",
+        f"pylink fatal   : Library '{tmp_path}/libx.a' found for -lx: "
+        "this version of pylink does not link archives\n",
+    )
+    assert run(capfd, *words, "-ly")[2] == (
+        "pylink fatal   : Could not open input file 'missing'\n"
+    )
+
+
+def test_register_text_names_files_as_given() -> None:
+    assert register_text(["a.cubin", "/b/9+é.o", "../c"], "/w d") == (
+        "#define NUM_PRELINKED_OBJECTS 3\n"
+        "DEFINE_REGISTER_FUNC(_w_d_a_cubin)\n"
+        "DEFINE_REGISTER_FUNC(_b_9____o)\n"
+        "DEFINE_REGISTER_FUNC(_w_d____c)\n"
+    )
+
+
+def test_closed_and_full_streams_change_nothing_but_the_text() -> None:
+    command = f'exec "{sys.executable}" -m pylink "$@"'
+    for streams in ("2>/dev/full >/dev/full", "2>&- >&-"):
+        for word, status in (("-bogus", 1), ("--version", 0)):
+            shell = ["sh", "-c", f"{command} {streams}", "sh", word]
+            assert subprocess.run(shell, check=False).returncode == status, (streams, word)
+
+
+def test_a_name_that_is_no_utf8_is_shown_as_it_is(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pylink", b"-optf", b"\xff"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert done.stderr == b"pylink fatal   : Could not open options file '\xff'\n"

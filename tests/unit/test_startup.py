@@ -1,0 +1,102 @@
+"""What a plain link loads: starting must cost little more than the interpreter does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pylink
+
+FORBIDDEN = [
+    "argparse",
+    "ast",
+    "asyncio",
+    "collections",
+    "concurrent",
+    "contextlib",
+    "copy",
+    "ctypes",
+    "dataclasses",
+    "datetime",
+    "email",
+    "enum",
+    "functools",
+    "hashlib",
+    "importlib.resources",
+    "inspect",
+    "json",
+    "locale",
+    "logging",
+    "multiprocessing",
+    "numpy",
+    "operator",
+    "pathlib",
+    "pickle",
+    "platform",
+    "random",
+    "re",
+    "shutil",
+    "socket",
+    "subprocess",
+    "tempfile",
+    "textwrap",
+    "threading",
+    "tokenize",
+    "traceback",
+    "typing",
+    "urllib",
+    "warnings",
+    "elftools",
+]
+
+# Without site, nothing but the interpreter itself has loaded a module before.
+PROGRAM = """
+import sys
+sys.path[:0] = {path!r}
+before = set(sys.modules)
+from pylink.cli import main
+status = main({argv!r})
+print(status, *sorted(set(sys.modules) - before))
+"""
+
+
+def loaded(argv: list[str], cwd: Path) -> tuple[int, set[str]]:
+    path = [str(Path(pylink.__file__).parent.parent)]
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", PROGRAM.format(path=path, argv=argv)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    status, *modules = done.stdout.split()
+    return int(status), set(modules)
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100"])
+def test_a_plain_link_loads_nothing_heavy(arch: str, tmp_path: Path) -> None:
+    cubins = sorted(map(str, (Path("demo/cubins") / arch).resolve().glob("*.cubin")))
+    status, modules = loaded([f"-arch={arch}", *cubins, "-o", "out.cubin"], tmp_path)
+    assert status == 0
+    assert (tmp_path / "out.cubin").stat().st_size
+    assert modules.isdisjoint(FORBIDDEN)
+    assert {"pylink.pipeline", "pylink.linker"} <= modules
+    # What only failing or unusual links need stays out too.
+    assert modules.isdisjoint(
+        f"pylink.{name}"
+        for name in ("helptext", "hostscript", "registerlink", "diagnostics.text", "inspect")
+    )
+
+
+def test_a_mistake_loads_no_linker(tmp_path: Path) -> None:
+    status, modules = loaded(["-bogus"], tmp_path)
+    assert status == 1
+    assert modules.isdisjoint({*FORBIDDEN, "pylink.linker", "pylink.pipeline"})
+
+
+def test_importing_the_package_loads_no_linker() -> None:
+    program = "import sys, pylink; assert 'pylink.linker' not in sys.modules; pylink.link"
+    subprocess.run([sys.executable, "-c", program], check=True)
