@@ -1,19 +1,25 @@
 """Cases on disk: the cubins of a program for one arch, and what nvlink made of them per variant.
 
-A case is a folder with m0.cubin, m1.cubin, ..., their sources, what nvlink wrote for each variant
-(VARIANT.nvlink.cubin, VARIANT.stdout, VARIANT.stderr) and link.json, which says how to repeat it.
+A case is a folder with m0.cubin, m1.cubin, ..., nvlink's output for each variant
+(VARIANT.nvlink.cubin), and link.json, which says how to repeat each link, its exit code and what it
+printed. What a first stage made (stage1.cubin, part1.cubin) is kept as an input of the second, so
+that one difference is not reported twice.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from differential.variants import VARIANTS, Link
 from helpers import oracle
-from helpers.programs import Program
+from helpers.programs import Module, Program
+
+RECORD = "link.json"
 
 
 @dataclass(frozen=True)
@@ -24,12 +30,8 @@ class Expected:
     link: Link
     code: int
     image: str | None
-
-    def stderr(self, folder: Path) -> str:
-        return (folder / f"{self.variant}.stderr").read_text(errors="surrogateescape")
-
-    def stdout(self, folder: Path) -> str:
-        return (folder / f"{self.variant}.stdout").read_text(errors="surrogateescape")
+    stdout: str
+    stderr: str
 
     def image_bytes(self, folder: Path) -> bytes | None:
         return (folder / self.image).read_bytes() if self.image else None
@@ -50,65 +52,82 @@ class Case:
 
 def load(folder: Path) -> Case:
     """Read a case that `prepare` wrote."""
-    record = json.loads((folder / "link.json").read_text())
+    record = json.loads((folder / RECORD).read_text())
     links = tuple(
         Expected(
             variant,
             Link(tuple(entry["inputs"]), tuple(entry["options"]), entry["arch"]),
             entry["code"],
             entry["image"],
+            entry["stdout"],
+            entry["stderr"],
         )
         for variant, entry in record["variants"].items()
     )
     return Case(folder, record["arch"], links)
 
 
-def _recorded(folder: Path) -> dict[str, dict[str, object]]:
-    path = folder / "link.json"
-    variants: dict[str, dict[str, object]] = {}
-    if path.is_file():
-        variants = json.loads(path.read_text())["variants"]
-    return variants
+def compile_modules(modules: Sequence[Module], arch: str, folder: Path) -> list[str]:
+    """Write the modules' cubins into a case folder; returns their file names."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = []
+    for index, module in enumerate(modules):
+        image = oracle.compile(module.source, arch, module.flags, name=module.name)
+        names.append(f"m{index}.cubin")
+        (folder / names[-1]).write_bytes(image)
+    return names
+
+
+def record_link(
+    folder: Path, variant: str, link: Link, *, keep: bool = True
+) -> dict[str, Any] | None:
+    """Run nvlink's side of a link; None when a first stage already failed.
+
+    Without `keep` only what it printed is recorded, not the image.
+    """
+    for step, before in link.first:
+        if oracle.run_nvlink(before.argv(step), folder, step).code:
+            return None
+    output = f"{variant}.nvlink.cubin"
+    (folder / output).unlink(missing_ok=True)
+    result = oracle.run_nvlink(link.argv(output), folder, output)
+    if not keep:
+        (folder / output).unlink(missing_ok=True)
+    return {
+        "inputs": link.inputs,
+        "options": link.options,
+        "arch": link.arch,
+        "argv": ["nvlink", *link.argv(output)],
+        "code": result.code,
+        "image": output if keep and result.image is not None else None,
+        "stdout": result.stdout,
+        "stderr": result.stderr,
+    }
 
 
 def prepare(program: Program, arch: str, variants: Iterable[str], folder: Path) -> Case:
     """Compile a program for `arch`, run nvlink's side of each variant, and store both."""
-    folder.mkdir(parents=True, exist_ok=True)
-    cubins: list[str] = []
-    for module in program.modules:
-        name = f"m{len(cubins)}.cubin"
-        image = oracle.compile(module.source, arch, module.flags, name=module.name)
-        (folder / name).write_bytes(image)
-        (folder / f"m{len(cubins)}{Path(module.name).suffix}").write_text(module.source)
-        cubins.append(name)
-    recorded = _recorded(folder)
+    cubins = compile_modules(program.modules, arch, folder)
+    digest = hashlib.sha256(repr(program).encode()).hexdigest()
+    recorded: dict[str, Any] = {}
+    if (folder / RECORD).is_file():
+        record = json.loads((folder / RECORD).read_text())
+        recorded = record["variants"] if record.get("program") == digest else {}
+    for index, module in enumerate(program.modules):
+        (folder / f"m{index}{Path(module.name).suffix}").write_text(module.source)
     for variant in variants:
         link = VARIANTS[variant](program, arch, cubins)
-        if link is None:
-            continue
-        for step, before in link.first:
-            oracle.run_nvlink(before.argv(step), folder)
-        if not all((folder / step).is_file() for step, _ in link.first):
-            continue  # the first stage of a two-stage link failed: nothing to continue from
-        output = f"{variant}.nvlink.cubin"
-        result = oracle.run_nvlink(link.argv(output), folder, output)
-        (folder / f"{variant}.stdout").write_text(result.stdout, errors="surrogateescape")
-        (folder / f"{variant}.stderr").write_text(result.stderr, errors="surrogateescape")
-        recorded[variant] = {
-            "inputs": link.inputs,
-            "options": link.options,
-            "arch": link.arch,
-            "argv": ["nvlink", *link.argv(output)],
-            "code": result.code,
-            "image": output if result.image is not None else None,
-        }
+        entry = link and record_link(folder, variant, link)
+        if entry:
+            recorded[variant] = entry
     record = {
         "arch": arch,
+        "program": digest,
         "seed": program.seed,
         "level": program.level,
         "features": program.features,
         "flags": [module.flags for module in program.modules],
         "variants": recorded,
     }
-    (folder / "link.json").write_text(json.dumps(record, indent=1) + "\n")
+    (folder / RECORD).write_text(json.dumps(record, indent=1) + "\n")
     return load(folder)

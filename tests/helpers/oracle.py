@@ -8,6 +8,7 @@ failure instead of a skip.
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import hashlib
 import os
@@ -23,6 +24,7 @@ from pathlib import Path
 import pytest
 
 NVLINK_RELEASE = "V13.0.88"
+SOURCE_TIME = 1_700_000_000  # of every compiled source, in seconds
 REQUIRED = os.environ.get("PYLINK_REQUIRE_ORACLE") == "1"
 
 # PTX is compiled once for each of these and then assembled for every arch that can run it: cicc
@@ -122,32 +124,33 @@ def _cached(suffix: str, key: Sequence[str]) -> Path:
     return cache_root() / digest[:2] / f"{digest[:32]}{suffix}"
 
 
-def _run(argv: Sequence[str], cwd: Path) -> None:
-    done = subprocess.run(argv, cwd=cwd, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise OracleError(f"{' '.join(argv)}\n{done.stdout}{done.stderr}")
+def _compile(target: Path, name: str, text: str, argv: Sequence[str]) -> None:
+    """Run a compiler on `text` as the file `name` and move what it makes to `target`.
 
-
-def _publish(made: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    os.replace(made, target)  # whole or not at all, whoever else fills the cache
+    Outputs with debug data hold paths and the time of the source, so all follow from the content.
+    Several processes may fill the cache at once: one compiles, the others wait for its file.
+    """
+    folder = target.with_suffix(".d")
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.is_file():
+            return
+        (folder / name).write_text(text)
+        os.utime(folder / name, (SOURCE_TIME, SOURCE_TIME))
+        command = [*argv, name, "-o", "made"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise OracleError(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+        os.replace(folder / "made", target)
 
 
 def compile_ptx(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m.cu") -> str:
     """PTX of one CUDA source for compute_`arch`, cached by content."""
     target = _cached(".ptx", ("ptx", source, arch, name, *flags))
     if not target.is_file():
-        # Names of local functions and the line table hold the path, so it follows from the content.
-        work = target.with_suffix(f".{os.getpid()}.d")
-        stable = target.with_suffix(".src")
-        work.mkdir(parents=True, exist_ok=True)
-        stable.mkdir(parents=True, exist_ok=True)
-        (work / name).write_text(source)
-        os.replace(work / name, stable / name)
         argv = [toolchain().tool("nvcc"), "-rdc=true", "-ptx", f"-arch=compute_{arch}", *flags]
-        _run([*argv, str(stable / name), "-o", str(work / "out.ptx")], work)
-        _publish(work / "out.ptx", target)
-        shutil.rmtree(work)
+        _compile(target, name, source, argv)
     return target.read_text()
 
 
@@ -155,15 +158,10 @@ def assemble(ptx: str, arch: str, flags: Sequence[str] = ()) -> bytes:
     """Relocatable cubin of one PTX text for sm_`arch`, cached by content; flags are nvcc's."""
     target = _cached(".cubin", ("cubin", ptx, arch, *flags))
     if not target.is_file():
-        work = target.with_suffix(f".{os.getpid()}.d")
-        work.mkdir(parents=True, exist_ok=True)
-        (work / "in.ptx").write_text(ptx)
         argv = [toolchain().tool("ptxas"), f"-arch=sm_{arch}", "-m64", "--compile-only"]
         for flag in flags:
             argv += PTXAS_FLAGS.get(flag, (flag,))
-        _run([*argv, "in.ptx", "-o", "out.cubin"], work)
-        _publish(work / "out.cubin", target)
-        shutil.rmtree(work)
+        _compile(target, "in.ptx", ptx, argv)
     return target.read_bytes()
 
 

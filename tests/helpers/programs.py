@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from helpers import programs_features, programs_kernels, programs_ptx
 from helpers.programs_draft import Draft, Feature, Module, ModuleDraft
 
+__all__ = ["Module", "Program", "generate", "level_of"]
+
 DEBUG_MODES = ("none", "none", "-lineinfo", "-G", "mixed")
 
 

@@ -1,0 +1,127 @@
+"""Make the golden cases: compile tests/golden/sources and record what nvlink links them to.
+
+    python tools/make_golden.py
+
+Needs the oracle's tools (pip install '.[oracle]'). The cases land in tests/golden/ARCH/CASE with
+a link.json that holds the exact nvlink command lines; the same tools give the same bytes again.
+"""
+
+# ruff: noqa: T201 - a command that reports to its user
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+GOLDEN = ROOT / "tests" / "golden"
+# Cubins with line information name their source, so it lies in the same place everywhere.
+os.environ["PYLINK_ORACLE_CACHE"] = "/tmp/pylink-golden"
+sys.path.insert(0, str(ROOT / "tests"))
+
+from differential import cases  # noqa: E402
+from differential.variants import TEXT, Link  # noqa: E402
+from helpers import oracle  # noqa: E402
+from helpers.programs import Module  # noqa: E402
+
+LINEINFO, DEBUG = ("-lineinfo",), ("-G",)
+Modules = tuple[tuple[str, tuple[str, ...]], ...]
+
+MODULES: dict[str, Modules] = {
+    "guard": (("guard.cu", ()),),
+    "calls": (("calls_main.cu", ()), ("calls_lib.cu", LINEINFO)),
+    "shared": (("shared_main.cu", ()), ("shared_lib.cu", ())),
+    "weak": (("weak_a.ptx", ()), ("weak_b.ptx", ())),
+    "templates": (("templates_a.cu", ()), ("templates_b.cu", ())),
+    "runtime": (("runtime.cu", ()),),
+    "debug": (("debug_plain.cu", ()), ("debug_full.cu", DEBUG)),
+    "errors": (("mismatch.cu", ()), ("calls_lib.cu", ()), ("calls_main.cu", ())),
+}
+
+ARCHS = {
+    "guard": ("75", "86", "100a", "121"),
+    "calls": ("75", "90a", "100"),
+    "shared": ("80", "90a", "120"),
+    "weak": ("80", "100"),
+    "templates": ("75", "103"),
+    "runtime": ("75", "100"),
+    "debug": ("75", "100"),
+    "errors": ("75",),
+}
+
+BASE = {"exec": (), "r": ("-r",)}
+OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
+    "guard": BASE,
+    "calls": {
+        **BASE,
+        "g": ("-g",),
+        "preserve": ("-preserve-relocs",),
+        "kernels-used": ("--kernels-used=reset,no_call",),
+        "callgraph": ("-dump-callgraph",),
+        "verbose": ("-v",),
+        "werror": ("-Werror",),
+    },
+    "shared": BASE,
+    "weak": BASE,
+    "templates": {**BASE, "extrawarn": ("-extrawarn",)},
+    "runtime": BASE,
+    "debug": {**BASE, "g-suppress": ("-g", "-suppress-debug-info")},
+}
+
+
+def links(case: str, arch: str, cubins: list[str]) -> dict[str, Link]:
+    """The links of a case, by name."""
+    if case == "errors":
+        other = "80" if arch == "75" else "75"
+        return {
+            "size-mismatch": Link(("m1.cubin", "m0.cubin"), (), arch),
+            "duplicate": Link(("m1.cubin", "m2.cubin", "m1.cubin"), (), arch),
+            "undefined": Link(("m2.cubin",), (), arch),
+            "wrong-arch": Link(("m1.cubin",), (), other),
+            "missing-file": Link(("m1.cubin", "absent.cubin"), (), arch),
+        }
+    made = {name: Link(tuple(cubins), options, arch) for name, options in OPTIONS[case].items()}
+    if case == "templates":
+        made["order"] = Link(tuple(reversed(cubins)), (), arch)
+    if case in ("calls", "shared"):
+        first = Link(tuple(cubins), ("-r",), arch)
+        made["relink"] = Link(("stage1.cubin",), (), arch, (("stage1.cubin", first),))
+    return made
+
+
+def make(case: str, arch: str) -> int:
+    """Make one case; returns the bytes it takes."""
+    folder = GOLDEN / arch / case
+    if folder.exists():
+        shutil.rmtree(folder)
+    modules = [
+        Module(name, (GOLDEN / "sources" / name).read_text(), flags)
+        for name, flags in MODULES[case]
+    ]
+    cubins = cases.compile_modules(modules, arch, folder)
+    recorded = {}
+    for variant, link in links(case, arch, cubins).items():
+        recorded[variant] = cases.record_link(folder, variant, link, keep=variant not in TEXT)
+    record = {
+        "arch": arch,
+        "nvlink": oracle.NVLINK_RELEASE,
+        "sources": [[name, *flags] for name, flags in MODULES[case]],
+        "variants": recorded,
+    }
+    (folder / cases.RECORD).write_text(json.dumps(record, indent=1) + "\n")
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def main() -> int:
+    total = 0
+    for case, archs in ARCHS.items():
+        for arch in archs:
+            total += make(case, arch)
+    print(f"{total} bytes in {GOLDEN}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
