@@ -13,8 +13,13 @@ from pylink.diagnostics.configure import make_renderer, obey
 from pylink.errors import LinkError
 
 
-def shown(**values: object) -> str:
-    stream = io.StringIO()
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(stream: io.StringIO | None = None, /, **values: object) -> str:
+    stream = stream or io.StringIO()
     sink = Sink()
     obey(sink, values, stream=stream)
     sink.report("stack-size", symbol="k", file="a.cubin")
@@ -74,6 +79,17 @@ def test_numbers_and_colours_of_the_text() -> None:
     assert "Remark: The warnings can be suppressed" in shown(**values)
     assert "\x1b[01;35mwarning" in shown(**values, color="always")
     assert "\x1b" not in shown(**values, color="never")
+
+
+def test_text_wraps_on_a_terminal_or_when_asked_to() -> None:
+    values: dict[str, object] = {"diagnostics_format": "text", "display_error_number": True}
+    whole = f"a.cubin: warning #501-D: {STACK}\n"
+    wrapped = whole.replace("statically ", "statically\n          ")
+    assert shown(**values).startswith(whole)
+    assert shown(**values, wrap_diagnostics=True).startswith(wrapped)
+    values["color"] = "never"
+    assert shown(Terminal(), **values).startswith(wrapped)
+    assert shown(Terminal(), **values, wrap_diagnostics=False).startswith(whole)
 
 
 def test_the_error_limit() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from pylink.diagnostics import (
@@ -276,3 +279,19 @@ def test_a_sink_without_renderers_prints_nothing(capfd: pytest.CaptureFixture[st
         sink.fatal("cannot-open-input", file="a.cubin")
     sink.close()
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_link_with_nothing_to_say_loads_little() -> None:
+    script = (
+        "import sys; before = set(sys.modules)\n"
+        "from pylink.diagnostics import NvlinkRenderer, Policy, Sink\n"
+        "sink = Sink(NvlinkRenderer(), policy=Policy())\n"
+        "sink.close()\n"
+        "print(*sorted(set(sys.modules) - before))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    names = ("nvlink", "policy", "severity", "sink", "stream")
+    loaded = {name for name in run.stdout.split() if name.startswith("pylink.diagnostics.")}
+    assert loaded == {f"pylink.diagnostics.{name}" for name in names}
+    heavy = "dataclasses typing enum re argparse pathlib functools collections contextlib json"
+    assert not set(heavy.split()) & set(run.stdout.split())

@@ -21,16 +21,15 @@ fatal. `sink.close()` comes last, for logs, documents and the summary.
     sink = Sink(NvlinkRenderer(stream=sys.stderr))      # a tool
     sink = Sink()                                       # an API call: records only, prints nothing
 
-Importing this package loads no renderer but nvlink's. `configure` has the others and what the
+Importing this package loads no renderer but nvlink's, and the table only with the first report.
+`configure` has the others and what the
 options do: `make_renderer`, `add_log`, `add_sarif_output`, `control`.
 """
 
 from __future__ import annotations
 
-from pylink.diagnostics.kinds import KINDS
 from pylink.diagnostics.nvlink import NvlinkRenderer
 from pylink.diagnostics.policy import Policy
-from pylink.diagnostics.record import Diagnostic, note
 from pylink.diagnostics.severity import (
     CATASTROPHE,
     CAUTION,
@@ -43,6 +42,11 @@ from pylink.diagnostics.severity import (
     WARNING,
 )
 from pylink.diagnostics.sink import Renderer, Sink
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics.kinds import KINDS
+    from pylink.diagnostics.record import Diagnostic, note
 
 __all__ = [
     "CATASTROPHE",
@@ -62,3 +66,17 @@ __all__ = [
     "Sink",
     "note",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The table and the records load at the first use: most links have nothing to say."""
+    if name in ("Diagnostic", "note"):
+        from pylink.diagnostics import record  # noqa: PLC0415
+
+        found: object = getattr(record, name)
+        return found
+    if name == "KINDS":
+        from pylink.diagnostics import kinds  # noqa: PLC0415
+
+        return kinds.KINDS
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import re
 
+from pylink.diagnostics.stream import is_terminal
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
@@ -47,7 +49,4 @@ def is_wanted(when: str, stream: TextIO | None) -> bool:
         return when == "always"
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
-    try:
-        return stream is not None and stream.isatty()
-    except ValueError:  # closed
-        return False
+    return is_terminal(stream)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 from pylink.diagnostics.kinds import KINDS
 from pylink.diagnostics.nvlink import NvlinkRenderer
 from pylink.diagnostics.policy import ACTIONS, Policy
+from pylink.diagnostics.stream import is_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +17,9 @@ if TYPE_CHECKING:
     from pylink.diagnostics.sink import Renderer, Sink
 
 FORMATS = ("nvlink", "text", "sarif")
+
+# Columns of a terminal. The front end asks neither the terminal nor COLUMNS, and breaks at 79.
+WIDTH = 80
 
 # nvlink's own options for single kinds.
 _SUPPRESSING = (
@@ -75,6 +81,7 @@ def obey(sink: Sink, values: Mapping[str, object], *, stream: TextIO | None = No
             target=_text(values, "arch") if values.get("report_arch") else None,
             coloured=_text(values, "color") or "auto",
             numbers=numbers,
+            width=WIDTH if _wraps(values, stream) else 0,
             subject=_text(values, "output_file"),
         )
     ]
@@ -93,6 +100,12 @@ def obey(sink: Sink, values: Mapping[str, object], *, stream: TextIO | None = No
         add_sarif_output(sink, document, subject=_text(values, "output_file"))
 
 
+def _wraps(values: Mapping[str, object], stream: TextIO | None) -> bool:
+    """Wrap when asked to, else on a terminal alone: in a file, a long name should stay whole."""
+    wanted = values.get("wrap_diagnostics")
+    return is_terminal(sys.stderr if stream is None else stream) if wanted is None else bool(wanted)
+
+
 def _text(values: Mapping[str, object], option: str) -> str | None:
     value = values.get(option)
     return value if isinstance(value, str) else None
@@ -106,7 +119,7 @@ def make_renderer(
     target: str | None = None,
     coloured: str = "auto",
     numbers: bool = False,
-    width: int = 80,
+    width: int = WIDTH,
     subject: str | None = None,
 ) -> Renderer:
     """The renderer of a format, one of `FORMATS`; ValueError for another.
@@ -118,8 +131,6 @@ def make_renderer(
     if format == "nvlink":
         return NvlinkRenderer(stream, tool=tool, target=target)
     if format == "text":
-        import sys  # noqa: PLC0415
-
         from pylink.diagnostics.colour import is_wanted  # noqa: PLC0415
         from pylink.diagnostics.text import TextRenderer  # noqa: PLC0415
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pylink.diagnostics.kinds import KINDS
 from pylink.diagnostics.severity import (
     CAUTION,
     DISCRETIONARY,
@@ -63,6 +62,8 @@ class Policy:
 
     def assign(self, kind: str, severity: int) -> None:
         """Give a kind another severity, `SUPPRESSED` for none; a hard error keeps its own."""
+        from pylink.diagnostics.kinds import KINDS  # noqa: PLC0415 -- only links that report need it
+
         if KINDS[kind][1] <= DISCRETIONARY:
             self.assigned[kind] = severity
 
@@ -84,6 +85,8 @@ class Policy:
 
     def severity(self, kind: str) -> int:
         """The severity a report of this kind gets now, `SUPPRESSED` when it is dropped."""
+        from pylink.diagnostics.kinds import KINDS  # noqa: PLC0415 -- only links that report need it
+
         original = KINDS[kind][1]
         severity = self.assigned.get(kind, original)
         if WARNING <= severity <= CAUTION:

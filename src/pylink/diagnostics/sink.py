@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pylink.diagnostics.policy import Policy
-from pylink.diagnostics.record import Diagnostic
 from pylink.diagnostics.severity import CATASTROPHE, CAUTION, DISCRETIONARY, WARNING
 
 TYPE_CHECKING = False
@@ -11,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import NoReturn
 
-    from pylink.diagnostics.record import Source
+    from pylink.diagnostics.record import Diagnostic, Source
 
 
 class Renderer:
@@ -77,6 +76,8 @@ class Sink:
         severity = self.policy.severity(kind)
         if not severity:
             return None
+        from pylink.diagnostics.record import Diagnostic  # noqa: PLC0415 -- not for silent links
+
         diagnostic = Diagnostic(
             kind,
             file=file,
@@ -143,7 +144,7 @@ class Sink:
         if severity >= CATASTROPHE:
             self._terminate()
         if severity >= DISCRETIONARY and self.errors == self.policy.error_limit:
-            self._show(Diagnostic("error-limit"))
+            self._show_kind("error-limit")
             self._terminate()
         return None if repeated else diagnostic
 
@@ -151,7 +152,13 @@ class Sink:
         """After the first warning, say once how to silence it, when numbers are shown."""
         if self.policy.numbers and not self._hinted:
             self._hinted = True
-            self._show(Diagnostic("suppression-hint"))
+            self._show_kind("suppression-hint")
+
+    def _show_kind(self, kind: str) -> None:
+        """Show a record of the sink's own, which no policy drops and nothing counts."""
+        from pylink.diagnostics.record import Diagnostic  # noqa: PLC0415 -- not for silent links
+
+        self._show(Diagnostic(kind))
 
     def _show(self, diagnostic: Diagnostic) -> None:
         suppressed = self.policy.is_suppressed

@@ -18,6 +18,14 @@ def one_line(text: str) -> str:
     return text if text.isprintable() else text.translate(_CONTROL)
 
 
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a stream is an open terminal."""
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
 def to_bytes(text: str) -> bytes:
     """UTF-8; the bytes of a name that are none, decoded with surrogateescape, come out again."""
     try:
