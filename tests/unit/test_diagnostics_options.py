@@ -45,10 +45,13 @@ INFO = "ignore -use-host-info because -kernels-used or -variables-used is specif
         ),
         ({"suppress_stack_size_warning": True}, [f"warning : {ARCH}", f"info    : {INFO}"]),
         ({"suppress_arch_warning": True}, [f"warning : {STACK}", f"info    : {INFO}"]),
-        ({"disable_infos": True}, [f"warning : {STACK}", f"warning : {ARCH}"]),
         (
-            {"report_arch": True, "arch": "sm_75", "disable_infos": True},
-            [f"warning : {STACK} (target: sm_75)", f"warning : {ARCH} (target: sm_75)"],
+            {"disable_infos": True, "diag_remark": ("203",)},
+            [f"warning : {STACK}", f"info    : {INFO}"],
+        ),
+        (
+            {"report_arch": True, "arch": "sm_75", "disable_warnings": True},
+            [f"info    : {INFO} (target: sm_75)"],
         ),
         ({"diag_suppress": ("501,203",)}, [f"info    : {INFO}"]),
         ({"diag_suppress": ("501", "203")}, [f"info    : {INFO}"]),

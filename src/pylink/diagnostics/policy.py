@@ -24,7 +24,7 @@ class Policy:
     """The severity each kind has under the options of one link.
 
     `warnings_as_errors` wins over `no_warnings`, as it does in nvlink. `threshold` is the lowest
-    severity that is shown or counted, but for errors and what -v asked for; `no_infos` puts it
+    severity that is shown or counted, but for errors and `ALWAYS_SHOWN`; `no_infos` puts it
     above remarks. `error_limit` ends the link after that many errors, 0 for no limit. `numbers`
     says that numbers are shown, and with them the hint how to use one. Only kinds up to
     `DISCRETIONARY` obey `assign`.
@@ -94,10 +94,10 @@ class Policy:
                 return DISCRETIONARY
             if self.no_warnings:
                 return SUPPRESSED
-        if severity < min(self.threshold, DISCRETIONARY) and kind not in VERBOSE:
+        if severity < min(self.threshold, DISCRETIONARY) and kind not in ALWAYS_SHOWN:
             return SUPPRESSED
         return severity
 
 
 # nvlink prints these with -disable-infos too: the lines of -v, and one about another option.
-VERBOSE = ("host-info-ignored", "verbose-memory", "verbose-function", "verbose-usage")
+ALWAYS_SHOWN = ("host-info-ignored", "verbose-memory", "verbose-function", "verbose-usage")
