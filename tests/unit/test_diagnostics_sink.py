@@ -284,13 +284,15 @@ def test_a_sink_without_renderers_prints_nothing(capfd: pytest.CaptureFixture[st
 def test_a_link_with_nothing_to_say_loads_little() -> None:
     script = (
         "import sys; before = set(sys.modules)\n"
-        "from pylink.diagnostics import NvlinkRenderer, Policy, Sink\n"
-        "sink = Sink(NvlinkRenderer(), policy=Policy())\n"
+        "from pylink.diagnostics import Sink\n"
+        "from pylink.diagnostics.configure import obey\n"
+        "sink = Sink()\n"
+        "obey(sink, {'arch': 'sm_90a', 'output_file': 'o.cubin'})\n"
         "sink.close()\n"
         "print(*sorted(set(sys.modules) - before))\n"
     )
     run = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    names = ("nvlink", "policy", "severity", "sink", "stream")
+    names = ("configure", "nvlink", "policy", "severity", "sink", "stream")
     loaded = {name for name in run.stdout.split() if name.startswith("pylink.diagnostics.")}
     assert loaded == {f"pylink.diagnostics.{name}" for name in names}
     heavy = "dataclasses typing enum re argparse pathlib functools collections contextlib json"

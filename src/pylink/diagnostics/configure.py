@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from pylink.diagnostics.kinds import KINDS
 from pylink.diagnostics.nvlink import NvlinkRenderer
 from pylink.diagnostics.policy import ACTIONS, Policy
 from pylink.diagnostics.stream import is_terminal
@@ -30,6 +29,8 @@ _SUPPRESSING = (
 
 def find_kind(value: str) -> str | None:
     """The kind a number (`501`, also `501-D` and `EC501`) or a name stands for."""
+    from pylink.diagnostics.kinds import KINDS  # noqa: PLC0415 -- not for silent links
+
     if value in KINDS:
         return value
     digits = value.removeprefix("EC").removesuffix("-D")
