@@ -1,0 +1,91 @@
+"""Link the cubins of demo/cubins with pylink and compare with what nvlink made of them.
+
+    python demo/run.py
+
+Times are the best of several whole processes. Where nvlink 13.0.88 is installed it runs in turn
+with pylink; elsewhere the times recorded by demo/make.py are shown.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pylink
+
+HERE = Path(__file__).parent
+OUT = HERE.parent / "build" / "demo"
+RUNS = 15
+sys.path[:0] = [str(HERE.parent / "tests")]
+
+from helpers.compare import compare
+
+
+def best_times(commands: Sequence[Sequence[str]]) -> list[float]:
+    """Milliseconds of the fastest run of each command, taken in turn."""
+    best = [float("inf")] * len(commands)
+    for _ in range(RUNS):
+        for number, command in enumerate(commands):
+            start = time.perf_counter()
+            subprocess.run(command, check=True)
+            best[number] = min(best[number], (time.perf_counter() - start) * 1000)
+    return best
+
+
+def find_nvlink() -> str | None:
+    """The nvlink of the oracle extra, when that is installed beside pylink."""
+    path = Path(sysconfig.get_path("purelib")) / "nvidia/cu13/bin/nvlink"
+    return str(path) if path.is_file() else None
+
+
+def show(folder: Path) -> bool:
+    """Link the cubins of one architecture; whether the result is that of nvlink."""
+    arch = folder.name
+    cubins = sorted(map(str, folder.glob("*.cubin")))
+    size = sum(Path(cubin).stat().st_size for cubin in cubins)
+    print(f"{arch}: {len(cubins)} cubins, {size / 1024:.0f} KiB")
+
+    result = pylink.link(cubins, arch=arch)
+    phases = ", ".join(f"{phase} {ms:.2f}" for phase, ms in result.timings.items())
+    print(f"  phases in ms      {phases}")
+
+    output = OUT / f"{arch}.cubin"
+    ours = [str(Path(sys.executable).with_name("pylink")), f"-arch={arch}", *cubins]
+    commands = [[*ours, "-o", str(output)]]
+    nvlink = find_nvlink()
+    if nvlink:
+        theirs = OUT / f"{arch}.nvlink.cubin"
+        commands.append([nvlink, f"-arch={arch}", *cubins, "-o", str(theirs)])
+    times = best_times(commands)
+    recorded = json.loads((HERE / "linked" / "nvlink.json").read_text())["milliseconds"]
+    if len(times) == 1:
+        times.append(recorded[arch])
+    how = "" if nvlink else " (recorded)"
+    print(f"  whole process     pylink {times[0]:.1f} ms, nvlink {times[1]:.1f} ms{how}")
+
+    differences = compare(output.read_bytes(), (HERE / "linked" / output.name).read_bytes())
+    if output.read_bytes() != result.image:
+        differences.append("the command line and the Python interface made different images")
+    print(f"  output            {output.relative_to(HERE.parent)}, {len(result.image)} bytes")
+    verdict = "no" if differences else "yes, but for the note that names the tool"
+    print(f"  equal to nvlink's {verdict}")
+    for difference in differences:
+        print(f"    {difference}")
+    return not differences
+
+
+def main() -> int:
+    """Show every architecture; exit status 1 when a result differs."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    print(f"pylink {pylink.__version__}")
+    equal = [show(folder) for folder in sorted((HERE / "cubins").iterdir())]
+    return 0 if all(equal) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

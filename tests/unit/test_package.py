@@ -1,0 +1,69 @@
+"""What an installed pylink consists of."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import pylink
+
+PACKAGE = Path(pylink.__file__).parent
+STUBS = sorted(path.stem for path in (PACKAGE / "_native").glob("*.pyi"))
+
+
+def test_public_names() -> None:
+    assert set(pylink.__all__) <= set(dir(pylink))
+    for name in pylink.__all__:
+        assert getattr(pylink, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'missing'"):
+        getattr(pylink, "missing")  # noqa: B009 -- mypy knows that there is none
+
+
+def test_version_is_that_of_the_distribution() -> None:
+    assert pylink.__version__ == importlib.metadata.version("pylink")
+
+
+def test_package_needs_no_other_at_run_time() -> None:
+    requirements = importlib.metadata.requires("pylink") or []
+    assert [one for one in requirements if "extra ==" not in one] == []
+
+
+def test_package_is_typed() -> None:
+    assert (PACKAGE / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("name", STUBS)
+def test_stubs_and_kernels_agree(name: str) -> None:
+    kernel = importlib.import_module(f"pylink._native.{name}")
+    stub = (PACKAGE / "_native" / f"{name}.pyi").read_text()
+    declared = {
+        line.split("(")[0].split(":")[0].removeprefix("def ").removeprefix("class ").strip()
+        for line in stub.splitlines()
+        if line.startswith(("def ", "class "))
+    }
+    assert declared
+    assert {one for one in declared if not hasattr(kernel, one)} == set()
+
+
+def test_every_kernel_has_a_stub() -> None:
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    kernels = sorted(path.name.removesuffix(suffix) for path in PACKAGE.glob(f"_native/*{suffix}"))
+    assert kernels == STUBS
+
+
+def test_installed_script_is_plain() -> None:
+    script = shutil.which("pylink", path=sysconfig.get_path("scripts"))
+    assert script is not None
+    lines = Path(script).read_text().splitlines()
+    assert [line for line in lines if line.startswith(("import", "from"))] == [
+        "import sys",
+        "from pylink.cli import main",
+    ]
+    done = subprocess.run([script, "-bogus"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "pylink fatal   : Unknown option 'bogus'\n")
