@@ -89,7 +89,7 @@ def _compare_headers(ours: Image, theirs: Image) -> list[str]:
 def _compare_section_header(
     ours: Image, a: Section, theirs: Image, b: Section, *, moved: bool
 ) -> list[str]:
-    fields = ["type", "flags", "addr", "link", "info", "align", "entsize"]
+    fields = ["name_at", "type", "flags", "addr", "link", "info", "align", "entsize"]
     if not a.file_size and not b.file_size:
         fields.append("size")  # otherwise the contents tell more
     found = []
@@ -105,7 +105,10 @@ def _compare_section_header(
             if moved and named[0] == named[1]:
                 continue  # the sections before it are the cause
             note = f" ({named[0]}, {named[1]})"
-        found.append(f"{a.name}: sh_{field} got {got:#x}, expected {wanted:#x}{note}")
+        if moved and field == "name_at":
+            continue
+        label = "sh_name" if field == "name_at" else f"sh_{field}"
+        found.append(f"{a.name}: {label} got {got:#x}, expected {wanted:#x}{note}")
     return found
 
 

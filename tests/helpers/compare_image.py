@@ -18,6 +18,7 @@ class Section:
 
     index: int
     key: tuple[str, int]
+    name_at: int
     type: int
     flags: int
     addr: int
@@ -34,7 +35,10 @@ class Section:
 
     @property
     def file_size(self) -> int:
-        return 0 if self.type in NO_BYTES else self.size
+        """Bytes in the file: also of sm_110's mercury twin of reserved shared memory."""
+        if self.index == 0 or (self.type in NO_BYTES and not self.mercury):
+            return 0
+        return self.size
 
     @property
     def mercury(self) -> bool:
@@ -80,7 +84,7 @@ class Image:
         self.sections: list[Section] = []
         for index, (name_at, *rest) in enumerate(raw):
             name = self.string(names_at + name_at)
-            self.sections.append(Section(index, (name, seen[name]), *rest))
+            self.sections.append(Section(index, (name, seen[name]), name_at, *rest))
             seen[name] += 1
         phoff, phnum = self.header["phoff"], self.header["phnum"]
         self.segments = []
@@ -101,8 +105,6 @@ class Image:
         return self.data[at:end].decode("latin-1")
 
     def content(self, section: Section) -> bytes:
-        if section.index == 0:
-            return b""
         return self.data[section.offset : section.offset + section.file_size]
 
     def section(self, name: str) -> Section | None:

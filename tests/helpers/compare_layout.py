@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from helpers.compare_image import (
-    NO_BYTES,
     SHF_ALLOC,
     SHF_EXECINSTR,
     SHF_WRITE,
@@ -110,7 +109,7 @@ def _segments(image: Image, offsets: list[int], phoff: int) -> tuple[Segment, ..
             end = offset + section.file_size
         memory = end
         for section in run:
-            if section.type in NO_BYTES:
+            if not section.file_size:
                 memory = round_up(memory, section.align) + section.size
         result.append(replace(segment, offset=start, filesz=end - start, memsz=memory - start))
     return tuple(result)
