@@ -84,8 +84,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "cannot-open-output": (121, CATASTROPHE, "Could not open output file '{file}'"),
     "cannot-open-file": (122, CATASTROPHE, "Cannot open file '{file}'"),
     "cannot-open-options-file": (123, CATASTROPHE, "Could not open options file '{file}'"),
-    "cannot-write-file": (124, CATASTROPHE, "Could not write file '{file}': {reason}"),
-    "cannot-read-file": (125, CATASTROPHE, "Could not read file '{file}': {reason}"),
+    "cannot-write-file": (124, CATASTROPHE, "Writing '{file}' failed: {reason}"),
+    "cannot-read-file": (125, CATASTROPHE, "Reading '{file}' failed: {reason}"),
     "output-is-input": (126, CATASTROPHE, "Output file '{file}' is also an input file"),
     "report-incomplete": (127, WARNING, "Could not write all of '{file}'"),
     "inputs-with-host-script": (
