@@ -19,6 +19,7 @@ alternately to the front of two lists, sort both, merge; on a tie the first list
 Extern arrays (`extern __shared__ int x[]`) are no variables, yet they take part in the first
 sort, with size 0, and so move ties. Their address is the end of the kernel, rounded up to 16. In
 a function it is the same for all kernels that reach it, so they all grow to the largest of them.
+With -g it is each extern array that ties its kernels in this way.
 Alignment. Every kernel has at least that of the most aligned common variable, as soon as one of
 them is in the common part. From 16 on, an extern array anywhere gives even empty kernels a
 section; only family B does so above 16 as well.
@@ -63,7 +64,7 @@ cdef struct UseRow:
 
 cdef struct ExternUseRow:
     uint32_t kernel
-    int32_t function
+    int32_t tie
 
 cdef struct KernelRow:
     uint64_t size
@@ -86,7 +87,8 @@ ctypedef struct Work:
     uint32_t* order         # common variables as the first sort leaves them
     uint32_t* spare
     uint32_t* group
-    uint32_t* leader        # union-find over kernels, then functions
+    uint32_t* leader        # union-find over kernels, then ties
+    int64_t* address        # of extern arrays, at the leader
     uint64_t* group_size
     uint64_t* group_align
 
@@ -95,16 +97,17 @@ cdef inline uint64_t round_up(uint64_t value, uint64_t align) noexcept nogil:
     return value if align < 2 else (value + align - 1) // align * align
 
 
-cdef bint work_init(Work* w, size_t function_count) noexcept nogil:
+cdef bint work_init(Work* w, size_t tie_count) noexcept nogil:
     """Arrays of the counts in w, all zero; False when memory is exhausted."""
     cdef size_t v = w.variable_count + 2, k = w.kernel_count + 2
     cdef uint32_t* at
-    w.group_size = <uint64_t*>calloc(2 * v * 8 + (6 * v + 2 * w.use_count
-                                                  + 2 * k + function_count) * 4, 1)
+    w.group_size = <uint64_t*>calloc((2 * v + k + tie_count) * 8
+                                     + (5 * v + 2 * w.use_count + 2 * k + tie_count) * 4, 1)
     if w.group_size == NULL:
         return False
     w.group_align = w.group_size + v
-    at = <uint32_t*>(w.group_align + v)
+    w.address = <int64_t*>(w.group_align + v)
+    at = <uint32_t*>(w.address + k + tie_count)
     w.first_user = at
     w.items = at + v
     w.order = at + 2 * v
@@ -287,46 +290,69 @@ cdef inline uint32_t find(uint32_t* leader, uint32_t node) noexcept nogil:
     return node
 
 
-cdef void place_externs(const ExternUseRow* uses, size_t count, size_t function_count, Work* w,
+cdef void place_externs(const ExternUseRow* uses, size_t count, size_t tie_count, Work* w,
                         KernelRow* kernels, int64_t* addresses) noexcept nogil:
-    """A function ties its kernels together, and tied kernels share the largest address."""
+    """Tied kernels share the largest of their addresses."""
     cdef size_t i
     cdef uint32_t k, root
     cdef int64_t end
-    for i in range(w.kernel_count + function_count):
+    for i in range(w.kernel_count + tie_count):
         w.leader[i] = <uint32_t>i
+        w.address[i] = -1
     for i in range(count):
-        if uses[i].function >= 0:   # the leader is always a kernel
-            root = find(w.leader, <uint32_t>(w.kernel_count + uses[i].function))
-            k = find(w.leader, uses[i].kernel)
-            if root >= w.kernel_count:
-                w.leader[root] = k
-            else:
-                w.leader[k] = root
+        if uses[i].tie >= 0:
+            root = find(w.leader, uses[i].kernel)
+            w.leader[root] = find(w.leader, <uint32_t>(w.kernel_count + uses[i].tie))
     for i in range(count):
         k = uses[i].kernel
         root = find(w.leader, k)
         end = <int64_t>round_up(kernels[k].size, EXTERN_ALIGN)
-        kernels[root].extern_address = max(kernels[root].extern_address, end)
+        w.address[root] = max(w.address[root], end)
     for i in range(count):
         k = uses[i].kernel
-        end = kernels[find(w.leader, k)].extern_address
+        end = w.address[find(w.leader, k)]
         kernels[k].extern_address = end
         kernels[k].size = <uint64_t>end
         kernels[k].align = max(kernels[k].align, <uint64_t>EXTERN_ALIGN)
-        if uses[i].function >= 0:
-            addresses[uses[i].function] = end
+    for i in range(tie_count):
+        addresses[i] = w.address[find(w.leader, <uint32_t>(w.kernel_count + i))]
 
 
-def layout_shared(int family, Py_ssize_t kernel_count, Py_ssize_t function_count,
-                  bytes variables not None, bytes uses not None, bytes extern_uses not None):
+cdef void decide_sections(int family, bint keeps_common, bint has_extern, uint64_t most_aligned,
+                          const Work* w, KernelRow* kernels) noexcept nogil:
+    """Which sections survive, and with what; the last row is that of .nv_debug.shared."""
+    cdef size_t i
+    cdef KernelRow* row
+    cdef bint is_common, fills = family == FAMILY_B
+    for i in range(w.kernel_count + 1):
+        row = &kernels[i]
+        is_common = i == w.kernel_count
+        row.align = max(row.align, most_aligned)
+        if is_common and has_extern:
+            row.align = max(row.align, <uint64_t>EXTERN_ALIGN)
+        if is_common and not keeps_common:
+            row.size = 0
+            fills = False
+        if row.size == 0 and not (has_extern and (
+                row.align == EXTERN_ALIGN or (fills and row.align > EXTERN_ALIGN))):
+            continue
+        row.flags = SURVIVES
+        if row.size > 0 or fills:
+            row.flags |= HAS_SYMBOL
+        if fills or family == FAMILY_C:
+            row.size += RESERVED
+
+
+def layout_shared(int family, Py_ssize_t kernel_count, Py_ssize_t tie_count,
+                  bytes variables not None, bytes uses not None, bytes extern_uses not None,
+                  bint keeps_common):
     cdef Work w
     cdef Py_ssize_t size = PyBytes_GET_SIZE(variables), i
     cdef Py_ssize_t extern_count = PyBytes_GET_SIZE(extern_uses) // <Py_ssize_t>sizeof(ExternUseRow)
     cdef const VariableRow* rows = <const VariableRow*>PyBytes_AS_STRING(variables)
     cdef const UseRow* use = <const UseRow*>PyBytes_AS_STRING(uses)
     cdef const ExternUseRow* extern_use = <const ExternUseRow*>PyBytes_AS_STRING(extern_uses)
-    cdef bint has_extern = False, keeps_empty, nonempty
+    cdef bint has_extern = False
     cdef uint64_t most_aligned = 1
     cdef int64_t common_size
     cdef KernelRow* kernel
@@ -339,7 +365,7 @@ def layout_shared(int family, Py_ssize_t kernel_count, Py_ssize_t function_count
         raise ValueError("a table ends inside a row")
     if family not in (FAMILY_A, FAMILY_B, FAMILY_C):
         raise ValueError(f"no such family: {family}")
-    if not (0 <= kernel_count < 2**31 and 0 <= function_count < 2**31
+    if not (0 <= kernel_count < 2**31 and 0 <= tie_count < 2**31
             and w.variable_count < 2**31 and w.use_count < 2**31):
         raise ValueError("a count does not fit 31 bits")
     for i in range(<Py_ssize_t>w.variable_count):
@@ -353,43 +379,33 @@ def layout_shared(int family, Py_ssize_t kernel_count, Py_ssize_t function_count
         if use[i].variable >= w.variable_count or use[i].kernel >= w.kernel_count:
             raise IndexError(f"use {i}: no such variable or kernel")
     for i in range(extern_count):
-        if extern_use[i].kernel >= w.kernel_count or not -1 <= extern_use[i].function < function_count:
-            raise IndexError(f"extern use {i}: no such kernel or function")
+        if (extern_use[i].kernel >= w.kernel_count
+                or not -1 <= extern_use[i].tie < tie_count):
+            raise IndexError(f"extern use {i}: no such kernel or tie")
     cdef bytes offsets = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>w.variable_count * 8)
-    cdef bytes kernels = PyBytes_FromStringAndSize(NULL, kernel_count * <Py_ssize_t>sizeof(KernelRow))
-    cdef bytes addresses = PyBytes_FromStringAndSize(NULL, function_count * 8)
+    cdef bytes kernels = PyBytes_FromStringAndSize(
+        NULL, (kernel_count + 1) * <Py_ssize_t>sizeof(KernelRow))
+    cdef bytes addresses = PyBytes_FromStringAndSize(NULL, tie_count * 8)
     cdef int64_t* offset = <int64_t*>PyBytes_AS_STRING(offsets)
     cdef int64_t* address = <int64_t*>PyBytes_AS_STRING(addresses)
     kernel = <KernelRow*>PyBytes_AS_STRING(kernels)
-    if not work_init(&w, <size_t>function_count):
+    if not work_init(&w, <size_t>tie_count):
         raise MemoryError
     with nogil:
         memset(offset, 0xff, w.variable_count * 8)
-        memset(address, 0xff, <size_t>function_count * 8)
-        memset(kernel, 0, w.kernel_count * sizeof(KernelRow))
-        for i in range(kernel_count):
+        memset(kernel, 0, (w.kernel_count + 1) * sizeof(KernelRow))
+        for i in range(kernel_count + 1):
             kernel[i].align = 1
             kernel[i].extern_address = -1
         index_users(use, &w)
         common_size = place_common(rows, &w, kernel, offset, &most_aligned)
         if common_size >= 0:
             place_private(rows, &w, kernel, offset)
-            place_externs(extern_use, <size_t>extern_count, <size_t>function_count, &w, kernel,
+            place_externs(extern_use, <size_t>extern_count, <size_t>tie_count, &w, kernel,
                           address)
-            for i in range(kernel_count):
-                kernel[i].align = max(kernel[i].align, most_aligned)
-                nonempty = kernel[i].size > 0
-                keeps_empty = has_extern and (
-                    kernel[i].align >= EXTERN_ALIGN if family == FAMILY_B
-                    else kernel[i].align == EXTERN_ALIGN)
-                if nonempty or keeps_empty:
-                    kernel[i].flags = SURVIVES
-                    if nonempty or family == FAMILY_B:
-                        kernel[i].flags |= HAS_SYMBOL
-                    if family != FAMILY_A:
-                        kernel[i].size += RESERVED
+            kernel[kernel_count].size = <uint64_t>common_size
+            decide_sections(family, keeps_common, has_extern, most_aligned, &w, kernel)
     free(w.group_size)
     if common_size < 0:
         raise MemoryError
-    return (offsets, kernels, addresses, common_size,
-            bool(has_extern and most_aligned <= EXTERN_ALIGN))
+    return offsets, kernels, addresses

@@ -21,17 +21,18 @@ class Variable(NamedTuple):
 
 
 class Program(NamedTuple):
-    """Variables, pairs (variable, kernel), and pairs (kernel, function or -1) of extern uses."""
+    """Uses are pairs (variable, kernel), extern uses (kernel, tie or -1)."""
 
     kernel_count: int
-    function_count: int
+    tie_count: int
     variables: list[Variable]
     uses: list[tuple[int, int]]
     extern_uses: list[tuple[int, int]]
+    keeps_common: bool = False
 
 
-class Kernel(NamedTuple):
-    """What becomes of one kernel's shared memory section."""
+class Section(NamedTuple):
+    """What becomes of a kernel's shared memory section, or of ``.nv_debug.shared``."""
 
     size: int
     align: int
@@ -44,10 +45,9 @@ class Layout(NamedTuple):
     """Offsets and addresses are -1 where there is none."""
 
     offsets: list[int]
-    kernels: list[Kernel]
-    functions: list[int]
-    common_size: int
-    keeps_debug_shared: bool
+    kernels: list[Section]
+    ties: list[int]
+    debug_shared: Section
 
 
 def round_up(value: int, align: int) -> int:
@@ -67,7 +67,7 @@ def sort_list(items: list[int], key: Callable[[int], object]) -> list[int]:
 
 def layout_shared(family: int, program: Program) -> Layout:
     """Lay out as the docstring of the native kernel says."""
-    kernel_count, function_count, variables, uses, extern_uses = program
+    kernel_count, tie_count, variables, uses, extern_uses = program[:5]
     users: list[set[int]] = [set() for _ in variables]
     for variable, kernel in uses:
         users[variable].add(kernel)
@@ -79,6 +79,7 @@ def layout_shared(family: int, program: Program) -> Layout:
     common = [i for i, v in enumerate(variables) if v.owner == COMMON]
     order = sort_list(common, lambda i: variables[i].size)[::-1]
     order = [i for i in order if not variables[i].extern]
+    most_aligned = max((variables[i].align for i in common), default=1)
     groups: list[list[int]] = []
     for i in order:
         if len(users[i]) == 1 or not variables[i].referenced:
@@ -108,17 +109,16 @@ def layout_shared(family: int, program: Program) -> Layout:
             aligns[kernel] = max(aligns[kernel], variables[i].align)
 
     addresses = {kernel: round_up(ends[kernel], 16) for kernel, _ in extern_uses}
-    functions = [-1] * function_count
+    ties = [-1] * tie_count
     settled = False
     while not settled:
         settled = True
-        for kernel, function in extern_uses:
-            if function >= 0 and functions[function] != addresses[kernel]:
-                functions[function] = addresses[kernel] = max(
-                    functions[function], addresses[kernel]
-                )
+        for kernel, tie in extern_uses:
+            if tie >= 0 and ties[tie] != addresses[kernel]:
+                ties[tie] = addresses[kernel] = max(ties[tie], addresses[kernel])
                 settled = False
-    most_aligned = max((variables[i].align for i in common), default=1) if groups else 1
+    if not groups:
+        most_aligned = 1
     kernels = []
     for kernel in range(kernel_count):
         address = addresses.get(kernel, -1)
@@ -128,5 +128,13 @@ def layout_shared(family: int, program: Program) -> Layout:
         has_symbol = kept and (size > 0 or family == FAMILY_B)
         if kept and family != FAMILY_A:
             size += RESERVED
-        kernels.append(Kernel(size, align, address, kept, has_symbol))
-    return Layout(offsets, kernels, functions, common_size, extern_exists and most_aligned <= 16)
+        kernels.append(Section(size, align, address, kept, has_symbol))
+
+    align = max(most_aligned, 16 if extern_exists else 1)
+    size = common_size if program.keeps_common else 0
+    kept = size > 0 or (extern_exists and align == 16)
+    like_kernels = program.keeps_common and family == FAMILY_B
+    has_symbol = kept and (size > 0 or like_kernels)
+    if kept and (family == FAMILY_C or like_kernels):
+        size += RESERVED
+    return Layout(offsets, kernels, ties, Section(size, align, -1, kept, has_symbol))

@@ -12,9 +12,9 @@ from helpers.shared_reference import (
     FAMILY_A,
     FAMILY_B,
     FAMILY_C,
-    Kernel,
     Layout,
     Program,
+    Section,
     Variable,
 )
 from helpers.shared_reference import layout_shared as layout_reference
@@ -26,26 +26,27 @@ FAMILIES = (FAMILY_A, FAMILY_B, FAMILY_C)
 
 def layout(family: int, program: Program) -> Layout:
     """Call the native kernel with the arguments of the reference."""
-    offsets, kernels, functions, common_size, keeps = shared.layout_shared(
+    offsets, kernels, ties = shared.layout_shared(
         family,
         program.kernel_count,
-        program.function_count,
+        program.tie_count,
         b"".join(
             struct.pack("=QQiI", v.size, v.align, v.owner, v.referenced | v.extern << 1)
             for v in program.variables
         ),
         b"".join(struct.pack("=II", *use) for use in program.uses),
         b"".join(struct.pack("=Ii", *use) for use in program.extern_uses),
+        program.keeps_common,
     )
+    sections = [
+        Section(size, align, address, bool(flags & 1), bool(flags & 2))
+        for size, align, address, flags, _ in struct.iter_unpack("=QQqII", kernels)
+    ]
     return Layout(
         [offset for (offset,) in struct.iter_unpack("=q", offsets)],
-        [
-            Kernel(size, align, address, bool(flags & 1), bool(flags & 2))
-            for size, align, address, flags, _ in struct.iter_unpack("=QQqII", kernels)
-        ],
-        [address for (address,) in struct.iter_unpack("=q", functions)],
-        common_size,
-        keeps,
+        sections[:-1],
+        [address for (address,) in struct.iter_unpack("=q", ties)],
+        sections[-1],
     )
 
 
@@ -53,7 +54,7 @@ def random_program(
     rng: random.Random, max_kernels: int, max_variables: int, sizes: list[int]
 ) -> Program:
     kernels = rng.randint(0, max_kernels)
-    functions = rng.randint(0, 5)
+    ties = rng.randint(0, 5)
     variables = [
         Variable(
             rng.choice(sizes),
@@ -66,7 +67,8 @@ def random_program(
     for _ in range(rng.choice([0, 0, 1, 2])):
         variables.insert(rng.randint(0, len(variables)), Variable(0, 0, extern=True))
     common = [i for i, v in enumerate(variables) if v.owner == COMMON and v.referenced]
-    uses, extern_uses = [], []
+    uses: list[tuple[int, int]] = []
+    extern_uses: list[tuple[int, int]] = []
     if kernels:
         density = rng.choice([1, kernels, 3 * kernels])
         uses = [
@@ -76,10 +78,10 @@ def random_program(
         uses = [(v, k) for v, k in uses if not variables[v].extern]
         if any(v.extern for v in variables):
             extern_uses = [
-                (rng.randrange(kernels), rng.randrange(-1, functions))
+                (rng.randrange(kernels), rng.randrange(-1, ties))
                 for _ in range(rng.randint(0, 2 * kernels))
             ]
-    return Program(kernels, functions, variables, uses, extern_uses)
+    return Program(kernels, ties, variables, uses, extern_uses, rng.random() < 0.5)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -98,12 +100,14 @@ def test_layout_of_more_groups_than_one_word() -> None:
         assert layout(FAMILY_A, program) == layout_reference(FAMILY_A, program)
     overlapping = [Variable(4, 4) for _ in range(200)]
     uses = [(v, k) for v in range(200) for k in (0, 1)]
-    assert layout(FAMILY_A, Program(2, 0, overlapping, uses, [])).common_size == 800
+    assert layout(FAMILY_A, Program(2, 0, overlapping, uses, [], True)).debug_shared.size == 800
 
 
 def test_nothing_to_place() -> None:
-    assert layout(FAMILY_C, Program(0, 0, [], [], [])) == Layout([], [], [], 0, False)
-    assert layout(FAMILY_B, Program(1, 0, [], [], [])).kernels == [Kernel(0, 1, -1, False, False)]
+    assert layout(FAMILY_C, Program(0, 0, [], [], [])) == Layout(
+        [], [], [], Section(0, 1, -1, False, False)
+    )
+    assert layout(FAMILY_B, Program(1, 0, [], [], [])).kernels == [Section(0, 1, -1, False, False)]
 
 
 @pytest.mark.parametrize(
@@ -143,13 +147,27 @@ def test_function_ties_the_extern_arrays_of_its_kernels() -> None:
     variables.append(Variable(356, 4, 2))
     result = layout(FAMILY_A, Program(3, 1, variables, [], [(0, 0), (1, 0), (2, -1)]))
     assert [kernel.extern_address for kernel in result.kernels] == [0xD0, 0xD0, 0x170]
-    assert result.functions == [0xD0]
+    assert result.ties == [0xD0]
 
 
 def test_tied_kernels_tie_further_functions() -> None:
     variables = [Variable(100, 4, 0), Variable(4, 4, 2), Variable(0, 0, extern=True)]
     result = layout(FAMILY_A, Program(3, 2, variables, [], [(2, 1), (1, 1), (1, 0), (0, 0)]))
-    assert result.functions == [112, 112]
+    assert result.ties == [112, 112]
+
+
+@pytest.mark.parametrize(
+    ("family", "section"),
+    [
+        (FAMILY_A, Section(8, 8, -1, True, True)),
+        (FAMILY_B, Section(0x408, 8, -1, True, True)),
+        (FAMILY_C, Section(0x408, 8, -1, True, True)),
+    ],
+)
+def test_common_part_stays_in_links_that_remove_nothing(family: int, section: Section) -> None:
+    program = Program(2, 0, [Variable(8, 8)], [(0, 0), (0, 1)], [])
+    assert not layout(family, program).debug_shared.survives
+    assert layout(family, program._replace(keeps_common=True)).debug_shared == section
 
 
 @pytest.mark.parametrize(
@@ -175,20 +193,20 @@ def test_extern_array_keeps_empty_sections(
     assert kernel.survives == (empty is not None)
     if empty is not None:
         assert (kernel.size, kernel.align, kernel.has_symbol) == empty
-    assert result.keeps_debug_shared == keeps
+    assert result.debug_shared.survives == keeps
 
 
 def test_bad_tables_are_refused() -> None:
     good = struct.pack("=QQiI", 4, 4, 0, 1)
     with pytest.raises(ValueError, match="inside a row"):
-        shared.layout_shared(0, 1, 0, good[:-1], b"", b"")
+        shared.layout_shared(0, 1, 0, good[:-1], b"", b"", False)
     with pytest.raises(ValueError, match="family"):
-        shared.layout_shared(3, 1, 0, good, b"", b"")
+        shared.layout_shared(3, 1, 0, good, b"", b"", False)
     with pytest.raises(ValueError, match="32 bits"):
-        shared.layout_shared(0, 1, 0, struct.pack("=QQiI", 1 << 32, 4, 0, 1), b"", b"")
+        shared.layout_shared(0, 1, 0, struct.pack("=QQiI", 1 << 32, 4, 0, 1), b"", b"", False)
     with pytest.raises(IndexError, match="variable 0"):
-        shared.layout_shared(0, 0, 0, good, b"", b"")
+        shared.layout_shared(0, 0, 0, good, b"", b"", False)
     with pytest.raises(IndexError, match="use 0"):
-        shared.layout_shared(0, 1, 0, good, struct.pack("=II", 1, 0), b"")
+        shared.layout_shared(0, 1, 0, good, struct.pack("=II", 1, 0), b"", False)
     with pytest.raises(IndexError, match="extern use 0"):
-        shared.layout_shared(0, 1, 1, good, b"", struct.pack("=Ii", 0, 1))
+        shared.layout_shared(0, 1, 1, good, b"", struct.pack("=Ii", 0, 1), False)
