@@ -491,3 +491,13 @@ cdef inline bint in_segment(const OutRow* row) noexcept nogil:
 
 cdef inline uint32_t permissions(const OutRow* row) noexcept nogil:
     return 4 | (2 if row.flags & 1 else 0) | (1 if row.flags & 4 else 0)
+
+
+def find_kind(bytes outs, int kind):
+    """The number of the first OutRow of that kind, or -1."""
+    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
+    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
+    for i in range(n):
+        if row[i].kind == kind:
+            return i
+    return -1

@@ -51,6 +51,7 @@ ctypedef struct Merge:
     uint8_t* wanted             # by input section: 1 it has symbols, 2 one of them counts
     int32_t* born               # by entity: out symbol, or -1
     int32_t* sections_of        # by entity: newest OutRow, or -1
+    uint8_t* referenced         # by entity: some code, dead code too, refers to it
     int32_t callgraph
     int32_t prototype
     int32_t rel_action
@@ -66,7 +67,7 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     kernels whose literal-pool section is created by the pools of the device functions they call.
     Returns a tuple: OutRow, OutSymbolRow, KeepRow, FixRow and RebuildRow tables; per input
     section int32 OutRow and uint64 offset of its piece; .shstrtab and .strtab so far; the uint32
-    .strtab offset of each prototype string.
+    .strtab offset of each prototype string; a byte per entity that any code refers to.
     """
     cdef Merge m
     memset(&m, 0, sizeof(Merge))
@@ -93,6 +94,7 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
         raise ValueError("one entity and one role per symbol")
     cdef bytes out_of = PyBytes_FromStringAndSize(NULL, 4 * m.section_count)
     cdef bytes base = PyBytes_FromStringAndSize(NULL, 8 * m.section_count)
+    cdef bytes referenced = PyBytes_FromStringAndSize(NULL, m.entity_count)
     cdef const int32_t* pool_births = <const int32_t*>PyBytes_AS_STRING(pools)
     cdef size_t pool_count = PyBytes_GET_SIZE(pools) // 4, i
     for i in range(pool_count):
@@ -102,6 +104,8 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     m.base = <uint64_t*>PyBytes_AS_STRING(base)
     memset(m.out_of, 0xff, 4 * m.section_count)
     memset(m.base, 0, 8 * m.section_count)
+    m.referenced = <uint8_t*>PyBytes_AS_STRING(referenced)
+    memset(m.referenced, 0, m.entity_count)
     m.wanted = <uint8_t*>calloc(m.section_count + 1, 1)
     m.born = <int32_t*>calloc(m.entity_count + 1, 4)
     m.sections_of = <int32_t*>calloc(m.entity_count + 1, 4)
@@ -132,7 +136,7 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     free(m.sections_of)
     tables = (vec_take(&m.outs), vec_take(&m.out_symbols), vec_take(&m.keeps),
               vec_take(&m.fixes), vec_take(&m.rebuilds), out_of, base, shstr, strs,
-              prototype_offsets)
+              prototype_offsets, referenced)
     if not ok:
         raise MemoryError
     return tables
@@ -838,6 +842,7 @@ cdef void relocation_section(Merge* m, const FileRow* file, int32_t at,
     if target.kind == K_TEXT or target.kind == K_CAPMERC:
         symbol = function_symbol(m, s.target)
         function = m.entity[symbol]
+        mark_referenced(m, file, s)
         if function < 0 or not m.entities[function].flags & EF_LIVE:
             return
         if m.role[symbol] == ROLE_LOST or m.role[symbol] == ROLE_NONE:
@@ -854,6 +859,15 @@ cdef void relocation_section(Merge* m, const FileRow* file, int32_t at,
     if out < 0:
         return
     entries(m, file, at, out, function, mercury, replaced)
+
+
+cdef void mark_referenced(Merge* m, const FileRow* file, const SectionRow* s) noexcept nogil:
+    cdef uint64_t entsize = 16 if s.type == SHT_REL else 24, i
+    cdef int32_t e
+    for i in range(s.size // entsize):
+        e = m.entity[file.first_symbol + (<const Rel*>(m.arena + s.offset + i * entsize)).r_sym]
+        if e >= 0:
+            m.referenced[e] = True
 
 
 cdef int32_t plain_of_mercury(Merge* m, const FileRow* file, const SectionRow* s) noexcept nogil:

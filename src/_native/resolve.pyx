@@ -414,3 +414,51 @@ def find_live(bytes entities, bytes calls, bytes prototypes, bytes selected, bin
     free(stack)
     free(seen)
     return result
+
+
+def select_kernels(bytes arena, bytes symbols, bytes entities, list patterns):
+    """A byte per entity: 1 for kernels whose name contains one of the patterns."""
+    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
+    cdef const SymbolRow* s = <const SymbolRow*>PyBytes_AS_STRING(symbols)
+    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef bytes result = PyBytes_FromStringAndSize(NULL, n)
+    cdef uint8_t* chosen = <uint8_t*>PyBytes_AS_STRING(result)
+    cdef const SymbolRow* symbol
+    memset(chosen, 0, n)
+    for pattern in patterns:
+        for i in range(n):
+            symbol = &s[e[i].first]
+            if e[i].flags & EF_KERNEL and contains(base + symbol.name, symbol.name_size,
+                                                   PyBytes_AS_STRING(pattern),
+                                                   PyBytes_GET_SIZE(pattern)):
+                chosen[i] = True
+    return result
+
+
+cdef bint contains(const uint8_t* text, size_t size, const char* part, size_t length) noexcept nogil:
+    cdef size_t i
+    for i in range(size + 1 - length if size >= length else 0):
+        if memcmp(text + i, part, length) == 0:
+            return True
+    return False
+
+
+# Functions that the driver supplies (docs/format-notes.md).
+RUNTIME = (b"vprintf", b"malloc", b"free", b"__assertfail", b"__assert_fail")
+
+
+def find_undefined(bytes arena, bytes symbols, bytes entities):
+    """Entities that an executable needs but no input defines, in order of birth."""
+    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
+    cdef const SymbolRow* s = <const SymbolRow*>PyBytes_AS_STRING(symbols)
+    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef list found = []
+    for i in range(n):
+        if (e[i].flags & (EF_DEFINED | EF_UNSIZED | EF_LOCAL) or not e[i].flags & EF_LIVE
+                or e[i].kind in (E_RESERVED, E_UNIFIED, E_CONST0_SIZE, E_OTHER)):
+            continue
+        name = arena[s[e[i].first].name:s[e[i].first].name + s[e[i].first].name_size]
+        if e[i].kind != E_FUNC or name not in RUNTIME:
+            found.append(i)
+    return found

@@ -1,0 +1,67 @@
+"""Phase finalize: symbol tables, string tables and headers complete the file."""
+
+from __future__ import annotations
+
+from pylink._native import image as native_image
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
+    from pylink.phases.init import Job
+    from pylink.phases.relocate import Image
+
+
+class Final:
+    """The finished file."""
+
+    __slots__ = ("image", "job")
+
+    def __init__(self, job: Job, image: bytes) -> None:
+        self.job = job
+        self.image = image
+
+
+def finalize(image: Image, sink: Sink) -> Final:
+    """Write what describes the contents."""
+    placed = image.placed
+    merged = placed.merged
+    objects = merged.objects
+    job = objects.job
+    symtab_info, mercury_info = native_image.write_symbols(
+        image.data,
+        objects.sections,
+        objects.symbols,
+        merged.entities,
+        placed.outs,
+        merged.out_symbols,
+        placed.symbol_order,
+        placed.section_index,
+        placed.places,
+        placed.values,
+        placed.homes,
+        placed.merc_values,
+        0,
+        job.target.family,
+        job.executable,
+    )
+    native_image.write_headers(
+        image.data,
+        objects.arena,
+        objects.sections,
+        objects.symbols,
+        placed.outs,
+        placed.section_order,
+        placed.section_index,
+        placed.places,
+        placed.symbol_index,
+        placed.phdrs,
+        placed.shstrtab,
+        merged.strtab,
+        placed.table_offset,
+        symtab_info,
+        mercury_info,
+        job.target.elf_flags,
+        job.target.family,
+        job.executable,
+    )
+    return Final(job, image.data)

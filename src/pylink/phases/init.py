@@ -1,0 +1,41 @@
+"""Phase init: what the options ask of the other phases."""
+
+from __future__ import annotations
+
+from pylink.target import Target
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
+    from pylink.options import Input, Options
+
+# Bits of Job.mode; rows.pxd has the same.
+RELOCATABLE = 1
+KEEP_RELOCS = 2
+KEEP_CODE = 4
+
+
+class Job:
+    """One link: its options, inputs and target, and the mode bits that kernels test."""
+
+    __slots__ = ("executable", "inputs", "mode", "options", "target")
+
+    def __init__(self, options: Options, inputs: list[Input]) -> None:
+        self.options = options
+        self.inputs = inputs
+        self.target = Target(options.arch)
+        self.executable = not options.relocatable_link
+        self.mode = (
+            (RELOCATABLE if options.relocatable_link else 0)
+            | (KEEP_RELOCS if options.preserve_relocs else 0)
+            | (KEEP_CODE if self._keeps_code() else 0)
+        )
+
+    def _keeps_code(self) -> bool:
+        options = self.options
+        return options.debug or options.relocatable_link or options.preserve_relocs
+
+
+def init(options: Options, inputs: list[Input], sink: Sink) -> Job:
+    """Settle what the link is to do."""
+    return Job(options, inputs)

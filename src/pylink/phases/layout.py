@@ -1,0 +1,204 @@
+"""Phase layout: values of symbols, order of sections and symbols, sizes and places in the file."""
+
+from __future__ import annotations
+
+from pylink._native import info, notes, sharedmap
+from pylink._native import layout as native_layout
+from pylink._native import shared as native_shared
+from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note
+from pylink.sections import rules
+from pylink.tables import FUNCTION, span
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
+    from pylink.phases.merge import Merged
+
+
+class Placed:
+    """Where everything is.
+
+    By entity: `values`, `homes` (its OutRow), `merc_values`, `dynamic` (offset of extern arrays in
+    a function), `lost`, `symbol_index`. By OutRow: `outs`, `places`, `section_index`,
+    `section_symbol_index`. In file order: `section_order`, `symbol_order`. `blobs` and `spans`
+    hold the contents that the link makes; `table_offset` is the section header table's.
+    """
+
+    __slots__ = (
+        "blobs",
+        "dynamic",
+        "homes",
+        "lost",
+        "merc_values",
+        "merged",
+        "outs",
+        "phdrs",
+        "places",
+        "section_index",
+        "section_order",
+        "section_symbol_index",
+        "shstrtab",
+        "size",
+        "spans",
+        "symbol_index",
+        "symbol_order",
+        "table_offset",
+        "values",
+    )
+
+    def __init__(self, merged: Merged) -> None:
+        self.merged = merged
+        self.outs = self.values = self.homes = self.merc_values = b""
+        self.dynamic = self.lost = b""
+        self.section_order = self.section_index = self.section_symbol_index = b""
+        self.symbol_order = self.symbol_index = b""
+        self.places = self.phdrs = self.shstrtab = b""
+        self.blobs: list[bytes] = []
+        self.spans: list[bytes] = []
+        self.size = self.table_offset = 0
+
+
+def layout(merged: Merged, sink: Sink) -> Placed:
+    """Fix every address, index and size."""
+    objects = merged.objects
+    job = objects.job
+    placed = Placed(merged)
+    placed.values, placed.homes, placed.outs = native_layout.assign_values(
+        objects.sections,
+        objects.symbols,
+        merged.entities,
+        merged.outs,
+        merged.out_symbols,
+        merged.out_of,
+        merged.base,
+    )
+    _place_shared(placed)
+    (
+        placed.section_order,
+        placed.section_index,
+        placed.symbol_order,
+        placed.symbol_index,
+        placed.section_symbol_index,
+    ) = native_layout.order(
+        placed.outs,
+        merged.out_symbols,
+        merged.calls,
+        merged.entities,
+        job.target.family,
+        job.executable,
+    )
+    _make_contents(placed)
+    placed.places, placed.shstrtab, placed.phdrs, placed.table_offset, placed.size = (
+        native_layout.place(
+            objects.arena,
+            objects.sections,
+            placed.outs,
+            placed.section_order,
+            placed.section_index,
+            placed.spans,
+            placed.symbol_order,
+            merged.out_symbols,
+            merged.shstrtab,
+            merged.strtab,
+            job.target.family,
+            job.executable,
+        )
+    )
+    return placed
+
+
+def _place_shared(placed: Placed) -> None:
+    """Offsets of shared variables and sizes of .nv.shared sections."""
+    merged = placed.merged
+    objects = merged.objects
+    family = objects.job.target.family
+    variables, uses, extern_uses, variable_entities, kernel_entities = sharedmap.gather(
+        objects.sections,
+        objects.symbols,
+        merged.entities,
+        merged.symbol_entity,
+        merged.symbol_role,
+        merged.calls,
+        merged.prototypes,
+        merged.fixes,
+        merged.outs,
+        merged.referenced,
+        objects.job.options.debug,
+    )
+    offsets, kernels, functions = native_shared.layout_shared(
+        family,
+        len(kernel_entities) // 4,
+        len(merged.functions) // FUNCTION.size,
+        variables,
+        uses,
+        extern_uses,
+        objects.job.options.debug or objects.job.options.preserve_relocs,
+    )
+    (
+        placed.values,
+        placed.homes,
+        placed.outs,
+        placed.dynamic,
+        placed.lost,
+        placed.merc_values,
+    ) = sharedmap.apply(
+        objects.sections,
+        objects.symbols,
+        merged.entities,
+        merged.symbol_entity,
+        placed.outs,
+        placed.values,
+        placed.homes,
+        variable_entities,
+        kernel_entities,
+        offsets,
+        kernels,
+        functions,
+        objects.job.executable,
+    )
+
+
+def _make_contents(placed: Placed) -> None:
+    """The sections whose bytes the link makes: attributes, call graph, notes."""
+    merged = placed.merged
+    objects = merged.objects
+    job = objects.job
+    blob, spans = info.emit_info(
+        objects.arena,
+        objects.files,
+        objects.sections,
+        objects.symbols,
+        merged.entities,
+        merged.symbol_entity,
+        merged.symbol_role,
+        merged.calls,
+        merged.prototypes,
+        merged.functions,
+        placed.outs,
+        merged.out_of,
+        placed.symbol_index,
+        placed.section_symbol_index,
+        job.target.family,
+        job.executable,
+    )
+    placed.blobs.append(blob)
+    placed.spans.append(spans)
+    callgraph, prototypes = info.emit_callgraph(
+        merged.calls, merged.entities, placed.symbol_index, merged.prototype_offsets
+    )
+    inherited = (
+        notes.join_sections(objects.arena, objects.sections, rules.TKINFO) if job.executable else b""
+    )
+    made = {
+        rules.CALLGRAPH: callgraph,
+        rules.PROTOTYPE: prototypes,
+        rules.TKINFO: tkinfo_note(job.options) + inherited,
+        rules.CUINFO: cuinfo_note(job.target),
+        rules.COMPAT: compat_note(objects),
+        rules.REL_ACTION: REL_ACTION,
+    }
+    for kind, contents in made.items():
+        out = native_layout.find_kind(placed.outs, kind)
+        if out >= 0:
+            placed.blobs.append(contents)
+            placed.spans.append(span(out, len(contents)))

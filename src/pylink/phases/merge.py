@@ -1,0 +1,138 @@
+"""Phase merge: symbols resolved, dead code gone, every section and symbol of the output born."""
+
+from __future__ import annotations
+
+from pylink._native import functions as native_functions
+from pylink._native import merge as native_merge
+from pylink._native import resolve
+from pylink.tables import CLASH, ENTITY, rows, symbol_file, symbol_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
+    from pylink.phases.read import Objects
+
+
+class Merged:
+    """What the output consists of. Tables are packed rows of the names in rows.pxd.
+
+    Of the link: `entities` (EntityRow), `symbol_entity` and `symbol_role` by input symbol,
+    `calls`, `prototypes` (arena offsets), `functions` (FunctionRow by entity). Of the output:
+    `outs` (OutRow), `out_symbols`, `keeps`, `fixes`, `rebuilds`, `out_of` and `base` by input
+    section, `shstrtab`, `strtab`, `prototype_offsets`, `referenced` by entity.
+    """
+
+    __slots__ = (
+        "base",
+        "calls",
+        "entities",
+        "fixes",
+        "functions",
+        "keeps",
+        "objects",
+        "out_of",
+        "out_symbols",
+        "outs",
+        "prototype_offsets",
+        "prototypes",
+        "rebuilds",
+        "referenced",
+        "shstrtab",
+        "strtab",
+        "symbol_entity",
+        "symbol_role",
+    )
+
+    def __init__(self, objects: Objects) -> None:
+        self.objects = objects
+        self.entities = self.symbol_entity = self.symbol_role = b""
+        self.calls = self.prototypes = self.functions = b""
+        self.outs = self.out_symbols = self.keeps = self.fixes = self.rebuilds = b""
+        self.out_of = self.base = self.shstrtab = self.strtab = b""
+        self.prototype_offsets = self.referenced = b""
+
+
+def merge(objects: Objects, sink: Sink) -> Merged | None:
+    """Resolve symbols, drop dead code and sort the relocations; None after errors."""
+    job = objects.job
+    merged = Merged(objects)
+    entities, merged.symbol_entity, merged.symbol_role, merged.calls, merged.prototypes, clashes = (
+        resolve.resolve(objects.arena, objects.files, objects.sections, objects.symbols)
+    )
+    if clashes:
+        _report_clashes(objects, clashes, sink)
+    merged.entities = resolve.find_live(
+        entities,
+        merged.calls,
+        merged.prototypes,
+        _selected_kernels(objects, entities),
+        bool(job.mode & 4),
+    )
+    if job.executable:
+        _report_undefined(objects, merged, sink)
+    if sink.errors:
+        return None
+    merged.functions = native_functions.analyze(
+        objects.sections,
+        merged.entities,
+        merged.symbol_entity,
+        merged.symbol_role,
+        merged.calls,
+        merged.prototypes,
+    )
+    (
+        merged.outs,
+        merged.out_symbols,
+        merged.keeps,
+        merged.fixes,
+        merged.rebuilds,
+        merged.out_of,
+        merged.base,
+        merged.shstrtab,
+        merged.strtab,
+        merged.prototype_offsets,
+        merged.referenced,
+    ) = native_merge.merge(
+        objects.arena,
+        objects.files,
+        objects.sections,
+        objects.symbols,
+        merged.entities,
+        merged.symbol_entity,
+        merged.symbol_role,
+        merged.prototypes,
+        b"",
+        job.target.family,
+        job.mode,
+    )
+    return merged
+
+
+def _selected_kernels(objects: Objects, entities: bytes) -> bytes:
+    """A byte per entity for the kernels that --kernels-used names; empty for all kernels."""
+    options = objects.job.options
+    if objects.job.mode & 4 or not (options.kernels_used or options.variables_used):
+        return b""
+    patterns = [name.encode("utf-8", "surrogateescape") for name in options.kernels_used]
+    return resolve.select_kernels(objects.arena, objects.symbols, entities, patterns)
+
+
+def _report_clashes(objects: Objects, clashes: bytes, sink: Sink) -> None:
+    for kind, symbol, first in rows(clashes, CLASH):
+        sink.report(
+            "multiple-definition" if kind == 1 else "size-mismatch",
+            symbol=symbol_name(objects.arena, objects.symbols, symbol),
+            file=objects.names[symbol_file(objects.symbols, symbol)],
+            first=objects.names[symbol_file(objects.symbols, first)],
+        )
+    sink.fatal("merge-failed")
+
+
+def _report_undefined(objects: Objects, merged: Merged, sink: Sink) -> None:
+    for entity in resolve.find_undefined(objects.arena, objects.symbols, merged.entities):
+        first = ENTITY.unpack_from(merged.entities, entity * ENTITY.size)[0]
+        sink.report(
+            "undefined-reference",
+            symbol=symbol_name(objects.arena, objects.symbols, first),
+            file=objects.names[symbol_file(objects.symbols, first)],
+        )

@@ -1,0 +1,48 @@
+"""The notes that identify tool and target, and two sections of fixed content."""
+
+from __future__ import annotations
+
+from struct import pack
+
+from pylink import __version__
+from pylink._native import notes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.options import Options
+    from pylink.phases.read import Objects
+    from pylink.target import Target
+
+NT_TKINFO = 2000
+NT_CUINFO = 1000
+TOOLKIT = 130  # CUDA 13.0
+
+# What nvlink writes from sm_75 to sm_90; its meaning is not documented.
+REL_ACTION = bytes.fromhex("73000000000000000000001125000536")
+
+
+def note(kind: int, contents: bytes) -> bytes:
+    """An ELF note of NVIDIA: sizes, type, name, contents."""
+    return pack("<III12s", 12, len(contents), kind, b"NVIDIA Corp\0") + contents
+
+
+def tkinfo_note(options: Options) -> bytes:
+    """Which tool linked, and how: version 2, five string offsets, strings padded to 4 bytes."""
+    strings = b"\0"
+    offsets = [0]
+    for text in ("pylink", f"pylink {__version__}", f"pylink {__version__}", options.recorded):
+        offsets.append(len(strings))
+        strings += text.encode("utf-8", "surrogateescape") + b"\0"
+    strings += b"\0" * (-len(strings) % 4)
+    return note(NT_TKINFO, pack("<6I", 2, *offsets) + strings)
+
+
+def cuinfo_note(target: Target) -> bytes:
+    """Which target: version 2, SM number, toolkit, 0."""
+    return note(NT_CUINFO, pack("<4H", 2, target.sm, TOOLKIT, 0))
+
+
+def compat_note(objects: Objects) -> bytes:
+    """.nv.compat of the output."""
+    target = objects.job.target
+    return notes.merge_compat(objects.arena, objects.sections, target.family, target.specific)

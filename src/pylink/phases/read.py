@@ -1,0 +1,108 @@
+"""Phase read: input files into one arena and checked tables."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from pylink._native import elfread
+from pylink.phases.faults import report_fault
+from pylink.sections import rules
+from pylink.tables import FILE, rows as table_rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
+    from pylink.options import Input
+    from pylink.phases.init import Job
+
+
+class Objects:
+    """The inputs: `arena` holds their bytes; the tables are packed FileRow, SectionRow, SymbolRow.
+
+    `names` are the inputs' names by file number.
+    """
+
+    __slots__ = ("arena", "files", "job", "names", "sections", "symbols")
+
+    def __init__(
+        self, job: Job, names: list[str], arena: bytes, files: bytes, sections: bytes, symbols: bytes
+    ) -> None:
+        self.job = job
+        self.names = names
+        self.arena = arena
+        self.files = files
+        self.sections = sections
+        self.symbols = symbols
+
+
+def read(job: Job, sink: Sink) -> Objects | None:
+    """Read and check every input; after errors the result is None."""
+    paths: list[bytes | None] = []
+    sizes: list[int] = []
+    data: list[bytes | None] = []
+    output = _identity(job.options.output_file)
+    for one in job.inputs:
+        contents, size = _measure(one, output, sink)
+        if size == 0:
+            sink.report("empty-file", file=one.name)
+        paths.append(None if contents is not None else os.fsencode(one.name))
+        sizes.append(size)
+        data.append(contents)
+    if sink.errors:
+        return None
+    arena, extents, failed, error = elfread.read_files(paths, sizes, data)
+    if failed >= 0:
+        name = job.inputs[failed].name
+        if error:
+            sink.fatal("cannot-open-input", file=name)
+        sink.fatal("cannot-read-file", file=name, reason="it became shorter while it was read")
+    files, sections, symbols, fault = elfread.parse(arena, extents, rules.compiled())
+    names = [one.name for one in job.inputs]
+    if fault:
+        report_fault(fault, arena, files, sections, extents, names, sink)
+        return None
+    _check_targets(job, names, files, sink)
+    return Objects(job, names, arena, files, sections, symbols)
+
+
+def _identity(path: str | None) -> tuple[int, int] | None:
+    """Device and inode of a regular file that the output would replace."""
+    if path is None:
+        return None
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+
+
+def _measure(one: Input, output: tuple[int, int] | None, sink: Sink) -> tuple[bytes | None, int]:
+    """The contents, where they are at hand or cannot be read at once, and the size in bytes."""
+    if one.data is not None:
+        return one.data, len(one.data)
+    try:
+        status = os.stat(one.name)
+        if stat.S_ISREG(status.st_mode):
+            if output == (status.st_dev, status.st_ino):
+                sink.fatal("output-is-input", file=one.name)
+            return None, status.st_size
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "is a directory")
+        with open(one.name, "rb") as stream:
+            contents = stream.read()
+        return contents, len(contents)
+    except (OSError, ValueError):
+        sink.fatal("cannot-open-input", file=one.name)
+
+
+def _check_targets(job: Job, names: list[str], files: bytes, sink: Sink) -> None:
+    """Refuse inputs that the target cannot run."""
+    for number, row in enumerate(table_rows(files, FILE)):
+        sm = row[7] >> 8 & 0xFF
+        if job.target.accepts(sm):
+            continue
+        if sm < job.target.sm and not job.options.suppress_arch_warning:
+            sink.report("output-limited", file=names[number], arch=str(sm))
+        sink.fatal("arch-mismatch", file=names[number], arch=job.options.arch)

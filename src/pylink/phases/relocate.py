@@ -1,0 +1,68 @@
+"""Phase relocate: section contents in their places, with every resolved relocation applied."""
+
+from __future__ import annotations
+
+from pylink._native import image as native_image
+from pylink._native import relocs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
+    from pylink.phases.layout import Placed
+
+
+class Image:
+    """The output file without its tables; `data` is handed on, not copied, to finalize."""
+
+    __slots__ = ("data", "placed")
+
+    def __init__(self, placed: Placed, data: bytes) -> None:
+        self.placed = placed
+        self.data = data
+
+
+def relocate(placed: Placed, sink: Sink) -> Image:
+    """Copy contents and write relocated fields and the relocations that stay."""
+    merged = placed.merged
+    objects = merged.objects
+    data = native_image.copy_contents(
+        objects.arena,
+        objects.sections,
+        placed.outs,
+        placed.section_order,
+        placed.places,
+        merged.out_of,
+        merged.base,
+        placed.blobs,
+        placed.spans,
+        placed.size,
+    )
+    patches = relocs.resolve_values(
+        merged.fixes,
+        placed.outs,
+        placed.places,
+        merged.entities,
+        placed.values,
+        placed.homes,
+        merged.base,
+        merged.out_of,
+        placed.dynamic,
+        placed.lost,
+        0,
+    )
+    bad = relocs.patch(data, patches)
+    if bad >= 0:
+        sink.report("internal-error", reason="Internal error: reference to deleted symbol")
+    relocs.patch_capsules(
+        data, merged.fixes, placed.outs, placed.places, merged.entities, placed.values
+    )
+    native_image.write_relocations(
+        data,
+        placed.outs,
+        placed.section_index,
+        placed.places,
+        merged.keeps,
+        placed.symbol_index,
+        placed.section_symbol_index,
+    )
+    return Image(placed, data)

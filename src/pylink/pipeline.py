@@ -1,0 +1,70 @@
+"""The phases of a link, in order. Nothing else is here."""
+
+from __future__ import annotations
+
+import sys
+
+from pylink.phases.finalize import finalize
+from pylink.phases.init import init
+from pylink.phases.layout import layout
+from pylink.phases.merge import merge
+from pylink.phases.read import read
+from pylink.phases.relocate import relocate
+from pylink.phases.write import write
+from pylink.timing import TRACE, CsvTiming, PhaseTimer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from pylink.diagnostics import Sink
+    from pylink.options import Input, Options
+
+    T = TypeVar("T")
+
+
+class Linked:
+    """The linked file, and the milliseconds of each phase by its tag."""
+
+    __slots__ = ("image", "timings")
+
+    def __init__(self, image: bytes, timings: dict[str, float]) -> None:
+        self.image = image
+        self.timings = timings
+
+
+def link(options: Options, inputs: list[Input], sink: Sink) -> Linked:
+    """Link `inputs`; LinkError, with everything in `sink`, when that cannot be done."""
+    timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE else None)
+
+    def run(tag: str, phase: Callable[..., T], *results: object) -> T:
+        result = phase(*results, sink)
+        if sink.errors:
+            sink.stop()
+        timer.checkpoint(tag)
+        return result
+
+    open_timing(options, sink)
+    job = run("init", init, options, inputs)
+    # cicc-lto and ptxas-lto stand here: they turn LTO-IR into cubins, and add rows to -time.
+    objects = run("read", read, job)
+    # From here on, no input is opened.
+    merged = run("merge", merge, objects)
+    # From here on, no section or symbol appears.
+    placed = run("layout", layout, merged)
+    # From here on, addresses are fixed.
+    image = run("relocate", relocate, placed)
+    final = run("finalize", finalize, image)
+    run("write", write, final)
+    return Linked(final.image, timer.timings)
+
+
+def open_timing(options: Options, sink: Sink) -> CsvTiming | None:
+    """The table of -time, which gets its header before any input is opened."""
+    if options.time is None:
+        return None
+    try:
+        return CsvTiming(options.time)
+    except OSError:
+        sink.fatal("cannot-open-file", file=options.time)

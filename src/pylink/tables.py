@@ -1,0 +1,69 @@
+"""The packed rows of the native tables, for the few places where Python looks into one.
+
+`rows.pxd` defines the rows; the formats here follow it field by field, and a test compares the
+sizes. Names and numbers of a row come out as the diagnostics need them.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FILE = Struct("<QQ6I3Q")
+SECTION = Struct("<4Q7IiHH")
+SYMBOL = Struct("<4QIIiHBB")
+ENTITY = Struct("<iiIIQQII")
+CALL = Struct("<IIiI")
+CLASH = Struct("<Iii")
+FAULT = Struct("<iiqiiQQ")
+FUNCTION = Struct("<IIiii")
+OUT = Struct("<IIHHIQQII8i3Iii")
+SPAN = Struct("<iIQQ")
+
+# Flags of an entity row.
+KERNEL = 1
+DEFINED = 2
+LOCAL = 4
+LIVE = 8
+
+NO_STACK_BOUND = 0xFFFFFFFF
+
+
+def count(table: bytes, row: Struct) -> int:
+    """Number of rows."""
+    return len(table) // row.size
+
+
+def text(arena: bytes, start: int, size: int) -> str:
+    """A name from an input; bytes that are no UTF-8 come through as surrogates."""
+    return arena[start : start + size].decode("utf-8", "surrogateescape")
+
+
+def section_name(arena: bytes, sections: bytes, row: int) -> str:
+    fields = SECTION.unpack_from(sections, row * SECTION.size)
+    return text(arena, fields[0], fields[4])
+
+
+def symbol_name(arena: bytes, symbols: bytes, row: int) -> str:
+    fields = SYMBOL.unpack_from(symbols, row * SYMBOL.size)
+    return text(arena, fields[0], fields[4])
+
+
+def symbol_file(symbols: bytes, row: int) -> int:
+    """Number of the file that symbol `row` comes from."""
+    number: int = SYMBOL.unpack_from(symbols, row * SYMBOL.size)[5]
+    return number
+
+
+def rows(table: bytes, row: Struct) -> Iterator[tuple[int, ...]]:
+    """All rows, as tuples of their fields."""
+    return row.iter_unpack(table)
+
+
+def span(out: int, size: int) -> bytes:
+    """A SpanRow that gives a whole blob to one output section."""
+    return SPAN.pack(out, 0, 0, size)
+
