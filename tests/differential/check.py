@@ -10,6 +10,7 @@ first differences, then a table of equal links per arch and variant.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import io
 import os
 import subprocess
@@ -37,10 +38,13 @@ KEYWORDS = {
     "-dump-callgraph-no-demangle": "dump_callgraph_no_demangle",
     "-extrawarn": "extra_warnings",
     "-Werror": "warning_as_error",
+    "-w": "disable_warnings",
     "-report-arch": "report_arch",
     "--library-path": "library_path",
     "--library": "library",
 }
+HANG = 300  # seconds that the links of one case may take
+
 LISTS = {"library_path", "library"}
 
 
@@ -212,13 +216,18 @@ def main() -> int:
     parser.add_argument("--brief", action="store_true", help="one line for each difference")
     parser.add_argument("--show", type=int, default=5, help="differences shown for one link")
     parser.add_argument("--stop", type=int, default=0, help="stop after so many failing cases")
+    parser.add_argument("--names", action="store_true", help="name each case before its links")
     parser.add_argument("--cli", action="store_true", help="use the command line for every link")
     arguments = parser.parse_args()
     variants = list(VARIANTS) if arguments.variants == "all" else arguments.variants.split(",")
     archs = [arch for arch in arguments.archs.split(",") if arch]
     names = [name for name in arguments.cases.split(",") if name]
     tally, failing = Tally(), 0
+    faulthandler.enable()
     for folder in find(arguments.corpus, archs, names):
+        faulthandler.dump_traceback_later(HANG, exit=True)  # a link that hangs ends the run
+        if arguments.names:
+            print(folder, flush=True)
         fine = check_case(
             cases.load(folder),
             tally,
@@ -230,6 +239,7 @@ def main() -> int:
         failing += not fine
         if failing and failing == arguments.stop:
             break
+    faulthandler.cancel_dump_traceback_later()
     tally.print()
     return 1 if tally.failed else 0
 

@@ -103,6 +103,16 @@ def _device_runtime(program: Program, arch: str, cubins: Sequence[str]) -> Link 
     return Link(tuple(cubins), device_runtime_options(), arch)
 
 
+# A newer arch of the same family that also runs cubins of the key.
+NEWER = {"80": "86", "86": "89", "87": "89", "90": "90a", "90a": "90", "100": "103", "120": "121"}
+
+
+def _newer(program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
+    if arch not in NEWER:
+        return None
+    return Link(tuple(cubins), _library(program), NEWER[arch])
+
+
 def _duplicate(_program: Program, arch: str, cubins: Sequence[str]) -> Link:
     return Link((*cubins, cubins[0]), (), arch)
 
@@ -127,6 +137,9 @@ VARIANTS: dict[str, Variant] = {
     "relink2": _relink_part,
     "relink-r": _relink_r,
     "relink-g": _relink_debug,
+    "r-g": _options("-r", "-g"),
+    "r-preserve": _options("-r", "-preserve-relocs"),
+    "newer": _newer,
     "g": _options("-g"),
     "g-suppress": _options("-g", "-suppress-debug-info"),
     "preserve": _options("-preserve-relocs"),
@@ -139,6 +152,7 @@ VARIANTS: dict[str, Variant] = {
     "verbose": _options("-v"),
     "extrawarn": _options("-extrawarn"),
     "werror": _options("-Werror"),
+    "werror-w": _options("-Werror", "-w"),
     "report-arch": _options("-report-arch"),
     "duplicate": _duplicate,
     "undefined": _undefined,
@@ -153,6 +167,7 @@ TEXT = {
     "verbose",
     "extrawarn",
     "werror",
+    "werror-w",
     "report-arch",
     "duplicate",
     "undefined",
