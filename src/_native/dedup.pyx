@@ -1,0 +1,426 @@
+"""Mercury vectors in native form, and the comparison of two objects or of one with many.
+
+The walks themselves are in mercury.pxd; here are their checked inputs and plain results.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport (
+    PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+)
+from libc.stdlib cimport malloc
+from libc.string cimport memchr, memset
+
+from mercury cimport *
+
+cdef enum:
+    MAX_ROWS = 0x7fffffff       # a table's links are 32 bits wide
+    RELA_SIZE = 24              # Elf64_Rela: r_offset, r_type, r_sym, r_addend
+    SYM_SIZE = 24               # Elf64_Sym
+    STB_GLOBAL = 1
+    STT_FUNC = 2
+    STT_SECTION = 3
+    MAX_EXTRA = 3               # buffers of attach_symbols
+
+
+cdef class Vectors:
+    """One object's vectors; see dedup.pyi."""
+    cdef Object o
+    cdef list owners            # keep alive every bytes object that a row points into
+    cdef Py_buffer* views
+    cdef Py_ssize_t view_count
+    cdef uint8_t* names
+
+    def __cinit__(self, tuple primary, tuple headers, tuple targets, uint64_t key_mask):
+        cdef Py_ssize_t n = len(primary), h = len(headers), t = len(targets), i
+        cdef tuple row
+        cdef Span name, payload
+        cdef size_t names = 0
+        cdef uint8_t* at
+        cdef Header* header
+        cdef Target* target
+        if max(n, h, t) > MAX_ROWS:
+            raise ValueError("a vector holds fewer than 2**31 entries")
+        self.owners = [primary, targets]
+        self.views = <Py_buffer*>calloc(n + t + MAX_EXTRA, sizeof(Py_buffer))
+        self.o.primary = <Span*>calloc(n + 1, sizeof(Span))
+        self.o.headers = <Header*>calloc(h + 1, sizeof(Header))
+        self.o.targets = <Target*>calloc(t + 1, sizeof(Target))
+        if not (self.views and self.o.primary and self.o.headers and self.o.targets):
+            raise MemoryError
+        for i in range(n):
+            self.o.primary[i] = self.borrow(primary[i])
+        self.o.primaries = n
+        # Names are copied side by side: a search meets them in order, not all over the heap.
+        for row in headers:
+            names += stripped(row[0]).size
+        for row in targets:
+            names += stripped(row[0]).size
+        self.names = <uint8_t*>malloc(names + 1)
+        if self.names == NULL:
+            raise MemoryError
+        at = self.names
+        for i in range(h):
+            row = headers[i]
+            header = &self.o.headers[i]
+            name = stripped(row[0])
+            memcpy(at, name.data, name.size)
+            header.name = at
+            header.name_size = <uint32_t>name.size
+            header.q0 = row[1]
+            header.q8 = row[2]
+            # The field at +24 is compared as a dword.
+            header.addralign = <uint32_t><uint64_t>row[3]
+            header.key = header_key(header) & key_mask
+            at += name.size
+        self.o.header_count = h
+        for i in range(t):
+            row = targets[i]
+            target = &self.o.targets[i]
+            name = stripped(row[0])
+            memcpy(at, name.data, name.size)
+            target.name = at
+            target.name_size = <uint32_t>name.size
+            at += name.size
+            payload = self.borrow(row[1])
+            target.data = payload.data
+            target.size = payload.size
+            target.key = target_key(target) & key_mask
+        self.o.target_count = t
+
+    def __dealloc__(self):
+        cdef Py_ssize_t i
+        for i in range(self.view_count):
+            PyBuffer_Release(&self.views[i])
+        free(self.views)
+        free(self.names)
+        free(self.o.primary)
+        free(self.o.headers)
+        free(self.o.targets)
+        free(self.o.symbols)
+        free(self.o.uses)
+        table_free(&self.o.by_header)
+        table_free(&self.o.by_target)
+        table_free(&self.o.by_digest)
+
+    cdef Span borrow(self, object data) except *:
+        cdef Span span
+        if PyBytes_CheckExact(data):
+            span.data = <const uint8_t*>PyBytes_AS_STRING(data)
+            span.size = PyBytes_GET_SIZE(data)
+            return span
+        PyObject_GetBuffer(data, &self.views[self.view_count], PyBUF_SIMPLE)
+        span.data = <const uint8_t*>self.views[self.view_count].buf
+        span.size = self.views[self.view_count].len
+        self.view_count += 1
+        return span
+
+    def attach_symbols(self, symtab, strtab, tuple sections, tuple places, attributes):
+        """Read the symbol table that the targets' entries index; see dedup.pyi."""
+        cdef Span table, strings
+        cdef Py_ssize_t n, i, count = len(sections)
+        cdef Py_ssize_t uses = 0
+        cdef Span* names
+        cdef int64_t bad
+        if self.o.has_symbols:
+            raise ValueError("symbols are attached already")
+        if <size_t>len(places) != self.o.target_count:
+            raise ValueError("one place is needed for each target")
+        self.owners.extend((symtab, strtab, sections, places, attributes))
+        table = self.borrow(symtab)
+        strings = self.borrow(strtab)
+        self.o.attributes = self.borrow(attributes)
+        n = <Py_ssize_t>(table.size // SYM_SIZE)
+        for i in range(<Py_ssize_t>self.o.target_count):
+            self.o.targets[i].place = stripped(places[i])
+            uses += <Py_ssize_t>(self.o.targets[i].size // RELA_SIZE)
+        if max(n, uses, count) > MAX_ROWS:
+            raise ValueError("a symbol table holds fewer than 2**31 entries")
+        names = <Span*>calloc(count + 1, sizeof(Span))
+        self.o.symbols = <Symbol*>calloc(n + 1, sizeof(Symbol))
+        # No symbol is recorded twice, so the smaller of both counts is room enough.
+        self.o.uses = <Use*>calloc(min(n, uses) + 1, sizeof(Use))
+        try:
+            if not (names and self.o.symbols and self.o.uses):
+                raise MemoryError
+            for i in range(count):
+                if sections[i] is not None:
+                    names[i] = stripped(sections[i])
+            with nogil:
+                bad = read_symbols(&self.o, table.data, n, strings, names, count)
+                if bad < 0:
+                    bad = -2
+                    if not collect_uses(&self.o, n, &bad):
+                        bad = -3
+            if bad == -3:
+                raise MemoryError
+        finally:
+            free(names)
+        if bad >= 0:
+            raise IndexError("symbol or relocation runs past its table")
+        self.o.symbol_count = n
+        self.o.has_symbols = True
+
+    @property
+    def size(self):
+        """Bytes of all payloads."""
+        cdef size_t i, total = 0
+        for i in range(self.o.primaries):
+            total += self.o.primary[i].size
+        for i in range(self.o.target_count):
+            total += self.o.targets[i].size
+        return total
+
+    @property
+    def has_symbols(self):
+        return bool(self.o.has_symbols)
+
+    @property
+    def self_contained(self):
+        """Whether another file could mean the same by every symbol used; see dedup.pyi."""
+        cdef Outcome out
+        if not self.o.has_symbols:
+            return True
+        start_outcome(&out)
+        return identity(&self.o, &self.o, &out) == ACCEPTED
+
+    def symbol(self, Py_ssize_t row):
+        """Name, kind, type and binding of one symbol."""
+        cdef Symbol* s
+        if not 0 <= row < <Py_ssize_t>self.o.symbol_count:
+            raise IndexError("no such symbol")
+        s = &self.o.symbols[row]
+        return (PyBytes_FromStringAndSize(<const char*>s.name.data, s.name.size),
+                s.kind, s.type, s.bind)
+
+    def shape(self):
+        """Sizes of the primary entries as packed uint64."""
+        cdef bytes sizes = PyBytes_FromStringAndSize(NULL, 8 * <Py_ssize_t>self.o.primaries)
+        cdef uint64_t* out = <uint64_t*>PyBytes_AS_STRING(sizes)
+        cdef size_t i
+        for i in range(self.o.primaries):
+            out[i] = self.o.primary[i].size
+        return sizes
+
+    def signature(self):
+        """What a candidate without repeated keys shares with all that could accept it."""
+        cdef size_t i
+        cdef uint64_t headers = 0, targets = 0
+        if not build_index(&self.o):
+            raise MemoryError
+        for i in range(self.o.header_count):
+            headers += mix(0, self.o.headers[i].key)
+        for i in range(self.o.target_count):
+            targets += mix(0, self.o.targets[i].key)
+        return (self.o.header_count, self.o.target_count, headers, targets, bool(self.o.distinct))
+
+    def target_key(self, Py_ssize_t row):
+        if not 0 <= row < <Py_ssize_t>self.o.target_count:
+            raise IndexError("no such target")
+        return self.o.targets[row].key
+
+    def target_with_key(self, uint64_t key):
+        """Row of the first target with `key`, or -1."""
+        if not build_index(&self.o):
+            raise MemoryError
+        return <int64_t>table_slot(&self.o.by_target, key).head - 1
+
+    def missing_digests(self, Vectors reference):
+        """Rows without digest that tie in `reference`, which may be this object."""
+        cdef size_t i
+        cdef uint32_t head
+        cdef list rows = []
+        if not build_index(&reference.o):
+            raise MemoryError
+        for i in range(self.o.target_count):
+            if not self.o.targets[i].hashed:
+                head = table_slot(&reference.o.by_target, self.o.targets[i].key).head
+                if head and reference.o.targets[head - 1].tied:
+                    rows.append(i)
+        return rows
+
+    def set_digests(self, list rows not None, list digests not None):
+        """Fill the digests of some targets; once for each."""
+        cdef Py_ssize_t k, row, n = len(rows)
+        if len(digests) != n:
+            raise ValueError("a digest is needed for each row")
+        for k in range(n):
+            row = rows[k]
+            if not 0 <= row < <Py_ssize_t>self.o.target_count:
+                raise IndexError("no such target")
+            if self.o.targets[row].hashed:
+                raise ValueError("a digest is filled once")
+            self.o.targets[row].digest = digests[k]
+            self.o.targets[row].hashed = True
+
+    def digest(self, Py_ssize_t row):
+        """The digest of one target, or None while it is not filled."""
+        if not 0 <= row < <Py_ssize_t>self.o.target_count:
+            raise IndexError("no such target")
+        return self.o.targets[row].digest if self.o.targets[row].hashed else None
+
+
+cdef Span stripped(bytes name) except *:
+    if name is None:
+        raise TypeError("a name is bytes")
+    return strip(<const uint8_t*>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
+
+
+cdef int64_t read_symbols(Object* o, const uint8_t* table, Py_ssize_t n, Span strings,
+                          const Span* sections, Py_ssize_t section_count) noexcept nogil:
+    """Fill `o.symbols`; the first row whose name runs past its table, or -1."""
+    cdef Py_ssize_t i
+    cdef uint32_t name
+    cdef uint16_t place
+    cdef uint8_t info
+    cdef const uint8_t* end
+    cdef Symbol* symbol
+    cdef bint compared
+    for i in range(n):
+        symbol = &o.symbols[i]
+        memcpy(&name, table + i * SYM_SIZE, 4)
+        info = table[i * SYM_SIZE + 4]
+        memcpy(&place, table + i * SYM_SIZE + 6, 2)
+        if name >= strings.size:
+            return i
+        end = <const uint8_t*>memchr(strings.data + name, 0, strings.size - name)
+        if end == NULL:
+            return i
+        symbol.type = info & 15
+        symbol.bind = info >> 4
+        compared = place < section_count and sections[place].data != NULL
+        symbol.described = symbol.type == STT_FUNC and compared
+        symbol.kind = S_PRIVATE
+        symbol.name.data = strings.data + name
+        symbol.name.size = end - symbol.name.data
+        if i == 0:
+            symbol.kind = S_NULL
+        elif symbol.bind == STB_GLOBAL or symbol.bind == STB_WEAK:
+            if symbol.name.size:
+                symbol.kind = S_NAMED
+        elif symbol.type == STT_SECTION and compared:
+            symbol.kind = S_SECTION
+            symbol.name = sections[place]
+    return -1
+
+
+cdef bint collect_uses(Object* o, Py_ssize_t symbols, int64_t* bad) noexcept nogil:
+    """Fill `o.uses`; `bad` becomes the first target with an entry past the symbols."""
+    cdef uint8_t* seen = <uint8_t*>calloc(symbols + 1, 1)
+    cdef size_t i, k
+    cdef uint32_t symbol
+    if seen == NULL:
+        return False
+    for i in range(o.target_count):
+        for k in range(o.targets[i].size // RELA_SIZE):
+            memcpy(&symbol, o.targets[i].data + k * RELA_SIZE + 12, 4)
+            if symbol >= symbols:
+                bad[0] = <int64_t>i
+                break
+            if not seen[symbol]:
+                seen[symbol] = 1
+                o.uses[o.use_count].symbol = symbol
+                o.uses[o.use_count].entry = <uint32_t>k
+                o.uses[o.use_count].target = <uint32_t>i
+                o.use_count += 1
+    free(seen)
+    return True
+
+
+cdef tuple result(const Outcome* out, const Work* work):
+    return (out.why, out.index, out.twin, out.offset, out.symbol, out.moved_header,
+            work.memcmp_calls, work.bytes_compared, work.bytes_offered, work.twin_probes,
+            work.prefilter_hits, work.false_positives,
+            work.ns[0], work.ns[1], work.ns[2])
+
+
+def compare(Vectors reference not None, Vectors candidate not None, bint hashed, bint symbols):
+    """Decide whether `candidate` folds into `reference`; see dedup.pyi."""
+    cdef Object* ref = &reference.o
+    cdef Object* cand = &candidate.o
+    cdef Outcome out
+    cdef Work work
+    memset(&work, 0, sizeof(work))
+    start_outcome(&out)
+    with nogil:
+        decide_data(ref, cand, &out, &work)
+    if out.why != ACCEPTED:
+        return result(&out, &work)
+    # Tables are built with the lock held: another thread may compare with the same reference.
+    if hashed and not (build_index(ref)):
+        raise MemoryError
+    with nogil:
+        decide_headers(ref, cand, hashed, &out, &work)
+    if out.why != ACCEPTED:
+        return result(&out, &work)
+    if hashed and ref.ties and not lacks_digests(ref, cand) and not build_digests(ref):
+        raise MemoryError
+    with nogil:
+        decide_targets(ref, cand, hashed, symbols, &out, &work)
+    return result(&out, &work)
+
+
+def compare_targets(Vectors reference not None, Vectors candidate not None, bint symbols,
+                    int64_t moved_header):
+    """Go on where `compare` stopped for want of digests; see dedup.pyi."""
+    cdef Object* ref = &reference.o
+    cdef Object* cand = &candidate.o
+    cdef Outcome out
+    cdef Work work
+    if not ref.indexed or lacks_digests(ref, cand):
+        raise ValueError("digests are missing")
+    memset(&work, 0, sizeof(work))
+    start_outcome(&out)
+    out.moved_header = moved_header
+    if not build_digests(ref):
+        raise MemoryError
+    with nogil:
+        decide_targets(ref, cand, True, symbols, &out, &work)
+    return result(&out, &work)
+
+
+def first_accepting(list references not None, Vectors candidate not None, bint symbols):
+    """Compare with each reference in order, by linear search; see dedup.pyi."""
+    cdef Py_ssize_t n = len(references), i
+    cdef Object** refs = <Object**>malloc((n + 1) * sizeof(Object*))
+    cdef Object* cand = &candidate.o
+    cdef Vectors reference
+    cdef Outcome out
+    cdef Work total, last
+    memset(&total, 0, sizeof(total))
+    memset(&last, 0, sizeof(last))
+    start_outcome(&out)
+    if refs == NULL:
+        raise MemoryError
+    try:
+        for i in range(n):
+            reference = references[i]
+            if reference is None:
+                raise TypeError("a reference is None")
+            refs[i] = &reference.o
+        i = 0
+        with nogil:
+            while i < n:
+                memset(&last, 0, sizeof(last))
+                start_outcome(&out)
+                decide_data(refs[i], cand, &out, &last)
+                if out.why == ACCEPTED:
+                    decide_headers(refs[i], cand, False, &out, &last)
+                if out.why == ACCEPTED:
+                    decide_targets(refs[i], cand, False, symbols, &out, &last)
+                add_work(&total, &last)
+                if out.why == ACCEPTED:
+                    break
+                i += 1
+    finally:
+        free(refs)
+    return i if i < n else -1, result(&out, &last), result(&out, &total)
+
+
+cdef void add_work(Work* total, const Work* part) noexcept nogil:
+    cdef int i
+    total.memcmp_calls += part.memcmp_calls
+    total.bytes_compared += part.bytes_compared
+    total.bytes_offered += part.bytes_offered
+    total.twin_probes += part.twin_probes
+    for i in range(3):
+        total.ns[i] += part.ns[i]

@@ -1,0 +1,69 @@
+"""Equal sections across a whole build, wherever they stand."""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+
+from spans cimport *
+
+
+def find_twins(list sections not None, list relocations not None, list keys not None):
+    """The first row equal to each row; see twins.pyi."""
+    cdef Py_ssize_t n = len(sections), i, held = 0
+    cdef Table table
+    cdef Slot* slot
+    cdef uint32_t row
+    cdef uint64_t calls = 0, compared = 0
+    if not len(relocations) == len(keys) == n:
+        raise ValueError("columns differ in length")
+    if n > 0x7fffffff:
+        raise ValueError("a table holds fewer than 2**31 rows")
+    cdef bytes leaders = PyBytes_FromStringAndSize(NULL, n * 8)
+    cdef int64_t* leader = <int64_t*>PyBytes_AS_STRING(leaders)
+    cdef Py_buffer* views = <Py_buffer*>calloc(2 * n + 1, sizeof(Py_buffer))
+    cdef uint64_t* key = <uint64_t*>calloc(n + 1, sizeof(uint64_t))
+    table.slots = NULL
+    try:
+        if views == NULL or key == NULL or not table_init(&table, n):
+            raise MemoryError
+        for i in range(n):
+            key[i] = keys[i]
+            PyObject_GetBuffer(sections[i], &views[held], PyBUF_SIMPLE)
+            held += 1
+            PyObject_GetBuffer(relocations[i], &views[held], PyBUF_SIMPLE)
+            held += 1
+        with nogil:
+            for i in range(n):
+                leader[i] = i
+                slot = table_slot(&table, key[i])
+                row = slot.head
+                # Only leaders are in the table: a chain has the distinct rows of one key.
+                while row:
+                    if (key[row - 1] == key[i]
+                            and same_view(&views[2 * (row - 1)], &views[2 * i], &calls, &compared)
+                            and same_view(&views[2 * (row - 1) + 1], &views[2 * i + 1],
+                                          &calls, &compared)):
+                        leader[i] = row - 1
+                        break
+                    row = table.next[row - 1]
+                if leader[i] == i:
+                    table_put(&table, slot, key[i], <uint32_t>i)
+    finally:
+        for i in range(held):
+            PyBuffer_Release(&views[i])
+        free(views)
+        free(key)
+        table_free(&table)
+    return leaders, calls, compared
+
+
+cdef bint same_view(const Py_buffer* a, const Py_buffer* b, uint64_t* calls,
+                    uint64_t* compared) noexcept nogil:
+    cdef size_t at
+    if a.len != b.len:
+        return False
+    at = first_difference(<const uint8_t*>a.buf, <const uint8_t*>b.buf, a.len)
+    calls[0] += 1
+    compared[0] += at + (at != <size_t>a.len)
+    return at == <size_t>a.len

@@ -1,0 +1,92 @@
+"""Mercury vectors in native form, and the comparison of two objects or of one with many."""
+
+from typing_extensions import Buffer
+
+# (why, index, twin, offset, symbol, moved header, memcmp calls, bytes compared, bytes offered,
+#  twin probes, prefilter hits, false positives, nanoseconds of stages 1, 2 and 3).
+# `why` is an index into pylink.dedup.reasons.REASONS; a row that does not apply is -1.
+Result = tuple[int, ...]
+
+class Vectors:
+    """One object's vectors; frozen but for digests and tables, filled when first needed.
+
+    `primary` holds read-only buffers, `headers` rows (name, q0, q8, addralign), `targets` rows
+    (name, payload). Names are bytes; q0 and q8 are qwords, of addralign the low dword counts.
+    Keys of the lookup tables are cut to the bits of `key_mask`. Raises OverflowError for a field
+    that does not fit.
+    """
+
+    def __init__(
+        self,
+        primary: tuple[Buffer, ...],
+        headers: tuple[tuple[bytes, int, int, int], ...],
+        targets: tuple[tuple[bytes, Buffer], ...],
+        key_mask: int,
+    ) -> None: ...
+    def attach_symbols(
+        self,
+        symtab: Buffer,
+        strtab: Buffer,
+        sections: tuple[bytes | None, ...],
+        places: tuple[bytes, ...],
+        attributes: Buffer,
+    ) -> None:
+        """Read the symbol table that the targets' Elf64_Rela entries index.
+
+        `sections[i]` is the name of section i when its header is compared, `places[i]` the name of
+        the section that target i relocates, `attributes` the file-level attribute records. Raises
+        IndexError when a name or a symbol number runs past its table.
+        """
+    @property
+    def size(self) -> int:
+        """Bytes of all payloads."""
+    @property
+    def has_symbols(self) -> bool: ...
+    @property
+    def self_contained(self) -> bool:
+        """Whether a copy of this file could fold into it.
+
+        False as soon as a function described or a symbol used is private to the file; such an
+        object neither accepts nor is accepted where symbols count. True without symbols.
+        """
+    def symbol(self, row: int) -> tuple[bytes, int, int, int]:
+        """Name, kind (0 null, 1 named, 2 section, 3 private), type and binding of one symbol."""
+    def shape(self) -> bytes:
+        """Sizes of the primary entries as packed uint64."""
+    def signature(self) -> tuple[int, int, int, int, bool]:
+        """(headers, targets, sum over header keys, sum over target keys, distinct).
+
+        A candidate without repeated keys (`distinct`) is only accepted by references with the same
+        first four values: with equal numbers of rows, twins of different rows are different rows.
+        """
+    def target_key(self, row: int) -> int:
+        """The key over stripped name and size of one target."""
+    def target_with_key(self, key: int) -> int:
+        """Row of the first target with `key`, or -1."""
+    def missing_digests(self, reference: Vectors) -> list[int]:
+        """Rows without digest whose key ties in `reference`, which may be this object."""
+    def set_digests(self, rows: list[int], digests: list[int]) -> None:
+        """Fill the digests (uint64) of some targets; once for each."""
+    def digest(self, row: int) -> int | None:
+        """The digest of one target, or None while it is not filled."""
+
+def compare(reference: Vectors, candidate: Vectors, hashed: bool, symbols: bool) -> Result:
+    """Decide whether `candidate` folds into `reference`.
+
+    `hashed` finds twins by key instead of linearly; `symbols` checks, where both objects have
+    symbols, that equal indices mean equal symbols. With `hashed` the result may be NEEDS_DIGESTS:
+    fill those that `missing_digests` names and go on with `compare_targets`.
+    """
+
+def compare_targets(
+    reference: Vectors, candidate: Vectors, symbols: bool, moved_header: int
+) -> Result:
+    """Stage 3 of `compare`, which stopped there; `moved_header` comes from its result."""
+
+def first_accepting(
+    references: list[Vectors], candidate: Vectors, symbols: bool
+) -> tuple[int, Result, Result]:
+    """Compare with each reference in order, linearly, until one accepts.
+
+    Returns its row or -1, the result of the last comparison, and the same with the work of all.
+    """

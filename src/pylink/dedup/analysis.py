@@ -1,0 +1,229 @@
+"""What folding does for a whole build, and what stands in its way."""
+
+from __future__ import annotations
+
+import array
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pylink._native.twins import find_twins
+from pylink.dedup.cubin import CAPSULE
+from pylink.dedup.folding import fold
+from pylink.dedup.objects import show
+from pylink.dedup.prefilter import digests_of
+from pylink.dedup.reasons import ACCEPTED, BLOCKERS
+from pylink.dedup.stages import Verdict, compare
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pylink.dedup.objects import MercuryObject, Payload
+    from pylink.dedup.stats import Stats
+
+# Kept objects that are looked at, for each section, in search of the most similar one.
+NEIGHBOURS = 16
+RELOCATIONS = "rela"
+NUMBER_SIZE = 2
+
+
+@dataclass
+class FamilyRow:
+    """Sections of one family: how many, and how many bytes, in all and by what folding does."""
+
+    sections: int = 0
+    bytes: int = 0
+    folded_sections: int = 0
+    folded_bytes: int = 0
+    # Equal to an earlier section of the build, with equal relocations, whether or not the whole
+    # objects fold: an upper bound for folding section by section, which takes symbols on trust.
+    single_sections: int = 0
+    single_bytes: int = 0
+
+    def count(self, size: int, folded: bool, single: bool) -> None:
+        self.sections += 1
+        self.bytes += size
+        self.folded_sections += folded
+        self.folded_bytes += size * folded
+        self.single_sections += single
+        self.single_bytes += size * single
+
+
+@dataclass
+class Candidate:
+    """One object: its reference, or the verdict of the kept object most like it."""
+
+    item: MercuryObject
+    reference: MercuryObject | None
+    verdict: Verdict | None
+
+
+@dataclass
+class Analysis:
+    """The build as folded, and as it could be."""
+
+    candidates: list[Candidate]
+    families: dict[str, FamilyRow]
+    blockers: Counter[str]
+    unlisted: dict[str, tuple[int, int]]
+    stats: Stats
+    bytes_saved: int
+    without: list[str] = field(default_factory=list)
+
+    @property
+    def total(self) -> FamilyRow:
+        """All families together."""
+        total = FamilyRow()
+        for row in self.families.values():
+            for name in vars(total):
+                setattr(total, name, getattr(total, name) + getattr(row, name))
+        return total
+
+
+@dataclass
+class _Rows:
+    """Every section of the build as a row: its object, family, bytes and relocations.
+
+    Of a capsule the bytes begin behind the section number of its function, which each link
+    rewrites.
+    """
+
+    owners: list[int] = field(default_factory=list)
+    families: list[str] = field(default_factory=list)
+    names: list[tuple[str, int]] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    sections: list[Payload] = field(default_factory=list)
+    relocations: list[Payload] = field(default_factory=list)
+
+
+def analyse(
+    objects: Sequence[MercuryObject],
+    *,
+    prefilter: str = "xxh3",
+    identity: str = "symbols",
+    progress: Callable[[int], None] | None = None,
+) -> Analysis:
+    """Fold the objects that have Mercury sections and explain the outcome."""
+    items = [item for item in objects if item.headers or item.targets]
+    result = fold(items, prefilter=prefilter, identity=identity, progress=progress)
+    rows = _rows(items)
+    leaders = _leaders(rows)
+    families: dict[str, FamilyRow] = {}
+    for row, owner in enumerate(rows.owners):
+        folded = result.reference[owner] is not None
+        single = leaders[row] != row
+        counted = [(rows.families[row], rows.sizes[row])]
+        if rows.relocations[row]:
+            counted.append((RELOCATIONS, len(rows.relocations[row])))
+        for family, size in counted:
+            families.setdefault(family, FamilyRow()).count(size, folded, single)
+    nearest = _nearest(rows, leaders, result.reference)
+    candidates = []
+    blockers: Counter[str] = Counter()
+    for row, (item, found) in enumerate(zip(items, result.reference, strict=True)):
+        verdict = result.verdicts[row]
+        if found is None and row in nearest:
+            other = items[nearest[row]]
+            verdict = compare(other, item, prefilter=prefilter, identity=identity)
+        if verdict is not None and verdict.why != ACCEPTED:
+            blockers[_blocker(verdict)] += 1
+        reference = None if found is None else items[found]
+        candidates.append(Candidate(item, reference, verdict))
+    without = [item.name for item in objects if not (item.headers or item.targets)]
+    return Analysis(
+        candidates,
+        dict(sorted(families.items())),
+        blockers,
+        _unlisted(items),
+        result.stats,
+        result.bytes_saved,
+        without,
+    )
+
+
+def _blocker(verdict: Verdict) -> str:
+    """The kind of difference, with the family it concerns."""
+    text, index = BLOCKERS[verdict.why], verdict.index
+    if index is None or verdict.symbol is not None:
+        return text
+    return f"{text}: {RELOCATIONS if verdict.stage == 3 else verdict.candidate.families[index]}"
+
+
+def _unlisted(items: Sequence[MercuryObject]) -> dict[str, tuple[int, int]]:
+    """Sections and bytes of Mercury names that never enter the vectors, by name without suffix."""
+    found: dict[str, tuple[int, int]] = {}
+    for item in items:
+        for name, size in item.unlisted:
+            family = ".nv.merc.nv.info.*" if name.startswith(".nv.merc.nv.info.") else name
+            count, total = found.get(family, (0, 0))
+            found[family] = (count + 1, total + size)
+    return dict(sorted(found.items()))
+
+
+def _rows(items: Sequence[MercuryObject]) -> _Rows:
+    rows = _Rows()
+    for owner, item in enumerate(items):
+        pending = {_relocated(name): data for name, data in item.targets}
+        for (name, _, _, align), family, data in zip(
+            item.headers, item.families, item.primary, strict=True
+        ):
+            rows.owners.append(owner)
+            rows.families.append(family)
+            rows.names.append((_short(show(name)), align))
+            rows.sizes.append(len(data))
+            rows.sections.append(data[NUMBER_SIZE:] if name.startswith(CAPSULE) else data)
+            rows.relocations.append(pending.pop(_short(show(name)), b""))
+        # Relocations of sections that are not compared themselves.
+        for short, data in pending.items():
+            rows.owners.append(owner)
+            rows.families.append(RELOCATIONS)
+            rows.names.append((".rela" + short, 8))
+            rows.sizes.append(len(data))
+            rows.sections.append(data)
+            rows.relocations.append(b"")
+    return rows
+
+
+def _short(name: str) -> str:
+    """`.nv.merc.debug_info` and `.nv.capmerc.text.k` as `.debug_info` and `.text.k`."""
+    for prefix in (".nv.merc", ".nv.capmerc"):
+        if name.startswith(prefix + "."):
+            return name[len(prefix) :]
+    return name
+
+
+def _relocated(name: bytes) -> str:
+    return _short(show(name)).removeprefix(".rela")
+
+
+def _leaders(rows: _Rows) -> array.array[int]:
+    """For each row the first one equal to it; digests are taken only where names and sizes tie."""
+    ties: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
+    for row, (name, data) in enumerate(zip(rows.names, rows.sections, strict=True)):
+        ties[(name, len(data), len(rows.relocations[row]))].append(row)
+    keys = list(range(len(rows.names)))  # a row that ties with none has a key of its own
+    for group, members in enumerate(ties.values()):
+        if len(members) > 1:
+            digests = digests_of([rows.sections[row] for row in members])
+            for row, digest in zip(members, digests, strict=True):
+                keys[row] = hash((group, digest)) & 0xFFFF_FFFF_FFFF_FFFF
+        else:
+            keys[members[0]] = hash((group,)) & 0xFFFF_FFFF_FFFF_FFFF
+    leaders, _, _ = find_twins(rows.sections, rows.relocations, keys)
+    return array.array("q", leaders)
+
+
+def _nearest(
+    rows: _Rows, leaders: array.array[int], reference: Sequence[int | None]
+) -> dict[int, int]:
+    """For each kept object the kept one before it that shares most bytes with it."""
+    holders: defaultdict[int, list[int]] = defaultdict(list)
+    shared: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for row, owner in enumerate(rows.owners):
+        if reference[owner] is None:
+            known = holders[leaders[row]]
+            for other in known[:NEIGHBOURS]:
+                if other != owner:
+                    shared[owner][other] += rows.sizes[row] + len(rows.relocations[row])
+            known.append(owner)
+    return {owner: counts.most_common(1)[0][0] for owner, counts in shared.items()}

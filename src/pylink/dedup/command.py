@@ -1,0 +1,129 @@
+"""`pylink dedup`: what folding Mercury sections does for a set of cubins."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pylink.dedup import report
+from pylink.dedup.analysis import analyse
+from pylink.dedup.cubin import EM_CUDA, MalformedCubin
+from pylink.dedup.objects import MercuryObject
+from pylink.dedup.prefilter import PREFILTERS, MissingXxhash
+from pylink.dedup.stages import IDENTITIES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+# Builds of fewer objects are done before a progress bar could be read.
+LONG_RUN = 200
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(
+        prog="pylink dedup",
+        description="Show which cubins' Mercury sections (.nv.merc.*) are copies of another's, "
+        "what blocks the others, and what finding out costs.",
+    )
+    options.add_argument("files", nargs="+", metavar="FILE", help="cubin, or directory of cubins")
+    form = options.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="everything as one JSON object")
+    form.add_argument("--csv", action="store_true", help="a line for each object")
+    options.add_argument(
+        "--prefilter", choices=PREFILTERS, default="xxh3", help="how pairs and twins are found"
+    )
+    options.add_argument(
+        "--identity",
+        choices=IDENTITIES,
+        default="symbols",
+        help="whether equal symbol numbers must be equal symbols (default), or bytes decide alone",
+    )
+    return options
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; 0, or 1 when an input cannot be read."""
+    options = parser().parse_args(argv)
+    try:
+        objects = [
+            MercuryObject.from_cubin(path.read_bytes(), str(path)) for path in inputs(options.files)
+        ]
+        with _progress(len(objects)) as advance:
+            analysis = analyse(
+                objects,
+                prefilter=options.prefilter,
+                identity=options.identity,
+                progress=advance,
+            )
+    except (OSError, MalformedCubin, MissingXxhash) as error:
+        sys.stderr.write(f"pylink dedup: {error}\n")
+        return 1
+    if options.json:
+        sys.stdout.write(report.as_json(analysis))
+    elif options.csv:
+        sys.stdout.write(report.as_csv(analysis))
+    else:
+        _show(report.tables(analysis), report.summary(analysis))
+    return 0
+
+
+def inputs(names: Sequence[str]) -> Iterator[Path]:
+    """The files named, and the cubins in the directories named, in the order of their paths."""
+    for name in names:
+        path = Path(name)
+        if path.is_dir():
+            yield from (file for file in sorted(path.rglob("*")) if is_cubin(file))
+        else:
+            yield path
+
+
+def is_cubin(path: Path) -> bool:
+    """Whether a file in a directory begins as a cubin does."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        start = file.read(20)
+    return start[:4] == b"\x7fELF" and int.from_bytes(start[18:20], "little") == EM_CUDA
+
+
+def _show(tables: Sequence[report.Table], summary: str) -> None:
+    """Through rich on a terminal that has it, else as plain text."""
+    module = report.rich_module("console") if sys.stdout.isatty() else None
+    if module is None:
+        sys.stdout.write(report.as_text(tables))
+    else:
+        report.print_rich(module.Console(), tables)
+    sys.stdout.write(summary + "\n")
+
+
+class _progress:
+    """A progress bar on a terminal that has rich, for long runs; yields what advances it."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.bar: Any = None
+
+    def __enter__(self) -> Callable[[int], None] | None:
+        if self.total < LONG_RUN or not sys.stderr.isatty():
+            return None
+        progress, console = report.rich_module("progress"), report.rich_module("console")
+        if progress is None or console is None:
+            return None
+        self.bar = progress.Progress(console=console.Console(stderr=True), transient=True)
+        self.bar.start()
+        task = self.bar.add_task("comparing", total=self.total)
+
+        def advance(done: int) -> None:
+            self.bar.update(task, completed=done)
+
+        return advance
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

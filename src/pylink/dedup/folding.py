@@ -1,0 +1,114 @@
+"""Folding a whole build: each object into the first kept one that accepts it."""
+
+from __future__ import annotations
+
+from pylink._native import dedup as kernel
+from pylink.dedup.index import FoldIndex
+from pylink.dedup.reasons import ACCEPTED
+from pylink.dedup.stages import Verdict, check_options, decide
+from pylink.dedup.stats import Stats, Tally
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pylink.dedup.objects import MercuryObject
+
+    Progress = Callable[[int], None]
+
+
+class FoldResult:
+    """Which object folds into which.
+
+    `reference[i]` is the row of the kept object that i folds into, or None when i is kept.
+    `verdicts[i]` is the one that accepted i, else that of the last object kept before it, or None
+    when there is none. `bytes_saved` counts all payloads of the folded objects.
+    """
+
+    __slots__ = ("bytes_saved", "reference", "stats", "verdicts")
+
+    def __init__(
+        self,
+        reference: list[int | None],
+        verdicts: list[Verdict | None],
+        bytes_saved: int,
+        stats: Stats,
+    ) -> None:
+        self.reference = reference
+        self.verdicts = verdicts
+        self.bytes_saved = bytes_saved
+        self.stats = stats
+
+
+def fold(
+    objects: Iterable[MercuryObject],
+    *,
+    prefilter: str = "xxh3",
+    identity: str = "symbols",
+    progress: Progress | None = None,
+) -> FoldResult:
+    """Compare each object with the kept ones in order; the first that accepts is its reference.
+
+    With `prefilter="none"` every pair is compared until one accepts: N*N/2 comparisons when nothing
+    folds. With "xxh3" the pairs that cannot fold are left out; the result is the same. `progress`
+    is called with the number of objects done.
+    """
+    hashed, symbols = check_options(prefilter, identity)
+    items = list(objects)
+    tally = Tally()
+    search = _by_index if hashed else _by_walk
+    reference: list[int | None] = []
+    verdicts: list[Verdict | None] = []
+    for row, found, verdict in search(items, symbols, tally):
+        reference.append(found)
+        verdicts.append(verdict)
+        if progress is not None:
+            progress(row + 1)
+    saved = sum(i.size for i, found in zip(items, reference, strict=True) if found is not None)
+    return FoldResult(reference, verdicts, saved, tally.stats())
+
+
+def _by_walk(
+    items: list[MercuryObject], symbols: bool, tally: Tally
+) -> Iterator[tuple[int, int | None, Verdict | None]]:
+    """All pairs in order."""
+    kept: list[int] = []
+    vectors: list[kernel.Vectors] = []
+    for row, item in enumerate(items):
+        at, last, total = kernel.first_accepting(vectors, item.vectors, symbols)
+        tried = at + 1 if at >= 0 else len(kept)
+        tally.pairs += tried
+        tally.results.append(total)
+        verdict = Verdict(items[kept[tried - 1]], item, last) if kept else None
+        yield row, kept[at] if at >= 0 else None, verdict
+        if at < 0:
+            kept.append(row)
+            vectors.append(item.vectors)
+
+
+def _by_index(
+    items: list[MercuryObject], symbols: bool, tally: Tally
+) -> Iterator[tuple[int, int | None, Verdict | None]]:
+    """Only the pairs that the index leaves, and the last kept object for the verdict."""
+    index = FoldIndex(items, tally)
+    # With symbols on both sides an object that uses private ones neither accepts nor is accepted.
+    closed = symbols and all(item.has_symbols for item in items)
+    last: int | None = None
+    for row, item in enumerate(items):
+        eligible = not closed or item.vectors.self_contained
+        verdicts: dict[int, Verdict] = {}
+        found = None
+        for other in index.find(item) if eligible else ():
+            verdict = verdicts[other] = decide(items[other], item, True, symbols, tally)
+            if verdict.why == ACCEPTED:
+                found = other
+                break
+        if found is not None:
+            yield row, found, verdicts[found]
+            continue
+        if last is not None and last not in verdicts:
+            verdicts[last] = decide(items[last], item, True, symbols, tally)
+        if eligible:
+            index.add(row, verdicts)
+        yield row, None, None if last is None else verdicts[last]
+        last = row

@@ -1,0 +1,126 @@
+"""One object's Mercury sections as the three vectors that a comparison walks."""
+
+from __future__ import annotations
+
+from pylink._native.dedup import Vectors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from typing_extensions import Buffer
+
+    Payload = bytes | memoryview
+    Name = bytes | str
+    Signature = tuple[int, int, int, int, bool]
+
+# Bits of the lookup keys; a test lowers it to make keys collide.
+KEY_MASK = 0xFFFF_FFFF_FFFF_FFFF
+
+HeaderFields = ("+0", "+8", "addralign")
+
+
+def _name(name: Name) -> bytes:
+    """Names are compared as bytes; text is UTF-8, and what is no text survives."""
+    return name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
+
+
+def _payload(data: Buffer) -> Payload:
+    """Bytes that cannot change: a writable or scattered buffer is copied."""
+    if isinstance(data, bytes):
+        return data
+    view = memoryview(data)
+    if not view.readonly or not view.c_contiguous:
+        return bytes(view)
+    return view.cast("B")
+
+
+class MercuryObject:
+    """The vectors of one object: primary data, section headers, relocation targets.
+
+    `primary` holds payloads; `headers` holds (name, q0, q8, addralign) with two qwords and a dword
+    (in a cubin the section's size, its sh_link and sh_info, and its sh_addralign); `targets` holds
+    (name, payload). Names are bytes or text. Raises ValueError when a field does not fit.
+    """
+
+    __slots__ = (
+        "digests",
+        "families",
+        "headers",
+        "name",
+        "primary",
+        "signature_cache",
+        "targets",
+        "unlisted",
+        "vectors",
+    )
+
+    def __init__(
+        self,
+        primary: Iterable[Buffer] = (),
+        headers: Iterable[tuple[Name, int, int, int]] = (),
+        targets: Iterable[tuple[Name, Buffer]] = (),
+        name: str = "",
+    ) -> None:
+        self.name = name
+        self.primary: tuple[Payload, ...] = tuple(_payload(data) for data in primary)
+        self.headers: tuple[tuple[bytes, int, int, int], ...] = tuple(
+            (_name(section), q0, q8, align) for section, q0, q8, align in headers
+        )
+        self.targets: tuple[tuple[bytes, Payload], ...] = tuple(
+            (_name(target), _payload(data)) for target, data in targets
+        )
+        # Names of the primary entries' families, and (name, size) of Mercury sections that never
+        # enter the vectors; only a cubin has them.
+        self.families: tuple[str, ...] = ()
+        self.unlisted: tuple[tuple[str, int], ...] = ()
+        self.digests: dict[int, int] = {}
+        self.signature_cache: Signature | None = None
+        try:
+            self.vectors = Vectors(self.primary, self.headers, self.targets, KEY_MASK)
+        except OverflowError as error:
+            raise ValueError(
+                f"{name or 'object'}: q0, q8 and addralign are unsigned 64-bit numbers"
+            ) from error
+
+    @classmethod
+    def from_cubin(cls, data: Buffer, name: str = "") -> MercuryObject:
+        """The vectors of a cubin's Mercury sections, with the symbols they refer to.
+
+        Payloads are views of `data`, not copies. Raises MalformedCubin.
+        """
+        from pylink.dedup.cubin import read_cubin  # noqa: PLC0415 - plain vectors need no ELF reader
+
+        return read_cubin(cls, data, name)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all payloads: what is not written when the object folds."""
+        return self.vectors.size
+
+    @property
+    def has_symbols(self) -> bool:
+        return self.vectors.has_symbols
+
+    def signature(self) -> Signature:
+        """See Vectors.signature; computed once."""
+        if self.signature_cache is None:
+            self.signature_cache = self.vectors.signature()
+        return self.signature_cache
+
+    def entry_name(self, row: int) -> str:
+        """What to call a primary entry: its section, where sections and entries correspond."""
+        if len(self.headers) == len(self.primary) and row < len(self.headers):
+            return show(self.headers[row][0])
+        return f"primary entry {row}"
+
+    def __repr__(self) -> str:
+        return (
+            f"MercuryObject({self.name!r}: {len(self.primary)} primary, "
+            f"{len(self.headers)} headers, {len(self.targets)} targets)"
+        )
+
+
+def show(name: bytes) -> str:
+    """A name as text for people."""
+    return name.decode("utf-8", "backslashreplace")

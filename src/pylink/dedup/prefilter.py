@@ -1,0 +1,53 @@
+"""Digests of sections, computed with XXH3 where sizes tie and never twice for one section."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.dedup.objects import MercuryObject, Payload
+    from pylink.dedup.stats import Tally
+
+PREFILTERS = ("xxh3", "none")
+
+
+class MissingXxhash(ImportError):
+    """The digests of `prefilter="xxh3"` need a package that is not installed."""
+
+
+def digests_of(payloads: list[Payload]) -> list[int]:
+    """The 64-bit digest of each payload."""
+    try:
+        import xxhash  # noqa: PLC0415 - loaded by the first digest, which most comparisons never need
+    except ImportError as error:
+        raise MissingXxhash(
+            'prefilter="xxh3" needs the package xxhash: pip install xxhash, '
+            'or compare with prefilter="none"'
+        ) from error
+    return list(map(xxhash.xxh3_64_intdigest, payloads))
+
+
+def primary_digest(item: MercuryObject, row: int, tally: Tally) -> int:
+    """The digest of one primary entry, computed on first use."""
+    digest = item.digests.get(row)
+    if digest is None:
+        payload = item.primary[row]
+        digest = item.digests[row] = digests_of([payload])[0]
+        tally.hashed(1, len(payload))
+    return digest
+
+
+def target_digest(item: MercuryObject, row: int, tally: Tally) -> int:
+    """The digest of one relocation target's payload, computed on first use."""
+    digest = item.vectors.digest(row)
+    if digest is None:
+        digest = fill_targets(item, [row], tally)[0]
+    return digest
+
+
+def fill_targets(item: MercuryObject, rows: list[int], tally: Tally) -> list[int]:
+    """Compute the digests of `rows`, none of which has one."""
+    payloads = [item.targets[row][1] for row in rows]
+    digests = digests_of(payloads)
+    item.vectors.set_digests(rows, digests)
+    tally.hashed(len(rows), sum(map(len, payloads)))
+    return digests

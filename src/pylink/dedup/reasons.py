@@ -1,0 +1,93 @@
+"""What the outcomes of a comparison mean: code, stage and sentence."""
+
+from __future__ import annotations
+
+ACCEPTED = 0
+BYTES_DIFFER = 1
+TARGET_TWIN = 7
+NEEDS_DIGESTS = 15
+
+CODE_DATA = 17
+CODE_TARGETS = 18
+CODE_HEADERS = 19
+
+# Row number = `why` of a kernel result. The braces are filled by Verdict.reason.
+REASONS: tuple[tuple[int, int | None, str], ...] = (
+    (0, None, "all three stages accept"),
+    (CODE_DATA, 1, "{entry} differs at byte {offset:#x}: {ours} here, {theirs} in the reference"),
+    (
+        CODE_DATA,
+        1,
+        "the candidate has {ours} primary entries, the reference {theirs}: the walk would read "
+        "outside the reference's vector",
+    ),
+    (
+        CODE_DATA,
+        1,
+        "{entry} has {ours} bytes, the reference's {theirs}: the comparison would read outside "
+        "the reference's entry",
+    ),
+    (CODE_HEADERS, 2, "the candidate has {ours} section headers, the reference {theirs}"),
+    (
+        CODE_HEADERS,
+        2,
+        "section {entry} (+0 {q0:#x}, +8 {q8:#x}, addralign {align}) has no twin in the reference",
+    ),
+    (CODE_TARGETS, 3, "the candidate has {ours} relocation targets, the reference {theirs}"),
+    (
+        CODE_TARGETS,
+        3,
+        "relocation target {entry} ({size} bytes) has no twin with the same bytes",
+    ),
+    (
+        CODE_HEADERS,
+        2,
+        "section {entry} has its twin at another place, so equal bytes are not shown",
+    ),
+    (
+        CODE_TARGETS,
+        3,
+        "relocation target {entry} has its twin at another place, so equal use is not shown",
+    ),
+    (CODE_TARGETS, 3, "relocation target {entry} applies to another section in the reference"),
+    (
+        CODE_TARGETS,
+        3,
+        "the files' attribute records (.nv.merc.nv.info) differ, so which copy of a function wins "
+        "is not shown",
+    ),
+    (
+        CODE_TARGETS,
+        3,
+        "the candidate describes function {symbol}, which is not the reference's {twin}",
+    ),
+    (
+        CODE_TARGETS,
+        3,
+        "function {symbol} is weak in the reference and strong in the candidate, whose copy wins",
+    ),
+    (
+        CODE_TARGETS,
+        3,
+        "entry {offset} of relocation target {entry} names {symbol}, in the reference {twin}",
+    ),
+)
+
+# The same for a count of what blocks folding; the name of the entry follows.
+BLOCKERS = (
+    "",
+    "other bytes",
+    "more primary entries",
+    "longer section",
+    "another number of sections",
+    "no such section header",
+    "another number of relocation sections",
+    "no such relocations",
+    "sections in another order",
+    "relocation sections in another order",
+    "relocations of another section",
+    "other attribute records",
+    "function of its own",
+    "stronger copy of a function",
+    "symbol of its own",
+)

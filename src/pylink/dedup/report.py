@@ -1,0 +1,192 @@
+"""An analysis as tables for people, as JSON and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.dedup.analysis import Analysis, Candidate
+
+FAMILY_COLUMNS = (
+    "family",
+    "sections",
+    "bytes",
+    "folded",
+    "folded bytes",
+    "one by one",
+    "one by one bytes",
+)
+CANDIDATE_COLUMNS = (
+    "object",
+    "sections",
+    "bytes",
+    "folds into",
+    "compared with",
+    "code",
+    "stage",
+    "index",
+    "entry",
+    "offset",
+    "reason",
+)
+NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under a title; columns after the first `left` are numbers."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: int = 1
+
+
+def candidate_row(candidate: Candidate) -> dict[str, object]:
+    """One object by the names of CANDIDATE_COLUMNS; None where nothing applies."""
+    item, verdict = candidate.item, candidate.verdict
+    row: dict[str, object] = dict.fromkeys(CANDIDATE_COLUMNS)
+    row["object"] = item.name
+    row["sections"] = len(item.headers) + len(item.targets)
+    row["bytes"] = item.size
+    if candidate.reference is not None:
+        row["folds into"] = candidate.reference.name
+    if verdict is not None:
+        row["compared with"] = verdict.reference.name
+        row["code"] = verdict.code
+        row["stage"] = verdict.stage
+        row["index"] = verdict.index
+        row["entry"] = verdict.entry
+        row["offset"] = verdict.offset
+        row["reason"] = verdict.reason
+    return row
+
+
+def as_json(analysis: Analysis) -> str:
+    """Everything the analysis knows, as one JSON object."""
+    value = {
+        "objects": [
+            {name.replace(" ", "_"): cell for name, cell in candidate_row(candidate).items()}
+            for candidate in analysis.candidates
+        ],
+        "families": {name: asdict(row) for name, row in analysis.families.items()},
+        "total": asdict(analysis.total),
+        "bytes_saved": analysis.bytes_saved,
+        "blockers": dict(analysis.blockers.most_common()),
+        "unlisted": {
+            name: {"sections": count, "bytes": size}
+            for name, (count, size) in analysis.unlisted.items()
+        },
+        "without_mercury_sections": analysis.without,
+        "stats": analysis.stats.as_dict(),
+    }
+    return json.dumps(value, indent=2) + "\n"
+
+
+def as_csv(analysis: Analysis) -> str:
+    """One line for each object."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, CANDIDATE_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(map(candidate_row, analysis.candidates))
+    return text.getvalue()
+
+
+def tables(analysis: Analysis) -> list[Table]:
+    """What to show, in the order of interest."""
+    found = [_objects(analysis), _families(analysis)]
+    if analysis.blockers:
+        rows = [(name, str(count)) for name, count in analysis.blockers.most_common()]
+        found.append(Table("What blocks folding", ("reason", "objects"), rows))
+    if analysis.unlisted:
+        rows3 = [(name, str(n), str(size)) for name, (n, size) in analysis.unlisted.items()]
+        found.append(Table("Never compared", ("section", "sections", "bytes"), rows3))
+    found.append(_work(analysis))
+    return found
+
+
+def _objects(analysis: Analysis) -> Table:
+    rows = []
+    for candidate in analysis.candidates:
+        verdict = candidate.verdict
+        fate = "kept" if candidate.reference is None else f"folds into {candidate.reference.name}"
+        if verdict is None:
+            code, stage, reason = "", "", "nothing to fold into before it"
+        else:
+            code, stage, reason = str(verdict.code), str(verdict.stage or ""), verdict.reason
+            if verdict.code:
+                reason = f"against {verdict.reference.name}: {reason}"
+        rows.append((candidate.item.name, fate, code, stage, reason))
+    return Table("Objects", ("object", "fate", "code", "stage", "reason"), rows, left=5)
+
+
+def _families(analysis: Analysis) -> Table:
+    rows = [
+        (name, *map(str, asdict(row).values()))
+        for name, row in (*analysis.families.items(), ("total", analysis.total))
+    ]
+    return Table("Sections by family", FAMILY_COLUMNS, rows)
+
+
+def _work(analysis: Analysis) -> Table:
+    rows = [(name.replace("_", " "), str(count)) for name, count in analysis.stats.counts().items()]
+    for stage, nanoseconds in enumerate(analysis.stats.stage_ns, 1):
+        rows.append((f"stage {stage} ms", f"{nanoseconds / NS_PER_MS:.3f}"))
+    return Table("Work", ("count", "value"), rows)
+
+
+def summary(analysis: Analysis) -> str:
+    """One sentence."""
+    folded = sum(candidate.reference is not None for candidate in analysis.candidates)
+    text = (
+        f"{folded} of {len(analysis.candidates)} objects fold; "
+        f"{analysis.bytes_saved} of {analysis.total.bytes} bytes saved"
+    )
+    if analysis.without:
+        text += f"; {len(analysis.without)} without Mercury sections"
+    return text
+
+
+def as_text(found: Sequence[Table]) -> str:
+    """Tables in plain text, columns aligned."""
+    lines = []
+    for table in found:
+        rows = [table.columns, *table.rows]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(table.columns))]
+        lines.append(table.title)
+        for row in rows:
+            cells = [
+                cell.ljust(width) if i < table.left else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            lines.append(("  " + "  ".join(cells)).rstrip())
+        lines.append("")
+    return "\n".join(lines) + "\n"
+
+
+def rich_module(name: str) -> Any | None:
+    """A module of the optional package rich, or None where it is not installed."""
+    try:
+        return importlib.import_module(f"rich.{name}")
+    except ImportError:
+        return None
+
+
+def print_rich(console: Any, found: Sequence[Table]) -> None:
+    """Tables on a terminal, through rich."""
+    module = rich_module("table")
+    assert module is not None
+    for table in found:
+        shown = module.Table(title=table.title, title_justify="left")
+        for i, name in enumerate(table.columns):
+            shown.add_column(name, justify="left" if i < table.left else "right", overflow="fold")
+        for row in table.rows:
+            shown.add_row(*row)
+        console.print(shown, markup=False)

@@ -1,0 +1,107 @@
+"""Exact counts of the work that comparisons did."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink._native.dedup import Result
+
+# The counts of a kernel result (see _native/dedup.pyi) start at this place.
+FIRST_COUNT = 6
+COUNTS = 9
+# Every count but the times, in the order in which they are shown.
+NAMES = (
+    "pairs",
+    "memcmp_calls",
+    "bytes_compared",
+    "bytes_offered",
+    "twin_probes",
+    "prefilter_hits",
+    "false_positives",
+    "digests",
+    "digest_bytes",
+)
+
+
+class Stats:
+    """Counts of one comparison or of a whole build; equal when all counts but the times are.
+
+    pairs               comparisons of a candidate with a reference
+    memcmp_calls        comparisons of two payloads
+    bytes_compared      bytes of each side that had to be read to decide them: up to and with the
+                        first difference
+    bytes_offered       sizes of those payloads, as handed to memcmp
+    twin_probes         reference rows examined in stages 2 and 3
+    prefilter_hits      rows found by hash that were the twin
+    false_positives     rows found by hash that were not
+    digests             sections hashed with XXH3
+    digest_bytes        bytes of those sections
+    stage_ns            nanoseconds spent in stages 1, 2 and 3; symbols are checked in stage 3
+    """
+
+    __slots__ = (
+        "bytes_compared",
+        "bytes_offered",
+        "digest_bytes",
+        "digests",
+        "false_positives",
+        "memcmp_calls",
+        "pairs",
+        "prefilter_hits",
+        "stage_ns",
+        "twin_probes",
+    )
+
+    def __init__(
+        self, pairs: int = 0, counts: Sequence[int] = (0,) * COUNTS, digests: int = 0, size: int = 0
+    ) -> None:
+        self.pairs = pairs
+        self.memcmp_calls = counts[0]
+        self.bytes_compared = counts[1]
+        self.bytes_offered = counts[2]
+        self.twin_probes = counts[3]
+        self.prefilter_hits = counts[4]
+        self.false_positives = counts[5]
+        self.stage_ns = (counts[6], counts[7], counts[8])
+        self.digests = digests
+        self.digest_bytes = size
+
+    def counts(self) -> dict[str, int]:
+        """Every count but the times."""
+        return {name: getattr(self, name) for name in NAMES}
+
+    def as_dict(self) -> dict[str, int | list[int]]:
+        return {**self.counts(), "stage_ns": list(self.stage_ns)}
+
+    def __eq__(self, other: object) -> bool:
+        return self.counts() == other.counts() if isinstance(other, Stats) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment] # equal by value; never a key
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{name}={value}" for name, value in self.counts().items())
+        return f"Stats({rows})"
+
+
+class Tally:
+    """The work of many comparisons, summed when it is asked for."""
+
+    __slots__ = ("digest_bytes", "digests", "pairs", "results")
+
+    def __init__(self) -> None:
+        self.pairs = 0
+        self.results: list[Result] = []
+        self.digests = 0
+        self.digest_bytes = 0
+
+    def hashed(self, sections: int, size: int) -> None:
+        """Count digests over sections of `size` bytes in all."""
+        self.digests += sections
+        self.digest_bytes += size
+
+    def stats(self) -> Stats:
+        columns = list(zip(*self.results, strict=True))[FIRST_COUNT:]
+        counts = list(map(sum, columns)) if columns else [0] * COUNTS
+        return Stats(self.pairs, counts, self.digests, self.digest_bytes)

@@ -1,0 +1,135 @@
+"""Small cubins with Mercury sections, built in code."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+LOCAL, GLOBAL, WEAK = 0, 1, 2
+OBJECT, FUNC, SECTION = 1, 2, 3
+STRTAB = ".strtab"
+SYMTAB = ".nv.merc.symtab"
+EM_CUDA = 190
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section; `link` and `info` are numbers or names of sections."""
+
+    name: str
+    data: bytes = b""
+    type: int = 1
+    link: int | str = 0
+    info: int | str = 0
+    align: int = 1
+
+
+@dataclass(frozen=True)
+class Symbol:
+    name: str
+    bind: int = LOCAL
+    type: int = OBJECT
+    section: str = ""
+
+
+@dataclass(frozen=True)
+class Cubin:
+    """A relocatable cubin; `image` is its bytes."""
+
+    sections: Sequence[Section]
+    symbols: Sequence[Symbol]
+
+    def image(self) -> bytes:
+        strings = _Strings()
+        names = ["", ".shstrtab", STRTAB, *(section.name for section in self.sections), SYMTAB]
+        rows = [struct.pack("<IBBHQQ", 0, 0, 0, 0, 0, 0)]
+        for symbol in self.symbols:
+            place = names.index(symbol.section) if symbol.section else 0
+            info = symbol.bind << 4 | symbol.type
+            rows.append(struct.pack("<IBBHQQ", strings.add(symbol.name), info, 0, place, 0, 0))
+        section_names = _Strings()
+        for name in names:
+            section_names.add(name)
+        sections = [
+            Section("", type=0),
+            Section(".shstrtab", bytes(section_names.data), 3),
+            Section(STRTAB, bytes(strings.data), 3),
+            *self.sections,
+            Section(SYMTAB, b"".join(rows), 0x70000085, STRTAB, 1, 8),
+        ]
+        body, table = bytearray(64), bytearray()
+        for section in sections:
+            link, info = (
+                names.index(value) if isinstance(value, str) else value
+                for value in (section.link, section.info)
+            )
+            fields = section.type, 0, 0, len(body), len(section.data), link, info, section.align, 0
+            table += struct.pack("<IIQQQQIIQQ", section_names.add(section.name), *fields)
+            body += section.data
+        start = b"\x7fELF\x02\x01\x01\x41\x08".ljust(16, b"\0")
+        counts = 64, 0, 0, 64, len(sections), 1
+        body[:64] = struct.pack(
+            "<16sHHIQQQIHHHHHH", start, 1, EM_CUDA, 1, 0, 0, len(body), 0x6402, *counts
+        )
+        return bytes(body + table)
+
+    def with_section(self, name: str, **changes: object) -> Cubin:
+        """The same cubin with one section changed."""
+        return replace(
+            self,
+            sections=[
+                replace(section, **changes) if section.name == name else section  # type: ignore[arg-type] # the caller's fields
+                for section in self.sections
+            ],
+        )
+
+    def with_symbol(self, number: int, symbol: Symbol) -> Cubin:
+        """The same cubin with symbol `number` (from 1) changed."""
+        symbols = list(self.symbols)
+        symbols[number - 1] = symbol
+        return replace(self, symbols=symbols)
+
+
+class _Strings:
+    """A string table in the making."""
+
+    def __init__(self) -> None:
+        self.data = bytearray(1)
+        self.known = {"": 0}
+
+    def add(self, text: str) -> int:
+        if text not in self.known:
+            self.known[text] = len(self.data)
+            self.data += text.encode() + b"\0"
+        return self.known[text]
+
+
+def rela(*symbols: int) -> bytes:
+    """Relocation entries that name these symbols."""
+    return b"".join(
+        struct.pack("<QIIq", 8 * i, 0x10002, symbol, 0) for i, symbol in enumerate(symbols)
+    )
+
+
+CODE = ".nv.capmerc.text.k"
+FRAME = ".nv.merc.debug_frame"
+FRAME_RELA = ".nv.merc.rela.debug_frame"
+
+# What a translation unit with one instance of a kernel template looks like: the kernel (1) is weak,
+# its debug frame refers to it and to the frame's own start (2); 3 is an undefined function.
+TEMPLATE = Cubin(
+    [
+        Section(CODE, b"\x04\0capsule", 0x70000016, SYMTAB, 1, 16),
+        Section(FRAME, b"frame"),
+        Section(".nv.merc.nv.info", b"info", 0x70000083, SYMTAB),
+        Section(FRAME_RELA, rela(1, 2, 3), 0x70000082, SYMTAB, FRAME, 8),
+        Section(".nv.global", b"", 8),
+        Section(".nv.merc.debug_line", b"line"),
+    ],
+    [
+        Symbol("k", WEAK, FUNC, CODE),
+        Symbol(".debug_frame", LOCAL, SECTION, FRAME),
+        Symbol("vprintf", GLOBAL, FUNC),
+    ],
+)

@@ -1,0 +1,150 @@
+"""The comparison of Mercury vectors in plain Python, and vectors to try it on.
+
+`compare_reference` is what the kernels are checked against: the three walks as they are described,
+nothing else. Vectors are plain lists; `near_miss` changes one field of one entry.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pylink.dedup import MercuryObject
+
+Header = tuple[str, int, int, int]
+Target = tuple[str, bytes]
+Decision = tuple[int, int | None, int | None]  # code, stage, failing index
+
+
+@dataclass(frozen=True)
+class Plain:
+    """The vectors of one object."""
+
+    primary: Sequence[bytes] = ()
+    headers: Sequence[Header] = ()
+    targets: Sequence[Target] = ()
+    name: str = field(default="", compare=False)
+
+    def build(self) -> MercuryObject:
+        return MercuryObject(self.primary, self.headers, self.targets, self.name)
+
+
+def strip(name: str) -> str:
+    return name[8:] if name.startswith(".nv.merc.") else name
+
+
+def compare_reference(reference: Plain, candidate: Plain) -> Decision:
+    for i, ours in enumerate(candidate.primary):
+        if i >= len(reference.primary):
+            return 17, 1, i
+        theirs = reference.primary[i]
+        if len(theirs) < len(ours) or theirs[: len(ours)] != ours:
+            return 17, 1, i
+    if len(candidate.headers) != len(reference.headers):
+        return 19, 2, None
+    for i, header in enumerate(candidate.headers):
+        for other in reference.headers:
+            if strip(header[0]) == strip(other[0]) and header[1:] == other[1:]:
+                break
+        else:
+            return 19, 2, i
+    if len(candidate.targets) != len(reference.targets):
+        return 18, 3, None
+    for i, (name, data) in enumerate(candidate.targets):
+        for other_name, other_data in reference.targets:
+            if strip(name) == strip(other_name) and data == other_data:
+                break
+        else:
+            return 18, 3, i
+    return 0, None, None
+
+
+def fold_reference(objects: Sequence[Plain]) -> tuple[list[int | None], list[Decision | None]]:
+    kept: list[int] = []
+    reference: list[int | None] = []
+    decisions: list[Decision | None] = []
+    for row, item in enumerate(objects):
+        decision, found = None, None
+        for other in kept:
+            decision = compare_reference(objects[other], item)
+            if decision[0] == 0:
+                found = other
+                break
+        if found is None:
+            kept.append(row)
+        reference.append(found)
+        decisions.append(decision)
+    return reference, decisions
+
+
+NAMES = (
+    ".nv.merc.debug_info",
+    ".debug_info",
+    ".nv.merc.debug_line",
+    ".nv.merc",
+    ".nv.merc.",
+    ".nv.mercury.debug_info",
+    ".nv.merc.text.k",
+    "",
+)
+
+
+def random_plain(rng: random.Random, most: int = 5) -> Plain:
+    """Vectors from small alphabets, so that ties, duplicates and near misses are common."""
+    return Plain(
+        [_bytes(rng) for _ in range(rng.randrange(most))],
+        [
+            (rng.choice(NAMES), rng.randrange(3), rng.randrange(3) << 32, 1 << rng.randrange(2))
+            for _ in range(rng.randrange(most))
+        ],
+        [(rng.choice(NAMES[:4]), _bytes(rng)) for _ in range(rng.randrange(most))],
+    )
+
+
+def _bytes(rng: random.Random) -> bytes:
+    return bytes(rng.choices(b"ab", k=rng.choice((0, 1, 2, 7, 8, 9, 24))))
+
+
+def near_miss(rng: random.Random, item: Plain) -> Plain:
+    """One change: a byte, a length, a field, a name, an order, or an entry more or less."""
+    vector = rng.choice(("primary", "headers", "targets"))
+    vectors: dict[str, list[Any]] = {
+        "primary": list(item.primary),
+        "headers": list(item.headers),
+        "targets": list(item.targets),
+    }
+    rows = vectors[vector]
+    at = rng.randrange(len(rows)) if rows else 0
+    change = rng.choice(("field", "field", "field", "swap", "copy", "drop", "repeat"))
+    if not rows or change == "copy":
+        rows[at:at] = getattr(random_plain(rng, 2), vector) or rows[:1]
+    elif change == "drop":
+        del rows[at]
+    elif change == "repeat":
+        rows[at] = rows[rng.randrange(len(rows))]
+    elif change == "swap":
+        other = rng.randrange(len(rows))
+        rows[at], rows[other] = rows[other], rows[at]
+    elif vector == "primary":
+        rows[at] = _spoil(rng, rows[at])
+    elif vector == "headers":
+        fields = list(rows[at])
+        place = rng.randrange(4)
+        fields[place] = rng.choice(NAMES) if place == 0 else fields[place] ^ 1 << rng.randrange(31)
+        rows[at] = tuple(fields)
+    else:
+        name, data = rows[at]
+        rows[at] = rng.choice(((rng.choice(NAMES), data), (name, _spoil(rng, data))))
+    return Plain(vectors["primary"], vectors["headers"], vectors["targets"])
+
+
+def _spoil(rng: random.Random, data: bytes) -> bytes:
+    """One byte more, one less, or one bit changed."""
+    if not data or rng.randrange(3) == 0:
+        return data + b"a"
+    if rng.randrange(2):
+        return data[:-1]
+    at = rng.randrange(len(data))
+    return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]

@@ -1,0 +1,137 @@
+"""The kernels against the plain reference on random vectors with planted near misses."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from helpers.dedup_reference import (
+    Plain,
+    compare_reference,
+    fold_reference,
+    near_miss,
+    random_plain,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pylink.dedup import MercuryObject, Verdict, compare, fold, objects, prefilter
+
+PAYLOADS = st.binary(max_size=20) | st.sampled_from([b"", b"a", b"b" * 8, b"b" * 9])
+NAMES = st.sampled_from([".nv.merc.a", ".a", ".nv.merc.", ".nv.merc", "a"]) | st.text(max_size=3)
+SMALL = st.integers(0, 2) | st.integers(0, 2**64 - 1)
+PLAINS = st.builds(
+    Plain,
+    st.lists(PAYLOADS, max_size=4),
+    st.lists(st.tuples(NAMES, SMALL, SMALL, st.integers(0, 2**32 - 1)), max_size=4),
+    st.lists(st.tuples(NAMES, PAYLOADS), max_size=4),
+)
+
+
+def decision(verdict: Verdict | None) -> tuple[int, int | None, int | None] | None:
+    return None if verdict is None else (verdict.code, verdict.stage, verdict.index)
+
+
+def both(reference: Plain, candidate: Plain) -> None:
+    expected = compare_reference(reference, candidate)
+    ref, cand = reference.build(), candidate.build()
+    for name in ("xxh3", "none"):
+        verdict = compare(ref, cand, prefilter=name)
+        assert decision(verdict) == expected
+        assert verdict.reason
+
+
+@pytest.fixture
+def colliding(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Lookup keys and digests of one bit or none."""
+    bits = request.param
+    monkeypatch.setattr(objects, "KEY_MASK", bits)
+    monkeypatch.setattr(
+        prefilter, "digests_of", lambda payloads: [sum(data) & bits for data in payloads]
+    )
+
+
+@given(PLAINS, PLAINS)
+def test_any_two_objects(reference: Plain, candidate: Plain) -> None:
+    both(reference, candidate)
+
+
+@given(PLAINS, st.integers())
+def test_any_object_and_its_near_miss(item: Plain, seed: int) -> None:
+    rng = random.Random(seed)
+    both(item, item)
+    both(item, near_miss(rng, item))
+    both(near_miss(rng, item), item)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_objects_in_bulk(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(1500):
+        item = random_plain(rng)
+        both(item, near_miss(rng, near_miss(rng, item)))
+        both(item, near_miss(rng, item))
+
+
+@pytest.mark.parametrize("colliding", [0, 1, 1 << 32], indirect=True)
+@pytest.mark.usefixtures("colliding")
+def test_colliding_hashes_change_no_verdict() -> None:
+    rng = random.Random(11)
+    for _ in range(1500):
+        item = random_plain(rng)
+        both(item, near_miss(rng, item))
+        both(item, item)
+
+
+def check_fold(plain: list[Plain]) -> None:
+    expected = fold_reference(plain)
+    for name in ("xxh3", "none"):
+        result = fold([item.build() for item in plain], prefilter=name)
+        assert result.reference == expected[0]
+        assert [decision(verdict) for verdict in result.verdicts] == expected[1]
+
+
+def random_build(rng: random.Random) -> list[Plain]:
+    seeds = [random_plain(rng, 4) for _ in range(3)]
+    build = [rng.choice(seeds) for _ in range(12)]
+    return [near_miss(rng, item) if rng.randrange(2) else item for item in build]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_builds(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(150):
+        check_fold(random_build(rng))
+
+
+@pytest.mark.parametrize("colliding", [0, 1, 1 << 32], indirect=True)
+@pytest.mark.usefixtures("colliding")
+def test_random_builds_with_colliding_hashes() -> None:
+    rng = random.Random(5)
+    for _ in range(100):
+        check_fold(random_build(rng))
+
+
+@given(st.lists(PLAINS, max_size=8), st.integers())
+@settings(max_examples=60)
+def test_any_build(plain: list[Plain], seed: int) -> None:
+    rng = random.Random(seed)
+    check_fold([*plain, *(near_miss(rng, item) for item in plain), *plain])
+
+
+def test_a_build_is_folded_alike_twice() -> None:
+    """Digests that a first run left behind change nothing."""
+    rng = random.Random(3)
+    items = [item.build() for item in random_build(rng)]
+    first, second = fold(items), fold(items)
+    assert first.reference == second.reference
+    assert (
+        first.bytes_saved
+        == second.bytes_saved
+        == sum(items[row].size for row, found in enumerate(first.reference) if found is not None)
+    )
+
+
+def test_an_object_may_be_compared_with_itself() -> None:
+    item = MercuryObject([b"a"], [("n", 1, 2, 3)], [("t", b"x"), ("t", b"y")])
+    assert compare(item, item).code == 0
