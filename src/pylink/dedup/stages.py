@@ -94,6 +94,7 @@ class Verdict:
         if self.stage == 1 and index is not None:
             facts["ours"], facts["theirs"] = len(cand.primary), len(ref.primary)
             if index < len(ref.primary) and offset is not None:
+                facts["entry"] = _against(cand.entry_name(index), ref.entry_name(index))
                 ours, theirs = cand.primary[index], ref.primary[index]
                 facts["ours"], facts["theirs"] = len(ours), len(theirs)
                 if offset < min(len(ours), len(theirs)):
@@ -115,6 +116,11 @@ class Verdict:
 
     def __repr__(self) -> str:
         return f"Verdict(code={self.code}, stage={self.stage}, index={self.index})"
+
+
+def _against(ours: str, theirs: str) -> str:
+    """The name of an entry, with the reference's where another section stands there."""
+    return ours if ours == theirs else f"{ours}, where the reference has {theirs},"
 
 
 def describe_symbol(item: MercuryObject, row: int) -> str:
