@@ -160,9 +160,9 @@ def _checked(options: Mapping[str, object]) -> dict[str, Value]:
         option = BY_ATTRIBUTE.get(name)
         if option is None or name in NOT_IN_A_CALL:
             raise TypeError(f"unknown option {name!r}")
-        if given is None or (given is False and option.takes == FLAG):
-            continue
-        values[name] = _value(option, given)
+        value = None if given is None else _value(option, given)
+        if value is not None and value != () and (value or option.takes != FLAG):
+            values[name] = value
     return values
 
 
