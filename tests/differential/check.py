@@ -13,6 +13,7 @@ import argparse
 import faulthandler
 import io
 import os
+import re
 import subprocess
 import sys
 import traceback
@@ -45,6 +46,8 @@ KEYWORDS = {
 }
 HANG = 300  # seconds that the links of one case may take
 
+# What distinguishes differences of one kind: numbers, and names with numbers in them.
+NUMBERS = re.compile(r"(0x)?\b[0-9a-f]*\d[0-9a-f]*\b|\d+")
 LISTS = {"library_path", "library"}
 
 
@@ -54,14 +57,23 @@ class Tally:
     def __init__(self) -> None:
         self.equal: Counter[tuple[str, str]] = Counter()
         self.total: Counter[tuple[str, str]] = Counter()
+        self.kinds: dict[str, list[str]] = {}
 
     @property
     def failed(self) -> int:
         return sum(self.total.values()) - sum(self.equal.values())
 
-    def count(self, arch: str, variant: str, equal: bool) -> None:
-        self.total[arch, variant] += 1
-        self.equal[arch, variant] += equal
+    def count(self, case: Case, variant: str, found: list[str]) -> None:
+        self.total[case.arch, variant] += 1
+        self.equal[case.arch, variant] += not found
+        if found:
+            kind = NUMBERS.sub("N", found[0])[:100]
+            self.kinds.setdefault(kind, []).append(f"{case.name} {variant}")
+
+    def print_kinds(self) -> None:
+        """First differences that look alike, the commonest first, with the simplest example."""
+        for kind, links in sorted(self.kinds.items(), key=lambda item: -len(item[1])):
+            print(f"{len(links):5} {kind}\n      {links[0]}")
 
     def print(self) -> None:
         archs = list(dict.fromkeys(arch for arch, _ in self.total))
@@ -182,10 +194,12 @@ def check_case(
             continue
         text = cli or expected.variant in TEXT
         found = check_cli(case, expected) if text else check_api(case, expected)
-        tally.count(case.arch, expected.variant, not found)
+        tally.count(case, expected.variant, found)
         if not found:
             continue
         fine = False
+        if not show:
+            continue
         if brief:
             print(f"{case.name} {expected.variant}: {found[0][:200]}")
             continue
@@ -216,6 +230,7 @@ def main() -> int:
     parser.add_argument("--brief", action="store_true", help="one line for each difference")
     parser.add_argument("--show", type=int, default=5, help="differences shown for one link")
     parser.add_argument("--stop", type=int, default=0, help="stop after so many failing cases")
+    parser.add_argument("--summary", action="store_true", help="only kinds of first differences")
     parser.add_argument("--names", action="store_true", help="name each case before its links")
     parser.add_argument("--cli", action="store_true", help="use the command line for every link")
     arguments = parser.parse_args()
@@ -233,13 +248,15 @@ def main() -> int:
             tally,
             variants,
             brief=arguments.brief,
-            show=arguments.show,
+            show=0 if arguments.summary else arguments.show,
             cli=arguments.cli,
         )
         failing += not fine
         if failing and failing == arguments.stop:
             break
     faulthandler.cancel_dump_traceback_later()
+    if arguments.summary:
+        tally.print_kinds()
     tally.print()
     return 1 if tally.failed else 0
 

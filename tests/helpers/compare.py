@@ -33,14 +33,18 @@ def compare(actual: bytes, expected: bytes) -> list[str]:
     except (ValueError, struct.error) as problem:
         return [f"not a readable image: {problem}"]
     theirs = Image(expected)
-    found = _compare_headers(ours, theirs)
-    found += _rows("sections", [s.name for s in ours.sections], [s.name for s in theirs.sections])
+    found = _rows("sections", [s.name for s in ours.sections], [s.name for s in theirs.sections])
+    moved = bool(found)
     pairs = _pairs(ours, theirs)
-    for mine, other in pairs:
-        found += _compare_section_header(ours, mine, theirs, other, moved=bool(found))
-    order = {".shstrtab": 0, ".strtab": 1, ".symtab": 2}
-    for mine, other in sorted(pairs, key=lambda pair: order.get(pair[0].name, 3)):
+    tables = [pair for pair in pairs if pair[0].name in (".shstrtab", ".strtab", ".symtab")]
+    for mine, other in tables:
         found += _compare_content(ours, mine, theirs, other)
+    found += _compare_headers(ours, theirs)
+    for mine, other in pairs:
+        found += _compare_section_header(ours, mine, theirs, other, moved=moved)
+    for mine, other in pairs:
+        if (mine, other) not in tables:
+            found += _compare_content(ours, mine, theirs, other)
     found += _compare_layout(ours, theirs)
     return found
 
