@@ -1,6 +1,6 @@
 """Make the golden cases: compile tests/golden/sources and record what nvlink links them to.
 
-    python tools/make_golden.py
+    python scripts/make_golden.py
 
 Needs the oracle's tools (pip install '.[oracle]'). The cases land in tests/golden/ARCH/CASE with
 a link.json that holds the exact nvlink command lines; the same tools give the same bytes again.
