@@ -55,6 +55,7 @@ ctypedef struct Merge:
     int32_t callgraph
     int32_t prototype
     int32_t rel_action
+    bint has_commons
     bint failed                 # memory is exhausted
 
 
@@ -156,6 +157,9 @@ cdef void merge_all(Merge* m, const int32_t* pools, size_t pool_count) noexcept 
         relocations(m, &m.files[f])
         if m.failed:
             return
+    if m.has_commons:
+        # Common symbols get room in .nv.global; no input's section need exist.
+        file_section(m, b".nv.global", 10, K_GLOBAL, 0, SHT_CUDA_GLOBAL, 3, -1)
     m.callgraph = simple(m, b".nv.callgraph", 13, K_CALLGRAPH, SHT_CUDA_CALLGRAPH, 0, 4, 8)
     m.prototype = simple(m, b".nv.prototype", 13, K_PROTOTYPE, SHT_CUDA_PROTOTYPE, 0, 4, 8)
     for i in range(pool_count):
@@ -436,11 +440,13 @@ cdef void objects(Merge* m, const FileRow* file) noexcept nogil:
             m.wanted[s.section] |= 1 if m.role[i] == ROLE_LOST else 3
             section_of_object(m, s.section, s)
         elif s.shndx == SHN_COMMON:
-            file_section(m, b".nv.global", 10, K_GLOBAL, 0, SHT_CUDA_GLOBAL, 3, -1)
+            m.has_commons = True
         elif row.kind == E_SHARED and row.flags & EF_UNSIZED:
             debug_shared(m, -1)
         if m.born[e] < 0 and (stays(m, e) or (row.kind == E_UNIFIED and row.flags & EF_LIVE)):
-            enter_symbol(m, e, (s.info >> 4) == STB_LOCAL)
+            # Weak definitions stand among the local symbols, as in the inputs.
+            enter_symbol(m, e, (s.info >> 4) == STB_LOCAL
+                         or ((s.info >> 4) == STB_WEAK and m.role[i] != ROLE_NONE))
             if m.born[e] >= 0:
                 (<OutSymbolRow*>m.out_symbols.data)[m.born[e]].dropped = not stays(m, e)
 
@@ -1007,6 +1013,8 @@ cdef int32_t decide(Merge* m, const SectionRow* s, const SectionRow* target, int
     cdef const EntityRow* row
     cdef uint8_t role
     cdef uint16_t kind
+    if not mercury and (type == 68 or type == 69):
+        return GONE             # marks an instruction, for the null symbol
     if e < 0:
         if m.symbols[symbol].section < 0:
             return DROP
@@ -1021,8 +1029,6 @@ cdef int32_t decide(Merge* m, const SectionRow* s, const SectionRow* target, int
             return FIX
         return FIX if kind == K_CONSTANT else KEEP
     row = &m.entities[e]
-    if not mercury and (type == 68 or type == 69):
-        return GONE
     if row.kind == E_FUNC:
         if not row.flags & EF_LIVE:
             return CLEAR if debug and is_clear(type, mercury) else DROP

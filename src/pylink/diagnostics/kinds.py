@@ -215,6 +215,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
         ERROR,
         "File uses too much global {space} data ({size:#x} bytes, {limit:#x} max)",
     ),
+    "too-many-registers": (
+        504,
+        ERROR,
+        "entry function '{symbol}' with max regcount of {limit} calls function '{callee}' "
+        "with regcount of {registers}",
+    ),
     "recursion-here": (510, NOTE, "'{symbol}' can call itself"),
     "indirect-call-here": (511, NOTE, "'{symbol}' makes an indirect call"),
     # 6xx: relocations and layout

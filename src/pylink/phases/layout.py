@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink._native import info, notes, sharedmap
+from pylink._native import info, notes, pools, sharedmap
 from pylink._native import layout as native_layout
 from pylink._native import shared as native_shared
 from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note
@@ -72,6 +72,19 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         merged.out_of,
         merged.base,
     )
+    if merged.pools:
+        placed.outs, placed.values, placed.homes, blob, spans = pools.apply_pools(
+            objects.arena,
+            objects.sections,
+            objects.symbols,
+            merged.entities,
+            merged.pools,
+            placed.outs,
+            placed.values,
+            placed.homes,
+        )
+        placed.blobs.append(blob)
+        placed.spans.append(spans)
     _place_shared(placed)
     (
         placed.section_order,
@@ -193,7 +206,7 @@ def _make_contents(placed: Placed) -> None:
         rules.CALLGRAPH: callgraph,
         rules.PROTOTYPE: prototypes,
         rules.TKINFO: tkinfo_note(job.options) + inherited,
-        rules.CUINFO: cuinfo_note(job.target),
+        rules.CUINFO: cuinfo_note(objects),
         rules.COMPAT: compat_note(objects),
         rules.REL_ACTION: REL_ACTION,
     }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
-from pylink._native import resolve
+from pylink._native import pools, resolve
+from pylink.target import FAMILY_A
 from pylink.tables import CLASH, ENTITY, rows, symbol_file, symbol_name
 
 TYPE_CHECKING = False
@@ -17,7 +18,7 @@ class Merged:
     """What the output consists of. Tables are packed rows of the names in rows.pxd.
 
     Of the link: `entities` (EntityRow), `symbol_entity` and `symbol_role` by input symbol,
-    `calls`, `prototypes` (arena offsets), `functions` (FunctionRow by entity). Of the output:
+    `calls`, `prototypes` (arena offsets), `functions` (FunctionRow by entity), `pools`. Of the output:
     `outs` (OutRow), `out_symbols`, `keeps`, `fixes`, `rebuilds`, `out_of` and `base` by input
     section, `shstrtab`, `strtab`, `prototype_offsets`, `referenced` by entity.
     """
@@ -33,6 +34,7 @@ class Merged:
         "out_of",
         "out_symbols",
         "outs",
+        "pools",
         "prototype_offsets",
         "prototypes",
         "rebuilds",
@@ -46,7 +48,7 @@ class Merged:
     def __init__(self, objects: Objects) -> None:
         self.objects = objects
         self.entities = self.symbol_entity = self.symbol_role = b""
-        self.calls = self.prototypes = self.functions = b""
+        self.calls = self.prototypes = self.functions = self.pools = b""
         self.outs = self.out_symbols = self.keeps = self.fixes = self.rebuilds = b""
         self.out_of = self.base = self.shstrtab = self.strtab = b""
         self.prototype_offsets = self.referenced = b""
@@ -70,8 +72,6 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     )
     if job.executable:
         _report_undefined(objects, merged, sink)
-    if sink.errors:
-        return None
     merged.functions = native_functions.analyze(
         objects.sections,
         merged.entities,
@@ -80,6 +80,19 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         merged.calls,
         merged.prototypes,
     )
+    if job.executable:
+        _report_functions(objects, merged, sink)
+    if sink.errors:
+        return None
+    if job.target.family == FAMILY_A and job.executable:
+        merged.pools = pools.place_pools(
+            objects.sections,
+            merged.entities,
+            merged.symbol_entity,
+            merged.symbol_role,
+            merged.calls,
+            merged.prototypes,
+        )
     (
         merged.outs,
         merged.out_symbols,
@@ -101,7 +114,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         merged.symbol_entity,
         merged.symbol_role,
         merged.prototypes,
-        b"",
+        pools.born_kernels(merged.pools),
         job.target.family,
         job.mode,
     )
@@ -135,4 +148,27 @@ def _report_undefined(objects: Objects, merged: Merged, sink: Sink) -> None:
             "undefined-reference",
             symbol=symbol_name(objects.arena, objects.symbols, first),
             file=objects.names[symbol_file(objects.symbols, first)],
+        )
+
+
+def _report_functions(objects: Objects, merged: Merged, sink: Sink) -> None:
+    """Kernels that recurse, and kernels that call functions with more registers than they may."""
+
+    def name(entity: int) -> str:
+        first = ENTITY.unpack_from(merged.entities, entity * ENTITY.size)[0]
+        return symbol_name(objects.arena, objects.symbols, first)
+
+    recursive, crowded = native_functions.find_trouble(
+        objects.arena, objects.sections, merged.entities, merged.functions
+    )
+    if not objects.job.options.suppress_stack_size_warning:
+        for kernel in recursive:
+            sink.report("stack-size", symbol=name(kernel))
+    for kernel, limit, callee, registers in crowded:
+        sink.report(
+            "too-many-registers",
+            symbol=name(kernel),
+            limit=limit,
+            callee=name(callee),
+            registers=registers,
         )

@@ -6,12 +6,12 @@ from struct import pack
 
 from pylink import __version__
 from pylink._native import notes
+from pylink.sections import rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.options import Options
     from pylink.phases.read import Objects
-    from pylink.target import Target
 
 NT_TKINFO = 2000
 NT_CUINFO = 1000
@@ -37,9 +37,16 @@ def tkinfo_note(options: Options) -> bytes:
     return note(NT_TKINFO, pack("<6I", 2, *offsets) + strings)
 
 
-def cuinfo_note(target: Target) -> bytes:
-    """Which target: version 2, SM number, toolkit, 0."""
-    return note(NT_CUINFO, pack("<4H", 2, target.sm, TOOLKIT, 0))
+def cuinfo_note(objects: Objects) -> bytes:
+    """Which target: version 2, SM number, toolkit, 0.
+
+    The SM number is the lowest of the inputs' notes: that of the PTX they were made from.
+    """
+    lowest = objects.job.target.sm
+    inherited = notes.join_sections(objects.arena, objects.sections, rules.CUINFO)
+    for start in range(24, len(inherited) - 7, 32):
+        lowest = min(lowest, int.from_bytes(inherited[start + 2 : start + 4], "little"))
+    return note(NT_CUINFO, pack("<4H", 2, lowest, TOOLKIT, 0))
 
 
 def compat_note(objects: Objects) -> bytes:
