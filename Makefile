@@ -22,15 +22,19 @@ $(VENV)/bin/python:
 	@$(PYTHON) scripts/check_machine.py
 	$(PYTHON) -m venv $(VENV)
 
-# The stamps say what is installed; the install also compiles the native sources.
+# The stamps say what is installed; the install also compiles the native sources. The bytecode is
+# made here since PYTHONDONTWRITEBYTECODE, where it is set, keeps the first run from doing it.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+BYTECODE := $(BIN)/python -m compileall -q src/pylink
 
 $(VENV)/built: $(VENV)/bin/python pyproject.toml setup.py $(NATIVE)
 	$(INSTALL) .
+	$(BYTECODE)
 	@touch $@
 
 $(VENV)/extras: $(VENV)/bin/python pyproject.toml setup.py $(NATIVE)
 	$(INSTALL) '.[$(EXTRAS)]'
+	$(BYTECODE)
 	@touch $@ $(VENV)/built
 
 demo: $(VENV)/built
