@@ -61,9 +61,26 @@ def link_command(words: Sequence[str]) -> int:
         run_link(line.values, [Input(name) for name in line.inputs], sink)
     except LinkError:
         return sink.exit_code() or 1
+    except Exception as error:
+        return _internal(error, sink)
     finally:
         sink.close()
     return sink.exit_code()
+
+
+def _internal(error: Exception, sink: Sink) -> int:
+    """Report an exception that no input should be able to raise, with the line that did."""
+    trace = error.__traceback__
+    place = ""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename.rpartition("/pylink/")[2]
+        place = f"{file}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    try:
+        sink.report("internal-error", reason=f"{type(error).__name__} in {place}: {error}")
+    except LinkError:
+        return sink.exit_code()
+    return 1
 
 
 def _inform(line: CommandLine) -> int:

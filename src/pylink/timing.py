@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TextIO
 
-    from pylink.diagnostics import Sink
-
     Moment = tuple[int, int]
 
 # Bit of -edbg that asks for the phase lines.
@@ -168,14 +166,6 @@ def read_rows(table: str) -> list[Row]:
 def _is_metric(text: str) -> bool:
     whole, point, fraction = text.removeprefix("-").partition(".")
     return (whole + fraction).isdecimal() and bool(whole and point) and len(fraction) == 4
-
-
-def open_csv(file: str | None, sink: Sink) -> CsvTiming:
-    """The table of a link; a file that cannot be made ends it."""
-    try:
-        return CsvTiming(file)
-    except (OSError, ValueError):
-        sink.fatal("cannot-open-file", file=file)
 
 
 def _create(file: str) -> None:

@@ -157,6 +157,21 @@ def test_closed_and_full_streams_change_nothing_but_the_text() -> None:
             assert subprocess.run(shell, check=False).returncode == status, (streams, word)
 
 
+def test_a_bug_is_one_line_that_names_its_place(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr("pylink.pipeline.link", broken)
+    status, out, err = run(capfd, "-arch=sm_75", "a", "-o", "o")
+    assert (status, out) == (1, "")
+    assert err.startswith("pylink fatal   : ")
+    assert "KeyError in " in err
+    assert "test_cli.py:" in err
+    assert err.count("\n") == 1
+
+
 def test_a_name_that_is_no_utf8_is_shown_as_it_is(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pylink", b"-optf", b"\xff"],
