@@ -1,0 +1,63 @@
+"""The options that the tool note of an image records are those nvlink records, in its order."""
+
+from __future__ import annotations
+
+import shlex
+import struct
+from pathlib import Path
+
+import pytest
+from helpers import oracle
+from helpers.compare_image import Image
+
+from pylink import __version__
+from pylink.cli import main
+
+pytestmark = oracle.needs_oracle
+
+A = "__device__ int f(int x) { return x; } __global__ void k(int *p) { *p = f(*p); }"
+
+LINES = """
+-m 64
+-m 0x40 -v -v
+-l foo -L /tmp
+-L . -l a,b -lc -l '"d,e",f' -L=
+-v -w -disable-infos -Werror -extrawarn -report-arch
+-suppress-arch-warning -suppress-stack-size-warning
+-kernels-used k,q -kernels-used=k -variables-used g
+-kernels-used= -use-host-info
+-ignore-host-info -keep-system-libraries -preserve-relocs
+-cpu-arch X86 -cpu-arch unknown
+-dump-callgraph-no-demangle -r
+-time t --register-link-binaries=reg -optf f
+-g
+-g -time t --register-link-binaries=reg -optf f -v
+-g -suppress-debug-info -w -cpu-arch X86_64 -l x -m 64 -r
+-g -o p
+"""
+
+
+def tool_note(image: bytes) -> list[str]:
+    """The strings of the tool's own note, which is the first."""
+    section = next(s for s in Image(image).sections if s.name == ".note.nv.tkinfo")
+    name_size, size, _ = struct.unpack_from("<3I", image, section.offset)
+    start = section.offset + 12 + name_size
+    desc = image[start : start + size]
+    _, *offsets = struct.unpack_from("<6I", desc)
+    return [desc[24 + at :].split(b"\0")[0].decode() for at in offsets]
+
+
+@pytest.mark.parametrize("line", LINES.strip().splitlines())
+def test_recorded_options(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.cubin").write_bytes(oracle.compile(A, "90"))
+    Path("f").write_text("-preserve-relocs")
+    words = ["-arch=sm_90", "a.cubin", "-o", "o", *shlex.split(line)]
+    output = "p" if "-o p" in line else "o"
+    expected = oracle.run_nvlink(words, tmp_path, output)
+    assert expected.image is not None
+    assert main(words) == 0
+    file, tool, version, _, options = tool_note(Path(output).read_bytes())
+    assert options == tool_note(expected.image)[4]
+    assert (file, tool) == ("", "pylink")
+    assert __version__ in version
