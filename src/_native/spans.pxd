@@ -19,7 +19,11 @@ cdef extern from *:
         unsigned __int128 product = (unsigned __int128)a * b;
         return (uint64_t)product ^ (uint64_t)(product >> 64);
     }
+    static inline size_t pylink_equal_bytes(uint64_t difference) {
+        return (size_t)__builtin_ctzll(difference) / 8;     /* little endian: lowest byte first */
+    }
     """
+    size_t equal_bytes "pylink_equal_bytes"(uint64_t difference) nogil
     uint64_t fold_product "pylink_fold_product"(uint64_t a, uint64_t b) nogil
     uint64_t now_ns "pylink_now_ns"() nogil
     void prefetch "__builtin_prefetch"(const void* address) nogil
@@ -40,6 +44,11 @@ cdef inline size_t first_difference(const uint8_t* a, const uint8_t* b, size_t s
     """Offset of the first byte that differs, or `size` when all are equal."""
     cdef size_t at = 0, step
     cdef uint64_t x, y
+    if size >= 8:       # most mismatches of a search are here, and a call costs more than they do
+        memcpy(&x, a, 8)
+        memcpy(&y, b, 8)
+        if x != y:
+            return equal_bytes(x ^ y)
     while at < size:
         step = size - at if size - at < BLOCK else BLOCK
         if memcmp(a + at, b + at, step) != 0:
@@ -47,7 +56,7 @@ cdef inline size_t first_difference(const uint8_t* a, const uint8_t* b, size_t s
                 memcpy(&x, a + at, 8)
                 memcpy(&y, b + at, 8)
                 if x != y:
-                    break
+                    return at + equal_bytes(x ^ y)
                 at += 8
             while a[at] == b[at]:   # ends: the block holds a difference
                 at += 1

@@ -69,6 +69,7 @@ def test_the_vectors_of_a_cubin() -> None:
     assert [(name, bytes(data)) for name, data in item.targets] == [
         (b".nv.merc.rela.debug_frame", rela(1, 2, 3))
     ]
+    assert (item.numbers, item.target_numbers) == ((3, 4, 8), (6,))
     assert item.families == ("container", "debug_frame", "debug_line")
     assert item.unlisted == ((".nv.merc.nv.info", 4), (SYMTAB, 4 * 24))
     assert item.size == 9 + 5 + 4 + 72

@@ -107,7 +107,7 @@ def analyse(
     items = [item for item in objects if item.headers or item.targets]
     result = fold(items, prefilter=prefilter, identity=identity, progress=progress)
     rows = _rows(items)
-    leaders = _leaders(rows)
+    leaders = _leaders(rows, prefilter == "xxh3")
     families: dict[str, FamilyRow] = {}
     for row, owner in enumerate(rows.owners):
         folded = result.reference[owner] is not None
@@ -196,19 +196,18 @@ def _relocated(name: bytes) -> str:
     return _short(show(name)).removeprefix(".rela")
 
 
-def _leaders(rows: _Rows) -> array.array[int]:
+def _leaders(rows: _Rows, hashed: bool) -> array.array[int]:
     """For each row the first one equal to it; digests are taken only where names and sizes tie."""
     ties: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
     for row, (name, data) in enumerate(zip(rows.names, rows.sections, strict=True)):
         ties[(name, len(data), len(rows.relocations[row]))].append(row)
-    keys = list(range(len(rows.names)))  # a row that ties with none has a key of its own
+    keys = [0] * len(rows.names)
     for group, members in enumerate(ties.values()):
-        if len(members) > 1:
+        digests = [0] * len(members)
+        if hashed and len(members) > 1:
             digests = digests_of([rows.sections[row] for row in members])
-            for row, digest in zip(members, digests, strict=True):
-                keys[row] = hash((group, digest)) & 0xFFFF_FFFF_FFFF_FFFF
-        else:
-            keys[members[0]] = hash((group,)) & 0xFFFF_FFFF_FFFF_FFFF
+        for row, digest in zip(members, digests, strict=True):
+            keys[row] = hash((group, digest)) & 0xFFFF_FFFF_FFFF_FFFF
     leaders, _, _ = find_twins(rows.sections, rows.relocations, keys)
     return array.array("q", leaders)
 

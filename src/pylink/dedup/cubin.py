@@ -130,6 +130,10 @@ def read_cubin(cls: type[MercuryObject], data: Buffer, name: str) -> MercuryObje
         name,
     )
     item.families = tuple(kind for kind in families if kind is not None)
+    item.numbers = tuple(i for i, kind in enumerate(families) if kind is not None)
+    item.target_numbers = tuple(
+        i for i, section in enumerate(sections) if section.name.startswith(TARGETS)
+    )
     item.unlisted = tuple(
         (show(s.name), s.sh_size)
         for s, kind in zip(sections, families, strict=True)

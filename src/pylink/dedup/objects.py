@@ -48,8 +48,10 @@ class MercuryObject:
         "families",
         "headers",
         "name",
+        "numbers",
         "primary",
         "signature_cache",
+        "target_numbers",
         "targets",
         "unlisted",
         "vectors",
@@ -70,9 +72,11 @@ class MercuryObject:
         self.targets: tuple[tuple[bytes, Payload], ...] = tuple(
             (_name(target), _payload(data)) for target, data in targets
         )
-        # Names of the primary entries' families, and (name, size) of Mercury sections that never
-        # enter the vectors; only a cubin has them.
+        # Only a cubin has these: the families of the primary entries, section numbers of the
+        # headers and of the targets, and (name, size) of Mercury sections that never enter.
         self.families: tuple[str, ...] = ()
+        self.numbers: tuple[int, ...] = ()
+        self.target_numbers: tuple[int, ...] = ()
         self.unlisted: tuple[tuple[str, int], ...] = ()
         self.digests: dict[int, int] = {}
         self.signature_cache: Signature | None = None

@@ -9,6 +9,9 @@ if TYPE_CHECKING:
 
 PREFILTERS = ("xxh3", "none")
 
+# Digests are handed to the kernel in portions that stay in the cache.
+CHUNK = 1024
+
 
 class MissingXxhash(ImportError):
     """The digests of `prefilter="xxh3"` need a package that is not installed."""
@@ -40,14 +43,16 @@ def target_digest(item: MercuryObject, row: int, tally: Tally) -> int:
     """The digest of one relocation target's payload, computed on first use."""
     digest = item.vectors.digest(row)
     if digest is None:
-        digest = fill_targets(item, [row], tally)[0]
+        fill_targets(item, [row], tally)
+        digest = item.vectors.digest(row)
+        assert digest is not None  # filled a line above
     return digest
 
 
-def fill_targets(item: MercuryObject, rows: list[int], tally: Tally) -> list[int]:
+def fill_targets(item: MercuryObject, rows: list[int], tally: Tally) -> None:
     """Compute the digests of `rows`, none of which has one."""
-    payloads = [item.targets[row][1] for row in rows]
-    digests = digests_of(payloads)
-    item.vectors.set_digests(rows, digests)
-    tally.hashed(len(rows), sum(map(len, payloads)))
-    return digests
+    for start in range(0, len(rows), CHUNK):
+        some = rows[start : start + CHUNK]
+        payloads = [item.targets[row][1] for row in some]
+        item.vectors.set_digests(some, digests_of(payloads))
+        tally.hashed(len(some), sum(map(len, payloads)))

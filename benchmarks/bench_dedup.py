@@ -1,0 +1,173 @@
+"""What comparing and folding Mercury sections costs, as ratios measured in one run.
+
+`python benchmarks/bench_dedup.py` prints the ratios; `pytest benchmarks/bench_dedup.py
+--benchmark-enable` sweeps the sizes. Times are the best of several runs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import random
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import xxhash
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from helpers.dedup_reference import Plain, compare_reference
+
+from pylink.dedup import MercuryObject, compare, fold
+
+MEMCMP = ctypes.CDLL(None).memcmp
+MEMCMP.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
+
+LARGE = 256 << 20
+SWEEP = (256, 1024, 4096, 16384, 65536)
+LINEAR = 4096
+BUILD = 2000
+
+
+def best(run: Callable[[], object], repeat: int = 5) -> float:
+    """Seconds of the fastest run."""
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        kept = run()
+        times.append(time.perf_counter() - start)
+        del kept  # freeing a result is no part of the next run
+    return min(times)
+
+
+def header_vectors(count: int) -> tuple[Plain, Plain]:
+    """The same headers in two orders: each has its twin anywhere in the reference."""
+    headers = [(f".nv.merc.text.kernel_{i}", 64 * i, i, 16) for i in range(count)]
+    shuffled = random.Random(count).sample(headers, count)
+    return Plain(headers=headers), Plain(headers=shuffled)
+
+
+def target_vectors(count: int) -> tuple[Plain, Plain]:
+    """Targets of one name and size in two orders: only their bytes tell them apart."""
+    rng = random.Random(count)
+    targets = [(".nv.merc.rela.text.k", rng.randbytes(48)) for _ in range(count)]
+    return Plain(targets=targets), Plain(targets=rng.sample(targets, count))
+
+
+def build(count: int, early: bool = True) -> list[MercuryObject]:
+    """Objects of 20 sections of 4 KiB, half of them copies; others differ early or at the end."""
+
+    def item(seed: int) -> MercuryObject:
+        rng = random.Random(seed)
+        return MercuryObject(
+            [rng.randbytes(4096) if early or i == 19 else bytes([i]) * 4096 for i in range(20)],
+            [(f".nv.merc.text.k{i}", 4096, i, 16) for i in range(20)],
+            [(f".nv.merc.rela.text.k{i}", rng.randbytes(48)) for i in range(20)],
+        )
+
+    items = [item(seed % (count // 2)) for seed in range(count)]
+    random.Random(0).shuffle(items)
+    return items
+
+
+def read_once(items: list[MercuryObject]) -> None:
+    """The cheapest pass over all bytes at hand: XXH3 of each section, in one call."""
+    payloads = [data for item in items for data in item.primary]
+    list(map(xxhash.xxh3_64_intdigest, payloads))
+
+
+def large_pair() -> tuple[bytes, bytes]:
+    data = os.urandom(1 << 20) * (LARGE >> 20)
+    return data, bytes(bytearray(data))
+
+
+def measure_memcmp() -> None:
+    ours, theirs = large_pair()
+    reference, candidate = MercuryObject([ours]), MercuryObject([theirs])
+    rounds = [
+        (
+            best(lambda: MEMCMP(ours, theirs, LARGE), 3),
+            best(lambda: compare(reference, candidate), 3),
+        )
+        for _ in range(5)
+    ]
+    plain, whole = (min(column) for column in zip(*rounds, strict=True))
+    show("equal objects of 256 MiB", f"memcmp {ms(plain)}, compare {ms(whole)}", whole / plain)
+
+
+def measure_twins(label: str, vectors: Callable[[int], tuple[Plain, Plain]]) -> None:
+    times = {}
+    for count in SWEEP:
+        fresh = []
+        for _ in range(5):  # new objects each time, so that tables and digests count
+            reference, candidate = (item.build() for item in vectors(count))
+            fresh.append(best(lambda: compare(reference, candidate), 1))  # noqa: B023
+        times[count] = min(fresh)
+    exponent = math.log(times[SWEEP[-1]] / times[SWEEP[0]]) / math.log(SWEEP[-1] / SWEEP[0])
+    sweep = ", ".join(f"{count}: {ms(elapsed)}" for count, elapsed in times.items())
+    show(f"{label}, xxh3, exponent", sweep, exponent)
+    plain_reference, plain_candidate = vectors(LINEAR)
+    reference, candidate = plain_reference.build(), plain_candidate.build()
+    linear = best(lambda: compare(reference, candidate, prefilter="none"), 3)
+    pure = best(lambda: compare_reference(plain_reference, plain_candidate), 1)
+    show(f"{label}, N=4096, plain Python / none", f"{ms(pure)}, {ms(linear)}", pure / linear)
+    hashed = times[LINEAR]
+    show(f"{label}, N=4096, none / xxh3", f"{ms(linear)}, {ms(hashed)}", linear / hashed)
+
+
+def measure_fold(label: str, early: bool) -> None:
+    reading, folding = [], []
+    for _ in range(3):
+        items = build(BUILD, early)
+        reading.append(best(lambda: read_once(items), 3))  # noqa: B023
+        folding.append(best(lambda: fold(items), 1))  # noqa: B023
+    hashed, read = min(folding), min(reading)
+    show(f"fold of {BUILD}, {label}, xxh3 / reading", f"{ms(hashed)}, {ms(read)}", hashed / read)
+    linear = best(lambda: fold(items, prefilter="none"), 1)
+    start = build(BUILD // 2, early)
+    half = best(lambda: fold(start, prefilter="none"), 1)
+    show(f"fold of {BUILD}, {label}, none / xxh3", f"{ms(linear)}, {ms(hashed)}", linear / hashed)
+    show(f"fold, {label}, none, {BUILD} / {BUILD // 2}", f"{ms(linear)}, {ms(half)}", linear / half)
+
+
+def ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.3f} ms"
+
+
+def show(label: str, times: str, ratio: float) -> None:
+    print(f"{label:58} {ratio:9.3f}   ({times})", flush=True)
+
+
+@pytest.mark.parametrize("prefilter", ["xxh3", "none"])
+@pytest.mark.parametrize("count", SWEEP[:3])
+@pytest.mark.parametrize("vectors", [header_vectors, target_vectors])
+def test_bench_twins(benchmark, vectors, count, prefilter):  # type: ignore[no-untyped-def] # fixtures
+    reference, candidate = (item.build() for item in vectors(count))
+    benchmark.group = f"{vectors.__name__} n={count}"
+    assert benchmark(compare, reference, candidate, prefilter=prefilter).code == 0
+
+
+@pytest.mark.parametrize("prefilter", ["xxh3", "none"])
+@pytest.mark.parametrize("count", [50, 100, 200])
+def test_bench_fold(benchmark, count, prefilter):  # type: ignore[no-untyped-def] # fixtures
+    items = build(count)
+    benchmark.group = f"fold n={count}"
+    result = benchmark(fold, items, prefilter=prefilter)
+    assert sum(found is not None for found in result.reference) == count // 2
+
+
+def main() -> None:
+    measure_memcmp()
+    measure_twins("headers", header_vectors)
+    measure_twins("tied targets", target_vectors)
+    measure_fold("differing early", early=True)
+    measure_fold("differing at the end", early=False)
+
+
+if __name__ == "__main__":
+    main()

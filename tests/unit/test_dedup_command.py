@@ -1,0 +1,176 @@
+"""`pylink dedup`: what a person sees and what a program reads."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from helpers.dedup_cubin import CODE, FRAME, FUNC, LOCAL, TEMPLATE, Cubin, Section, Symbol
+
+from pylink.dedup import report
+from pylink.dedup.command import inputs, main
+
+LOCAL_KERNEL = TEMPLATE.with_symbol(1, Symbol("k", LOCAL, FUNC, CODE))
+OTHER_FRAME = TEMPLATE.with_section(FRAME, data=b"frXme")
+
+
+@pytest.fixture
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two copies; others with another frame, with a local kernel, without Mercury sections."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.cubin").write_bytes(TEMPLATE.image())
+    (tmp_path / "b.cubin").write_bytes(TEMPLATE.image())
+    (tmp_path / "c.cubin").write_bytes(OTHER_FRAME.image())
+    (tmp_path / "sub/d").write_bytes(LOCAL_KERNEL.image())
+    (tmp_path / "e.cubin").write_bytes(Cubin([Section(".text.k", b"x")], []).image())
+    (tmp_path / "notes.txt").write_text("no cubin")
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert main(argv) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    return shown.out
+
+
+@pytest.mark.usefixtures("build")
+def test_the_table_names_fate_and_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, ".")
+    lines = text.splitlines()
+    assert any("b.cubin" in line and "folds into a.cubin" in line for line in lines)
+    assert any(
+        "c.cubin" in line and ".nv.merc.debug_frame differs at byte 0x2: 58 6d 65 here" in line
+        for line in lines
+    )
+    assert any("sub/d" in line and "describes function" in line for line in lines)
+    assert "1 of 4 objects fold; 90 of 360 bytes saved; 1 without Mercury sections" in text
+    assert "other bytes: debug_frame" in text
+    assert ".nv.merc.nv.info" in text
+
+
+@pytest.mark.usefixtures("build")
+def test_json_has_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    value = json.loads(run(capsys, "--json", "a.cubin", "b.cubin", "c.cubin"))
+    assert [row["folds_into"] for row in value["objects"]] == [None, "a.cubin", None]
+    assert [row["code"] for row in value["objects"]] == [None, 0, 17]
+    assert value["objects"][2]["offset"] == 2
+    assert value["objects"][2]["entry"] == ".nv.merc.debug_frame"
+    assert value["bytes_saved"] == 90
+    assert value["families"]["debug_frame"] == {
+        "sections": 3,
+        "bytes": 15,
+        "folded_sections": 1,
+        "folded_bytes": 5,
+        "single_sections": 1,
+        "single_bytes": 5,
+    }
+    # Container and debug_line of the third are copies too, its relocations belong to the frame.
+    assert value["families"]["container"]["single_sections"] == 2
+    assert value["families"]["rela"]["single_sections"] == 1
+    assert value["total"]["bytes"] == 270
+    assert value["blockers"] == {"other bytes: debug_frame": 1}
+    assert value["stats"]["pairs"] == 2
+    assert len(value["stats"]["stage_ns"]) == 3
+
+
+@pytest.mark.usefixtures("build")
+def test_csv_has_a_line_for_each_object(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = list(csv.DictReader(io.StringIO(run(capsys, "--csv", "a.cubin", "b.cubin", "sub"))))
+    assert [row["object"] for row in rows] == ["a.cubin", "b.cubin", "sub/d"]
+    assert [row["folds into"] for row in rows] == ["", "a.cubin", ""]
+    assert [row["code"] for row in rows] == ["", "0", "18"]
+    assert rows[2]["compared with"] == "a.cubin"
+
+
+@pytest.mark.usefixtures("build")
+def test_bytes_alone_fold_what_symbols_keep(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["--json", "a.cubin", "sub/d"]
+    assert json.loads(run(capsys, *argv))["objects"][1]["code"] == 18
+    assert json.loads(run(capsys, *argv, "--identity=bytes"))["objects"][1]["code"] == 0
+
+
+@pytest.mark.usefixtures("build")
+def test_the_prefilter_changes_the_work_and_not_the_outcome(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    values = [json.loads(run(capsys, "--json", ".", f"--prefilter={p}")) for p in ("xxh3", "none")]
+    assert values[0].pop("stats")["prefilter_hits"] > 0
+    assert values[1].pop("stats")["prefilter_hits"] == 0
+    assert values[0] == values[1]
+
+
+def test_the_most_similar_object_explains_a_kept_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not the one that happens to stand before it."""
+    stranger = TEMPLATE.with_section(CODE, data=b"other capsule").with_section(FRAME, data=b"f")
+    for name, cubin in (("a", TEMPLATE), ("b", stranger), ("c", OTHER_FRAME)):
+        (tmp_path / name).write_bytes(cubin.image())
+    value = json.loads(run(capsys, "--json", *(str(tmp_path / name) for name in "abc")))
+    assert value["objects"][2]["compared_with"] == str(tmp_path / "a")
+
+
+def test_capsules_that_differ_in_their_section_number_count_one_by_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moved = TEMPLATE.with_section(CODE, data=b"\x05\0capsule")
+    (tmp_path / "a").write_bytes(TEMPLATE.image())
+    (tmp_path / "b").write_bytes(moved.image())
+    value = json.loads(run(capsys, "--json", str(tmp_path)))
+    assert value["objects"][1]["code"] == 17
+    assert value["families"]["container"]["single_sections"] == 1
+
+
+def test_directories_are_searched_for_cubins_in_order(build: Path) -> None:
+    found = [path.relative_to(build).as_posix() for path in inputs([str(build)])]
+    assert found == ["a.cubin", "b.cubin", "c.cubin", "e.cubin", "sub/d"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["notes.txt"], "pylink dedup: notes.txt: 8 bytes are too few for an ELF header\n"),
+        (["none.cubin"], "No such file or directory"),
+    ],
+)
+@pytest.mark.usefixtures("build")
+def test_an_unreadable_input_ends_the_command(
+    argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(argv) == 1
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert shown.out == ""
+
+
+def test_a_missing_xxhash_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "xxhash", None)
+    for name in "ab":
+        (tmp_path / name).write_bytes(TEMPLATE.image())
+    assert main([str(tmp_path)]) == 1
+    assert "needs the package xxhash" in capsys.readouterr().err
+    assert main([str(tmp_path), "--prefilter=none"]) == 0
+
+
+def test_rich_shows_the_same_cells(capsys: pytest.CaptureFixture[str]) -> None:
+    module = report.rich_module("console")
+    if module is None:
+        pytest.skip("needs rich: pip install rich")
+    console = module.Console(file=io.StringIO(), width=200)
+    report.print_rich(console, [report.Table("Title", ("name", "count"), [("[a]", "1")])])
+    text = console.file.getvalue()
+    assert all(word in text for word in ("Title", "name", "[a]", "1"))
+
+
+def test_plain_tables_are_aligned() -> None:
+    table = report.Table("T", ("name", "count"), [("long name", "1"), ("x", "100")])
+    assert report.as_text([table]) == (
+        "T\n  name       count\n  long name      1\n  x            100\n\n"
+    )
