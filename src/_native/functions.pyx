@@ -23,6 +23,7 @@ ctypedef struct Search:
     uint32_t* regcount      # largest seen so far
     int32_t* highest        # the entity it comes from
     uint32_t* stack
+    uint8_t* kernel
 
 
 def analyze(bytes sections, bytes entities, bytes symbol_entity, bytes symbol_role, bytes calls,
@@ -38,7 +39,7 @@ def analyze(bytes sections, bytes entities, bytes symbol_entity, bytes symbol_ro
     if not graph_init(&s.graph, <const CallRow*>PyBytes_AS_STRING(calls),
                       PyBytes_GET_SIZE(calls) // sizeof(CallRow), n, nodes):
         raise MemoryError
-    memory = <uint32_t*>calloc(9 * (nodes + 1), 4)
+    memory = <uint32_t*>calloc(10 * (nodes + 1), 4)
     if memory == NULL:
         graph_free(&s.graph)
         raise MemoryError
@@ -51,12 +52,15 @@ def analyze(bytes sections, bytes entities, bytes symbol_entity, bytes symbol_ro
     s.regcount = memory + 6 * (nodes + 1)
     s.highest = <int32_t*>(memory + 7 * (nodes + 1))
     s.stack = memory + 8 * (nodes + 1)
+    s.kernel = <uint8_t*>(memory + 9 * (nodes + 1))
     with nogil:
         for i in range(nodes):
             s.highest[i] = <int32_t>i
+            s.kernel[i] = i < n and e[i].flags & EF_KERNEL != 0
             if i < n and e[i].flags & EF_DEFINED:
                 s.regcount[i] = e[i].regcount
         search(&s, e, n)
+        count_recursive(&s.graph, e, n, s.stack, rows)
         for i in range(n):
             rows[i].regcount = s.regcount[i] if e[i].flags & EF_KERNEL else e[i].regcount
             rows[i].raised_by = s.highest[i] if s.highest[i] != <int32_t>i else -1
@@ -114,8 +118,29 @@ cdef void search(Search* s, const EntityRow* e, size_t n) noexcept nogil:
                     inherit(s, to, node)
 
 
+cdef void count_recursive(const CallGraph* graph, const EntityRow* e, size_t n,
+                          const uint32_t* stack, FunctionRow* rows) noexcept nogil:
+    """How many functions that a kernel calls, directly or through a pointer, have no bound."""
+    cdef size_t i
+    cdef uint32_t j, k, to
+    for i in range(n):
+        rows[i].recursive_calls = 0
+        if not e[i].flags & EF_KERNEL or stack[i] != NO_STACK_BOUND:
+            continue
+        for j in range(graph.start[i], graph.start[i + 1]):
+            to = graph.edges[j]
+            if to < n:
+                rows[i].recursive_calls += stack[to] == NO_STACK_BOUND
+                continue
+            for k in range(graph.start[to], graph.start[to + 1]):
+                rows[i].recursive_calls += stack[graph.edges[k]] == NO_STACK_BOUND
+
+
 cdef inline void inherit(Search* s, uint32_t caller, uint32_t callee) noexcept nogil:
-    if s.regcount[callee] > s.regcount[caller]:
+    if s.regcount[callee] > s.regcount[caller] or (
+            # Of equals, the function born first is named.
+            s.regcount[callee] == s.regcount[caller] and not s.kernel[caller]
+            and s.highest[callee] < s.highest[caller]):
         s.regcount[caller] = s.regcount[callee]
         s.highest[caller] = s.highest[callee]
     if s.stack[callee] > s.stack[caller]:
@@ -172,7 +197,7 @@ cdef void find_info(FunctionRow* rows, size_t n, bytes sections, bytes symbol_en
 def find_trouble(bytes arena, bytes sections, bytes entities, bytes functions):
     """Kernels in order of birth whose callees ask too much: `(recursive, crowded)`.
 
-    `recursive` lists entities of kernels without a bound on their stack; `crowded` has (kernel,
+    `recursive` lists kernels without a bound on their stack, once for each such callee; `crowded` has (kernel,
     MAXREG_COUNT, callee, its registers) for kernels that reach a function with more registers
     than the kernel itself was limited to.
     """
@@ -186,8 +211,7 @@ def find_trouble(bytes arena, bytes sections, bytes entities, bytes functions):
     for i in range(n):
         if not e[i].flags & EF_KERNEL or not e[i].flags & EF_LIVE:
             continue
-        if f[i].stack == NO_STACK_BOUND:
-            recursive.append(i)
+        recursive.extend([i] * f[i].recursive_calls)
         if f[i].raised_by >= 0 and f[i].info >= 0:
             limit = register_limit(base + s[f[i].info].offset, s[f[i].info].size)
             if f[i].regcount > limit:

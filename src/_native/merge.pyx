@@ -157,6 +157,8 @@ cdef void merge_all(Merge* m, const int32_t* pools, size_t pool_count) noexcept 
         relocations(m, &m.files[f])
         if m.failed:
             return
+    for i in range(m.entity_count):
+        m.has_commons = m.has_commons or m.entities[i].flags & EF_COMMON != 0
     if m.has_commons:
         # Common symbols get room in .nv.global; no input's section need exist.
         file_section(m, b".nv.global", 10, K_GLOBAL, 0, SHT_CUDA_GLOBAL, 3, -1)
@@ -438,9 +440,8 @@ cdef void objects(Merge* m, const FileRow* file) noexcept nogil:
         row = &m.entities[e]
         if s.section >= 0:
             m.wanted[s.section] |= 1 if m.role[i] == ROLE_LOST else 3
-            section_of_object(m, s.section, s)
-        elif s.shndx == SHN_COMMON:
-            m.has_commons = True
+            if m.role[i] != ROLE_LOST or m.sections[s.section].kind != K_GLOBAL:
+                section_of_object(m, s.section)
         elif row.kind == E_SHARED and row.flags & EF_UNSIZED:
             debug_shared(m, -1)
         if m.born[e] < 0 and (stays(m, e) or (row.kind == E_UNIFIED and row.flags & EF_LIVE)):
@@ -451,7 +452,7 @@ cdef void objects(Merge* m, const FileRow* file) noexcept nogil:
                 (<OutSymbolRow*>m.out_symbols.data)[m.born[e]].dropped = not stays(m, e)
 
 
-cdef void section_of_object(Merge* m, int32_t at, const SymbolRow* symbol) noexcept nogil:
+cdef void section_of_object(Merge* m, int32_t at) noexcept nogil:
     """Birth of the section that holds an object, at the first object in it."""
     cdef const SectionRow* s = &m.sections[at]
     cdef int32_t e
@@ -601,6 +602,8 @@ cdef void rest(Merge* m, const FileRow* file) noexcept nogil:
     """Births of the sections that no symbol called for, and the place of every piece."""
     cdef uint32_t i
     for i in range(file.first_section, file.first_section + file.section_count):
+        if m.sections[i].kind == K_GLOBAL and m.wanted[i] == 1:
+            continue            # every symbol in it lost: it takes no room
         if m.sections[i].kind != K_SHARED and m.sections[i].kind != K_DEBUG_SHARED:
             birth(m, <int32_t>i)
         elif m.sections[i].kind == K_DEBUG_SHARED:
@@ -638,8 +641,6 @@ cdef void place_piece(Merge* m, int32_t at) noexcept nogil:
                            s.type, s.flags, at)
         if out < 0:
             return
-        if s.kind == K_GLOBAL and m.wanted[at] == 1:
-            return              # every symbol in it lost: it takes no room
         append_piece(m, at, out)
     elif s.kind == K_MERC_DEBUG:
         out = mercury_section(m, at)
@@ -826,6 +827,7 @@ cdef enum Action:
     FIX = 2
     CLEAR = 3                   # writes zeros and leaves no trace
     GONE = 4                    # counts for the sibling rule, then vanishes
+    DEAD = 5                    # debug data of a dead function: counts, but brings no section
 
 
 cdef void relocations(Merge* m, const FileRow* file) noexcept nogil:
@@ -917,6 +919,10 @@ cdef void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_
         action = decide(m, s, target, symbol, r.r_type, function, mercury, &how)
         if action == DROP:
             continue
+        if action == DEAD:
+            if explicit and not mercury:
+                out_row(m, out).counted += 1
+            continue
         if target.kind == K_GLOBAL_INIT or target.kind == K_MERC_GLOBAL_INIT:
             if in_lost_bytes(m, file, s.target, r.r_offset):
                 continue
@@ -948,8 +954,9 @@ cdef void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_
                 how |= FIX_MERC
             add_fix(m, r, addend, patched, e, section, function,
                     how | (0 if explicit else FIX_REL), base, reloc)
-    if replaced and reloc >= 0:
-        out_row(m, reloc).counted = 0
+    if replaced or target.kind == K_GLOBAL_INIT or target.kind == K_CONSTANT:
+        # Data counts file by file, code and debug data through all files.
+        out_row(m, out).counted = 0
 
 
 cdef bint in_lost_bytes(Merge* m, const FileRow* file, int32_t section,
@@ -1031,7 +1038,9 @@ cdef int32_t decide(Merge* m, const SectionRow* s, const SectionRow* target, int
     row = &m.entities[e]
     if row.kind == E_FUNC:
         if not row.flags & EF_LIVE:
-            return CLEAR if debug and is_clear(type, mercury) else DROP
+            if not debug:
+                return DROP
+            return CLEAR if is_clear(type, mercury) else DEAD
         role = m.role[symbol]
         if role == ROLE_LOST and is_frame_or_line(m, target):
             return KEEP if m.family == FAMILY_C and not mercury else DROP
@@ -1137,10 +1146,10 @@ cdef void count_entry(Merge* m, int32_t at, int32_t reloc, int32_t out, bint exp
                       int64_t addend) noexcept nogil:
     """The sibling rule: a later explicit entry with addend 0 brings the other form's name."""
     cdef const SectionRow* s = &m.sections[at]
-    cdef OutRow* row = out_row(m, reloc)
+    cdef OutRow* row = out_row(m, out)
     cdef uint8_t* text
-    row.counted += 1
-    if row.counted < 2 or not explicit or addend != 0 or out_row(m, out).notes & OF_NAME_ONLY:
+    row.counted += explicit
+    if not explicit or addend != 0 or row.counted < 2 or row.notes & OF_NAME_ONLY:
         return
     if m.family == FAMILY_C and out_row(m, out).kind == K_CONSTANT and out_row(m, out).bank == 3:
         text = pool_join(&m.pool, b".rel", 4, <const uint8_t*>b".nv.constant.user", 17)

@@ -231,9 +231,9 @@ cdef bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noexcept no
     cdef bint weak = (s.info >> 4) == STB_WEAK
     cdef int32_t old = e.winner
     if (s.size != e.size and s.size and e.size and (s.info & 15) != STT_FUNC
-            and not (s.shndx == SHN_COMMON or e.flags & EF_COMMON)
-            and not (defined and e.flags & EF_DEFINED)):
-        return clash(r, 2, at, e.first)
+            and not (s.shndx == SHN_COMMON or e.flags & EF_COMMON)):
+        if not clash(r, 2, at, e.first):
+            return False
     if not defined:
         if not weak and not e.flags & EF_DEFINED:
             e.flags &= ~<uint32_t>EF_WEAK

@@ -274,6 +274,7 @@ cdef packed struct FunctionRow:
     int32_t raised_by           # entity whose register count a kernel took, or -1
     int32_t info                # input section: .nv.info.F of the copy that won, or -1
     int32_t merc_info           # input section: .nv.merc.nv.info.F, or -1
+    uint32_t recursive_calls    # kernels: callees without a bound on their stack
 
 cdef enum:
     NO_STACK_BOUND = 0xffffffffU

@@ -19,7 +19,7 @@ ENTITY = Struct("<iiIIQQII")
 CALL = Struct("<IIiI")
 CLASH = Struct("<Iii")
 FAULT = Struct("<iiqiiQQ")
-FUNCTION = Struct("<IIiii")
+FUNCTION = Struct("<IIiiiI")
 OUT = Struct("<IIHHIQQII8i3Iii")
 SPAN = Struct("<iIQQ")
 
