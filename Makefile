@@ -56,8 +56,9 @@ pytest: $(VENV)/extras
 bench: $(VENV)/extras
 	$(BIN)/pytest benchmarks --benchmark-enable --benchmark-only
 
-test-gpu: $(VENV)/extras
-	$(BIN)/pytest tests/gpu
+test-gpu: $(VENV)/built
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pytest 'cuda-bindings>=12.6'
+	$(BIN)/python -m pytest -rsf -p no:cacheprovider -o addopts= tests/gpu
 
 package: $(VENV)/extras
 	$(BIN)/python scripts/check_package.py

@@ -92,21 +92,20 @@ __global__ void start(Particle *particles, int count, unsigned seed)
     if (i < count)
         particles[i] = { uniform(state), uniform(state), uniform(state), 1.0f + uniform(state) };
 }
-__global__ void step(Particle *particles, int count, int kind, float time)
+__global__ void step(const Particle *now, Particle *next, int count, int kind, float time)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count)
         return;
     float3 sum = make_float3(0.0f, 0.0f, 0.0f);
     for (int j = 0; j < count; ++j) {
-        float3 f = forces[kind](particles[i], particles[j]);
+        float3 f = forces[kind](now[i], now[j]);
         sum.x += f.x;
         sum.y += f.y;
         sum.z += f.z;
     }
-    particles[i].x += sum.x * time;
-    particles[i].y += sum.y * time;
-    particles[i].z += sum.z * time;
+    next[i] = { now[i].x + sum.x * time, now[i].y + sum.y * time, now[i].z + sum.z * time,
+                now[i].mass };
 }
 """
 
