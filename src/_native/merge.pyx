@@ -919,6 +919,11 @@ cdef void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_
         action = decide(m, s, target, symbol, r.r_type, function, mercury, &how)
         if action == DROP:
             continue
+        if not mercury and rebuilt(m, target) and (action == DEAD or action == CLEAR):
+            if action == DEAD:
+                out_row(m, out).counted += 1
+                add_rebuild(m, at, r, addend, out, symbol, m.entity[symbol], -1)
+            continue
         if action == DEAD:
             if explicit and not mercury:
                 out_row(m, out).counted += 1
@@ -946,7 +951,7 @@ cdef void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_
         if replaced or action == GONE:
             continue
         if not mercury and rebuilt(m, target):
-            add_rebuild(m, at, r, addend, out, reloc, symbol, e, section)
+            add_rebuild(m, at, r, addend, out, symbol, e, section)
         elif action == KEEP:
             add_keep(m, r, addend, reloc, e, section, base, how, mercury)
         else:
@@ -1235,8 +1240,7 @@ cdef void add_fix(Merge* m, const Rela* r, int64_t addend, int32_t out, int32_t 
 
 
 cdef void add_rebuild(Merge* m, int32_t at, const Rela* r, int64_t addend, int32_t out,
-                      int32_t reloc, int32_t symbol, int32_t entity,
-                      int32_t section) noexcept nogil:
+                      int32_t symbol, int32_t entity, int32_t section) noexcept nogil:
     cdef RebuildRow* row = <RebuildRow*>vec_push(&m.rebuilds)
     if row == NULL:
         m.failed = True
@@ -1244,7 +1248,6 @@ cdef void add_rebuild(Merge* m, int32_t at, const Rela* r, int64_t addend, int32
     row.offset = r.r_offset
     row.addend = addend
     row.out = out
-    row.reloc = reloc
     row.piece = m.sections[at].target
     row.type = r.r_type
     row.entity = entity
@@ -1254,9 +1257,9 @@ cdef void add_rebuild(Merge* m, int32_t at, const Rela* r, int64_t addend, int32
         row.outcome = OUTCOME_SECTION
     elif m.entities[entity].kind != E_FUNC:
         row.outcome = OUTCOME_OTHER
+    elif m.role[symbol] == ROLE_LOST:
+        row.outcome = OUTCOME_LOST
     elif not m.entities[entity].flags & EF_LIVE:
         row.outcome = OUTCOME_DEAD
-    elif m.role[symbol] == ROLE_LOST or m.role[symbol] == ROLE_REPLACED:
-        row.outcome = OUTCOME_LOST
     else:
         row.outcome = OUTCOME_LIVE

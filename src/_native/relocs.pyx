@@ -188,6 +188,8 @@ def resolve_values(bytes fixes, bytes outs, bytes places, bytes entities, bytes 
                 row.implicit = 0
             elif fix[i].section >= 0:
                 row.value += piece[fix[i].section]
+            elif fix[i].entity < 0:
+                pass                # the addend says all
             elif e[fix[i].entity].kind == E_CONST0_SIZE:
                 row.value = constant3_size
             elif e[fix[i].entity].flags & EF_UNSIZED and e[fix[i].entity].kind == E_SHARED:

@@ -259,7 +259,6 @@ cdef packed struct RebuildRow:
     uint64_t offset             # in the piece
     int64_t addend
     int32_t out                 # the debug section
-    int32_t reloc               # its relocation section
     int32_t piece               # input section
     uint32_t type
     uint32_t outcome

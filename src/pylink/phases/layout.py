@@ -72,6 +72,9 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         merged.out_of,
         merged.base,
     )
+    for contents, made in merged.made:
+        placed.blobs.append(contents)
+        placed.spans.append(made)
     if merged.pools:
         placed.outs, placed.values, placed.homes, blob, spans = pools.apply_pools(
             objects.arena,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
 from pylink._native import pools, resolve
-from pylink.target import FAMILY_A
+from pylink.phases.rebuild import rebuild_debug
+from pylink.target import FAMILY_A, FAMILY_C
 from pylink.tables import CLASH, ENTITY, rows, symbol_file, symbol_name
 
 TYPE_CHECKING = False
@@ -20,7 +21,8 @@ class Merged:
     Of the link: `entities` (EntityRow), `symbol_entity` and `symbol_role` by input symbol,
     `calls`, `prototypes` (arena offsets), `functions` (FunctionRow by entity), `pools`. Of the output:
     `outs` (OutRow), `out_symbols`, `keeps`, `fixes`, `rebuilds`, `out_of` and `base` by input
-    section, `shstrtab`, `strtab`, `prototype_offsets`, `referenced` by entity.
+    section, `shstrtab`, `strtab`, `prototype_offsets`, `referenced` by entity; `made` has contents
+    that replace those of the inputs, as pairs of bytes and SpanRow.
     """
 
     __slots__ = (
@@ -30,6 +32,7 @@ class Merged:
         "fixes",
         "functions",
         "keeps",
+        "made",
         "objects",
         "out_of",
         "out_symbols",
@@ -52,6 +55,7 @@ class Merged:
         self.outs = self.out_symbols = self.keeps = self.fixes = self.rebuilds = b""
         self.out_of = self.base = self.shstrtab = self.strtab = b""
         self.prototype_offsets = self.referenced = b""
+        self.made: list[tuple[bytes, bytes]] = []
 
 
 def merge(objects: Objects, sink: Sink) -> Merged | None:
@@ -118,6 +122,8 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         job.target.family,
         job.mode,
     )
+    if job.target.family == FAMILY_C:
+        rebuild_debug(merged, sink)
     return merged
 
 

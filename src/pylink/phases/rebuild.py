@@ -1,0 +1,77 @@
+"""Part of merge from sm_100 on: plain debug sections written anew instead of concatenated."""
+
+from __future__ import annotations
+
+from struct import unpack_from
+
+from pylink._native import debug, rebuild
+from pylink.tables import SECTION, section_name, span
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
+    from pylink.phases.merge import Merged
+
+LINES = (b".debug_line", b".nv_debug_line_sass")
+FRAME = b".debug_frame"
+REGISTERS = b".nv_debug_info_reg_sass"
+
+
+def rebuild_debug(merged: Merged, sink: Sink) -> None:
+    """Rebuild what there is; `merged` is still under construction."""
+    results: list[tuple[int, bytes, bytes, int]] = []
+    retargets: list[tuple[bytes, bytes, int]] = []
+    for name in (*LINES, FRAME, REGISTERS):
+        _rebuild_one(merged, name, results, retargets, sink)
+    if not results:
+        return
+    merged.outs, merged.keeps = rebuild.adopt(merged.outs, merged.keeps, merged.rebuilds, results)
+    for inputs, units, out in retargets:
+        merged.fixes, merged.keeps = rebuild.retarget(
+            merged.fixes, merged.keeps, merged.base, inputs, units, out
+        )
+
+
+def _rebuild_one(
+    merged: Merged,
+    name: bytes,
+    results: list[tuple[int, bytes, bytes, int]],
+    retargets: list[tuple[bytes, bytes, int]],
+    sink: Sink,
+) -> None:
+    objects = merged.objects
+    arena = objects.arena
+    out = rebuild.find_debug(arena, objects.sections, merged.outs, name)
+    if out < 0:
+        return
+    pieces, relocations, numbers, inputs = rebuild.pieces_of(
+        objects.sections, merged.out_of, merged.entities, merged.out_symbols, merged.rebuilds, out
+    )
+    moved = b""
+    try:
+        if name in LINES:
+            headers, patches = rebuild.headers_of(
+                objects.sections, merged.out_of, merged.base, merged.fixes, merged.outs, out
+            )
+            contents, _, moved, units = debug.rebuild_line(
+                arena, pieces, relocations, headers, patches
+            )
+            retargets.append((inputs, units, out))
+        elif name == FRAME:
+            contents, _, moved = debug.rebuild_frame(arena, pieces, relocations)
+        else:
+            names = rebuild.live_names(arena, objects.symbols, merged.entities)
+            contents, _ = debug.rebuild_reg_sass(arena, pieces, names)
+    except debug.MalformedDebugSection as fault:
+        (section,) = unpack_from("<i", inputs, 4 * fault.piece)
+        file = SECTION.unpack_from(objects.sections, section * SECTION.size)[10]
+        sink.report(
+            "debug-format",
+            file=objects.names[file],
+            section=section_name(arena, objects.sections, section),
+            offset=fault.offset,
+            reason=str(fault),
+        )
+        return
+    results.append((out, numbers, moved, len(contents)))
+    merged.made.append((contents, span(out, len(contents))))
