@@ -30,48 +30,19 @@ docs/format-notes/shared-memory.md has the evidence. Rows: see the stub.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
+from rows cimport FAMILY_A, FAMILY_B, FAMILY_C
+from sharedrows cimport *
 from vec cimport Vec, vec_free, vec_init, vec_push
 
 cdef extern from *:
     int __builtin_ctzll(unsigned long long) nogil
 
 cdef enum:
-    FAMILY_A = 0        # sm_75 to sm_89
-    FAMILY_B = 1        # sm_90
-    FAMILY_C = 2        # sm_100 and later
-    COMMON = -1         # owner of a variable in .nv_debug.shared
-    DEAD = -2           # owner of a variable of a kernel that is not linked
-    REFERENCED = 1      # variable flags
-    EXTERN = 2
-    SURVIVES = 1        # kernel flags
-    HAS_SYMBOL = 2
     RESERVED = 0x400    # bytes that the system keeps from sm_90 on
-    EXTERN_ALIGN = 16
-
-cdef struct VariableRow:
-    uint64_t size
-    uint64_t align
-    int32_t owner
-    uint32_t flags
-
-cdef struct UseRow:
-    uint32_t variable
-    uint32_t kernel
-
-cdef struct ExternUseRow:
-    uint32_t kernel
-    int32_t tie
-
-cdef struct KernelRow:
-    uint64_t size
-    uint64_t align
-    int64_t extern_address
-    uint32_t flags
-    uint32_t spare
 
 # Counts, and arrays that share one allocation.
 ctypedef struct Work:
@@ -91,10 +62,6 @@ ctypedef struct Work:
     int64_t* address        # of extern arrays, at the leader
     uint64_t* group_size
     uint64_t* group_align
-
-
-cdef inline uint64_t round_up(uint64_t value, uint64_t align) noexcept nogil:
-    return value if align < 2 else (value + align - 1) // align * align
 
 
 cdef bint work_init(Work* w, size_t tie_count) noexcept nogil:
@@ -118,34 +85,6 @@ cdef bint work_init(Work* w, size_t tie_count) noexcept nogil:
     w.first = w.by_kernel + w.use_count
     w.leader = w.first + k
     return True
-
-
-cdef inline bint goes_first(const VariableRow* a, const VariableRow* b, bint by_align) noexcept nogil:
-    if by_align and a.align != b.align:
-        return a.align > b.align
-    return a.size <= b.size
-
-
-cdef void sort_list(const VariableRow* rows, uint32_t* items, uint32_t* spare, size_t count,
-                    bint by_align) noexcept nogil:
-    """Sort variables in place; spare has room for as many. Recursion is log2(count) deep."""
-    cdef size_t half = (count + 1) // 2, i, a = 0, b = half
-    if count < 2:
-        return
-    for i in range(count):      # pushing to the front reverses each list
-        if i & 1:
-            spare[count - 1 - i // 2] = items[i]
-        else:
-            spare[half - 1 - i // 2] = items[i]
-    sort_list(rows, spare, items, half, by_align)
-    sort_list(rows, spare + half, items + half, count - half, by_align)
-    for i in range(count):
-        if b == count or (a < half and goes_first(&rows[spare[a]], &rows[spare[b]], by_align)):
-            items[i] = spare[a]
-            a += 1
-        else:
-            items[i] = spare[b]
-            b += 1
 
 
 cdef void index_users(const UseRow* uses, Work* w) noexcept nogil:
@@ -283,41 +222,6 @@ cdef void place_private(const VariableRow* rows, Work* w, KernelRow* kernels,
             kernels[k].align = max(kernels[k].align, rows[v].align)
 
 
-cdef inline uint32_t find(uint32_t* leader, uint32_t node) noexcept nogil:
-    while leader[node] != node:
-        leader[node] = leader[leader[node]]
-        node = leader[node]
-    return node
-
-
-cdef void place_externs(const ExternUseRow* uses, size_t count, size_t tie_count, Work* w,
-                        KernelRow* kernels, int64_t* addresses) noexcept nogil:
-    """Tied kernels share the largest of their addresses."""
-    cdef size_t i
-    cdef uint32_t k, root
-    cdef int64_t end
-    for i in range(w.kernel_count + tie_count):
-        w.leader[i] = <uint32_t>i
-        w.address[i] = -1
-    for i in range(count):
-        if uses[i].tie >= 0:
-            root = find(w.leader, uses[i].kernel)
-            w.leader[root] = find(w.leader, <uint32_t>(w.kernel_count + uses[i].tie))
-    for i in range(count):
-        k = uses[i].kernel
-        root = find(w.leader, k)
-        end = <int64_t>round_up(kernels[k].size, EXTERN_ALIGN)
-        w.address[root] = max(w.address[root], end)
-    for i in range(count):
-        k = uses[i].kernel
-        end = w.address[find(w.leader, k)]
-        kernels[k].extern_address = end
-        kernels[k].size = <uint64_t>end
-        kernels[k].align = max(kernels[k].align, <uint64_t>EXTERN_ALIGN)
-    for i in range(tie_count):
-        addresses[i] = w.address[find(w.leader, <uint32_t>(w.kernel_count + i))]
-
-
 cdef void decide_sections(int family, bint keeps_common, bint has_extern, uint64_t most_aligned,
                           const Work* w, KernelRow* kernels) noexcept nogil:
     """Which sections survive, and with what; the last row is that of .nv_debug.shared."""
@@ -343,45 +247,63 @@ cdef void decide_sections(int family, bint keeps_common, bint has_extern, uint64
             row.size += RESERVED
 
 
-def layout_shared(int family, Py_ssize_t kernel_count, Py_ssize_t tie_count,
-                  bytes variables not None, bytes uses not None, bytes extern_uses not None,
-                  bint keeps_common):
-    cdef Work w
-    cdef Py_ssize_t size = PyBytes_GET_SIZE(variables), i
-    cdef Py_ssize_t extern_count = PyBytes_GET_SIZE(extern_uses) // <Py_ssize_t>sizeof(ExternUseRow)
+cdef bint check_variables(bytes variables, Py_ssize_t kernel_count) except -1:
+    """Check the rows; whether there is an extern array."""
     cdef const VariableRow* rows = <const VariableRow*>PyBytes_AS_STRING(variables)
-    cdef const UseRow* use = <const UseRow*>PyBytes_AS_STRING(uses)
-    cdef const ExternUseRow* extern_use = <const ExternUseRow*>PyBytes_AS_STRING(extern_uses)
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(variables), i
     cdef bint has_extern = False
-    cdef uint64_t most_aligned = 1
-    cdef int64_t common_size
-    cdef KernelRow* kernel
-    w.variable_count = <size_t>size // sizeof(VariableRow)
-    w.use_count = <size_t>PyBytes_GET_SIZE(uses) // sizeof(UseRow)
-    w.kernel_count = <size_t>kernel_count
-    w.common_count = 0
-    if (size % sizeof(VariableRow) or PyBytes_GET_SIZE(uses) % sizeof(UseRow)
-            or PyBytes_GET_SIZE(extern_uses) % sizeof(ExternUseRow)):
-        raise ValueError("a table ends inside a row")
-    if family not in (FAMILY_A, FAMILY_B, FAMILY_C):
-        raise ValueError(f"no such family: {family}")
-    if not (0 <= kernel_count < 2**31 and 0 <= tie_count < 2**31
-            and w.variable_count < 2**31 and w.use_count < 2**31):
-        raise ValueError("a count does not fit 31 bits")
-    for i in range(<Py_ssize_t>w.variable_count):
+    if size % <Py_ssize_t>sizeof(VariableRow):
+        raise ValueError("the table of variables ends inside a row")
+    for i in range(size // <Py_ssize_t>sizeof(VariableRow)):
         if not DEAD <= rows[i].owner < kernel_count:
             raise IndexError(f"variable {i}: no kernel {rows[i].owner}")
         if rows[i].size > <uint64_t>0xffffffff or rows[i].align > <uint64_t>0xffffffff:
             raise ValueError(f"variable {i}: size or alignment does not fit 32 bits")
         if rows[i].flags & EXTERN:
             has_extern = True
+    return has_extern
+
+
+cdef int check_extern_uses(bytes uses, Py_ssize_t kernel_count, Py_ssize_t tie_count) except -1:
+    cdef const ExternUseRow* rows = <const ExternUseRow*>PyBytes_AS_STRING(uses)
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(uses), i
+    if size % <Py_ssize_t>sizeof(ExternUseRow):
+        raise ValueError("the table of extern uses ends inside a row")
+    for i in range(size // <Py_ssize_t>sizeof(ExternUseRow)):
+        if rows[i].kernel >= <size_t>kernel_count or not -1 <= rows[i].tie < tie_count:
+            raise IndexError(f"extern use {i}: no such kernel or tie")
+    return 0
+
+
+def layout_shared(int family, Py_ssize_t kernel_count, Py_ssize_t tie_count,
+                  bytes variables not None, bytes uses not None, bytes extern_uses not None,
+                  bint keeps_common):
+    cdef Work w
+    cdef Py_ssize_t i
+    cdef Py_ssize_t extern_count = PyBytes_GET_SIZE(extern_uses) // <Py_ssize_t>sizeof(ExternUseRow)
+    cdef const VariableRow* rows = <const VariableRow*>PyBytes_AS_STRING(variables)
+    cdef const UseRow* use = <const UseRow*>PyBytes_AS_STRING(uses)
+    cdef const ExternUseRow* extern_use = <const ExternUseRow*>PyBytes_AS_STRING(extern_uses)
+    cdef bint has_extern
+    cdef uint64_t most_aligned = 1
+    cdef int64_t common_size
+    cdef KernelRow* kernel
+    w.variable_count = <size_t>PyBytes_GET_SIZE(variables) // sizeof(VariableRow)
+    w.use_count = <size_t>PyBytes_GET_SIZE(uses) // sizeof(UseRow)
+    w.kernel_count = <size_t>kernel_count
+    w.common_count = 0
+    if PyBytes_GET_SIZE(uses) % sizeof(UseRow):
+        raise ValueError("the table of uses ends inside a row")
+    if family not in (FAMILY_A, FAMILY_B, FAMILY_C):
+        raise ValueError(f"no such family: {family}")
+    if not (0 <= kernel_count < 2**30 and 0 <= tie_count < 2**30
+            and w.variable_count < 2**31 and w.use_count < 2**31):
+        raise ValueError("a count does not fit 31 bits")
+    has_extern = check_variables(variables, kernel_count)
+    check_extern_uses(extern_uses, kernel_count, tie_count)
     for i in range(<Py_ssize_t>w.use_count):
         if use[i].variable >= w.variable_count or use[i].kernel >= w.kernel_count:
             raise IndexError(f"use {i}: no such variable or kernel")
-    for i in range(extern_count):
-        if (extern_use[i].kernel >= w.kernel_count
-                or not -1 <= extern_use[i].tie < tie_count):
-            raise IndexError(f"extern use {i}: no such kernel or tie")
     cdef bytes offsets = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>w.variable_count * 8)
     cdef bytes kernels = PyBytes_FromStringAndSize(
         NULL, (kernel_count + 1) * <Py_ssize_t>sizeof(KernelRow))
@@ -401,11 +323,64 @@ def layout_shared(int family, Py_ssize_t kernel_count, Py_ssize_t tie_count,
         common_size = place_common(rows, &w, kernel, offset, &most_aligned)
         if common_size >= 0:
             place_private(rows, &w, kernel, offset)
-            place_externs(extern_use, <size_t>extern_count, <size_t>tie_count, &w, kernel,
-                          address)
+            place_externs(extern_use, <size_t>extern_count, w.kernel_count, <size_t>tie_count,
+                          w.leader, w.address, kernel, address)
             kernel[kernel_count].size = <uint64_t>common_size
             decide_sections(family, keeps_common, has_extern, most_aligned, &w, kernel)
     free(w.group_size)
     if common_size < 0:
         raise MemoryError
     return offsets, kernels, addresses
+
+
+def layout_relocatable(Py_ssize_t kernel_count, Py_ssize_t tie_count, bytes variables not None,
+                       bytes extern_uses not None):
+    cdef const VariableRow* rows = <const VariableRow*>PyBytes_AS_STRING(variables)
+    cdef Py_ssize_t count = PyBytes_GET_SIZE(variables) // <Py_ssize_t>sizeof(VariableRow), i, k
+    cdef Py_ssize_t use_count = PyBytes_GET_SIZE(extern_uses) // <Py_ssize_t>sizeof(ExternUseRow)
+    cdef const ExternUseRow* use = <const ExternUseRow*>PyBytes_AS_STRING(extern_uses)
+    cdef uint64_t most_aligned = 1
+    cdef bint has_extern
+    if not (0 <= kernel_count < 2**30 and 0 <= tie_count < 2**30):
+        raise ValueError("a count does not fit 31 bits")
+    has_extern = check_variables(variables, kernel_count)
+    check_extern_uses(extern_uses, kernel_count, tie_count)
+    cdef bytes kernels = PyBytes_FromStringAndSize(
+        NULL, (kernel_count + 1) * <Py_ssize_t>sizeof(KernelRow))
+    cdef bytes addresses = PyBytes_FromStringAndSize(NULL, tie_count * 8)
+    cdef KernelRow* kernel = <KernelRow*>PyBytes_AS_STRING(kernels)
+    cdef int64_t* address = <int64_t*>PyBytes_AS_STRING(addresses)
+    cdef int64_t* best = <int64_t*>malloc(<size_t>(kernel_count + tie_count + 1) * 12)
+    if best == NULL:
+        raise MemoryError
+    with nogil:
+        memset(kernel, 0, <size_t>(kernel_count + 1) * sizeof(KernelRow))
+        for k in range(kernel_count + 1):
+            kernel[k].align = 1
+            kernel[k].extern_address = -1
+        for i in range(count):
+            if rows[i].owner == DEAD:
+                continue
+            k = kernel_count
+            if rows[i].owner == COMMON:
+                most_aligned = max(most_aligned, rows[i].align)
+            else:
+                k = rows[i].owner
+            kernel[k].size += rows[i].size
+            kernel[k].align = max(kernel[k].align, rows[i].align)
+        if has_extern:
+            kernel[kernel_count].align = max(kernel[kernel_count].align, <uint64_t>EXTERN_ALIGN)
+        place_externs(use, <size_t>use_count, <size_t>kernel_count, <size_t>tie_count,
+                      <uint32_t*>(best + kernel_count + tie_count), best, kernel, address)
+        for k in range(kernel_count + 1):
+            kernel[k].align = max(kernel[k].align, most_aligned)
+            if kernel[k].size > 0:
+                kernel[k].flags = SURVIVES | HAS_SYMBOL
+            elif has_extern and kernel[k].align == EXTERN_ALIGN:
+                kernel[k].flags = SURVIVES
+            else:
+                continue
+            if kernel[k].size <= kernel[k].align:
+                kernel[k].size += kernel[k].align
+    free(best)
+    return kernels, addresses

@@ -65,9 +65,23 @@ def sort_list(items: list[int], key: Callable[[int], object]) -> list[int]:
     return merged + first + second
 
 
+def tie_addresses(program: Program, ends: list[int]) -> tuple[dict[int, int], list[int]]:
+    """Addresses of extern arrays by kernel and by tie."""
+    addresses = {kernel: round_up(ends[kernel], 16) for kernel, _ in program.extern_uses}
+    ties = [-1] * program.tie_count
+    settled = False
+    while not settled:
+        settled = True
+        for kernel, tie in program.extern_uses:
+            if tie >= 0 and ties[tie] != addresses[kernel]:
+                ties[tie] = addresses[kernel] = max(ties[tie], addresses[kernel])
+                settled = False
+    return addresses, ties
+
+
 def layout_shared(family: int, program: Program) -> Layout:
     """Lay out as the docstring of the native kernel says."""
-    kernel_count, tie_count, variables, uses, extern_uses = program[:5]
+    kernel_count, variables, uses = program.kernel_count, program.variables, program.uses
     users: list[set[int]] = [set() for _ in variables]
     for variable, kernel in uses:
         users[variable].add(kernel)
@@ -79,7 +93,7 @@ def layout_shared(family: int, program: Program) -> Layout:
     common = [i for i, v in enumerate(variables) if v.owner == COMMON]
     order = sort_list(common, lambda i: variables[i].size)[::-1]
     order = [i for i in order if not variables[i].extern]
-    most_aligned = max((variables[i].align for i in common), default=1)
+    most_aligned = max([1, *(variables[i].align for i in common)])
     groups: list[list[int]] = []
     for i in order:
         if len(users[i]) == 1 or not variables[i].referenced:
@@ -108,15 +122,7 @@ def layout_shared(family: int, program: Program) -> Layout:
             ends[kernel] = offsets[i] + variables[i].size
             aligns[kernel] = max(aligns[kernel], variables[i].align)
 
-    addresses = {kernel: round_up(ends[kernel], 16) for kernel, _ in extern_uses}
-    ties = [-1] * tie_count
-    settled = False
-    while not settled:
-        settled = True
-        for kernel, tie in extern_uses:
-            if tie >= 0 and ties[tie] != addresses[kernel]:
-                ties[tie] = addresses[kernel] = max(ties[tie], addresses[kernel])
-                settled = False
+    addresses, ties = tie_addresses(program, ends)
     if not groups:
         most_aligned = 1
     kernels = []
@@ -138,3 +144,26 @@ def layout_shared(family: int, program: Program) -> Layout:
     if kept and (family == FAMILY_C or like_kernels):
         size += RESERVED
     return Layout(offsets, kernels, ties, Section(size, align, -1, kept, has_symbol))
+
+
+def layout_relocatable(program: Program) -> tuple[list[Section], list[int]]:
+    """Sections of the kernels and ``.nv_debug.shared`` of a relocatable link, and the ties."""
+    variables = program.variables
+    extern_exists = any(v.extern for v in variables)
+    most_aligned = max([1, *(v.align for v in variables if v.owner == COMMON)])
+    sums = [sum(v.size for v in variables if v.owner == k) for k in range(program.kernel_count)]
+    addresses, ties = tie_addresses(program, sums)
+    sections = []
+    for kernel, total in enumerate([*sums, sum(v.size for v in variables if v.owner == COMMON)]):
+        address = addresses.get(kernel, -1)
+        common = kernel == program.kernel_count
+        size = max(total, address)
+        align = max([most_aligned, *(v.align for v in variables if v.owner == kernel)])
+        if address >= 0 or (common and extern_exists):
+            align = max(align, 16)
+        has_symbol = size > 0
+        kept = has_symbol or (extern_exists and align == 16)
+        if kept and size <= align:
+            size += align
+        sections.append(Section(size, align, address, kept, has_symbol))
+    return sections, ties

@@ -17,11 +17,30 @@ from helpers.shared_reference import (
     Section,
     Variable,
 )
+from helpers.shared_reference import layout_relocatable as relocatable_reference
 from helpers.shared_reference import layout_shared as layout_reference
 
 from pylink._native import shared
 
 FAMILIES = (FAMILY_A, FAMILY_B, FAMILY_C)
+
+
+def pack_variables(program: Program) -> bytes:
+    return b"".join(
+        struct.pack("=QQiI", v.size, v.align, v.owner, v.referenced | v.extern << 1)
+        for v in program.variables
+    )
+
+
+def unpack_sections(table: bytes) -> list[Section]:
+    return [
+        Section(size, align, address, bool(flags & 1), bool(flags & 2))
+        for size, align, address, flags, _ in struct.iter_unpack("=QQqII", table)
+    ]
+
+
+def unpack_offsets(table: bytes) -> list[int]:
+    return [offset for (offset,) in struct.iter_unpack("=q", table)]
 
 
 def layout(family: int, program: Program) -> Layout:
@@ -30,24 +49,24 @@ def layout(family: int, program: Program) -> Layout:
         family,
         program.kernel_count,
         program.tie_count,
-        b"".join(
-            struct.pack("=QQiI", v.size, v.align, v.owner, v.referenced | v.extern << 1)
-            for v in program.variables
-        ),
+        pack_variables(program),
         b"".join(struct.pack("=II", *use) for use in program.uses),
         b"".join(struct.pack("=Ii", *use) for use in program.extern_uses),
         program.keeps_common,
     )
-    sections = [
-        Section(size, align, address, bool(flags & 1), bool(flags & 2))
-        for size, align, address, flags, _ in struct.iter_unpack("=QQqII", kernels)
-    ]
-    return Layout(
-        [offset for (offset,) in struct.iter_unpack("=q", offsets)],
-        sections[:-1],
-        [address for (address,) in struct.iter_unpack("=q", ties)],
-        sections[-1],
+    *sections, debug_shared = unpack_sections(kernels)
+    return Layout(unpack_offsets(offsets), sections, unpack_offsets(ties), debug_shared)
+
+
+def relocatable(program: Program) -> tuple[list[Section], list[int]]:
+    """Call the native kernel for relocatable links with the arguments of the reference."""
+    kernels, ties = shared.layout_relocatable(
+        program.kernel_count,
+        program.tie_count,
+        pack_variables(program),
+        b"".join(struct.pack("=Ii", *use) for use in program.extern_uses),
     )
+    return unpack_sections(kernels), unpack_offsets(ties)
 
 
 def random_program(
@@ -194,6 +213,26 @@ def test_extern_array_keeps_empty_sections(
     if empty is not None:
         assert (kernel.size, kernel.align, kernel.has_symbol) == empty
     assert result.debug_shared.survives == keeps
+
+
+def test_relocatable_sizes_agree_with_reference() -> None:
+    rng = random.Random(13)
+    for _ in range(300):
+        program = random_program(rng, max_kernels=6, max_variables=12, sizes=[0, 1, 4, 8, 40])
+        assert relocatable(program) == relocatable_reference(program)
+
+
+@pytest.mark.parametrize(
+    ("size", "align", "recorded"),
+    [(0, 1, (16, 16)), (4, 4, (32, 16)), (17, 8, (32, 16)), (1, 32, (48, 32)), (33, 32, (48, 32))],
+)
+def test_relocatable_kernel_with_extern_array_has_the_recorded_size(
+    size: int, align: int, recorded: tuple[int, int]
+) -> None:
+    variables = [Variable(0, 0, extern=True)] + [Variable(size, align, 0)] * bool(size)
+    (kernel, _), _ = relocatable(Program(1, 0, variables, [], [(0, -1)]))
+    assert (kernel.size, kernel.align) == recorded
+    assert kernel.has_symbol == bool(size)
 
 
 def test_bad_tables_are_refused() -> None:

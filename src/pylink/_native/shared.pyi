@@ -50,3 +50,15 @@ def layout_shared(
     ``ValueError`` for tables that end inside a row and sizes over 32 bits, ``IndexError`` for
     rows that name no variable, kernel or tie.
     """
+
+def layout_relocatable(
+    kernel_count: int,
+    tie_count: int,
+    variables: bytes,
+    extern_uses: bytes,
+) -> tuple[bytes, bytes]:
+    """Sizes for ``-r``, which places nothing: (kernels, ties); all families alike.
+
+    Extern uses are those of the kernels' own code only, with tie -1, or with ``-g`` the array.
+    A kernel's extern address is the value of its ``externsharedinstance``. Errors as above.
+    """
