@@ -19,6 +19,7 @@ cdef enum:
     STB_GLOBAL = 1
     STT_FUNC = 2
     STT_SECTION = 3
+    SHN_UNDEF = 0
     MAX_EXTRA = 3               # buffers of attach_symbols
 
 
@@ -288,7 +289,7 @@ cdef int64_t read_symbols(Object* o, const uint8_t* table, Py_ssize_t n, Span st
         symbol.type = info & 15
         symbol.bind = info >> 4
         compared = place < section_count and sections[place].data != NULL
-        symbol.described = symbol.type == STT_FUNC and compared
+        symbol.described = symbol.type == STT_FUNC and place != SHN_UNDEF
         symbol.kind = S_PRIVATE
         symbol.name.data = strings.data + name
         symbol.name.size = end - symbol.name.data
@@ -424,3 +425,25 @@ cdef void add_work(Work* total, const Work* part) noexcept nogil:
     total.twin_probes += part.twin_probes
     for i in range(3):
         total.ns[i] += part.ns[i]
+
+
+def covering(list shapes not None, bytes candidate not None):
+    """Rows of the shapes into which each size of another shape fits; see dedup.pyi."""
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(candidate) // 8, row, i
+    cdef const uint64_t* ours = <const uint64_t*>PyBytes_AS_STRING(candidate)
+    cdef const uint64_t* theirs
+    cdef bytes shape
+    cdef list rows = []
+    for row in range(len(shapes)):
+        shape = shapes[row]
+        if shape is None:
+            raise TypeError("a shape is bytes")
+        if PyBytes_GET_SIZE(shape) < 8 * n:
+            continue
+        theirs = <const uint64_t*>PyBytes_AS_STRING(shape)
+        i = 0
+        while i < n and theirs[i] >= ours[i]:
+            i += 1
+        if i == n and shape != candidate:
+            rows.append(row)
+    return rows

@@ -63,7 +63,7 @@ cdef struct Symbol:
     uint8_t kind
     uint8_t type
     uint8_t bind
-    uint8_t described       # a function whose code lies in a section that is compared
+    uint8_t described       # a function that the file defines
 
 cdef struct Use:
     # The first relocation entry that names a symbol.
@@ -367,10 +367,11 @@ cdef inline int stage3(const Object* ref, const Object* cand, bint hashed, Outco
 cdef inline bint same_symbol(const Object* ref, const Object* cand, size_t i) noexcept nogil:
     """Whether index `i` stands for one symbol in both, once names are resolved."""
     cdef const Symbol* a
-    cdef const Symbol* b = &cand.symbols[i]
-    if i >= ref.symbol_count:
+    cdef const Symbol* b
+    if i >= ref.symbol_count or i >= cand.symbol_count:
         return False
     a = &ref.symbols[i]
+    b = &cand.symbols[i]
     return (a.kind == b.kind and a.kind != S_PRIVATE and a.type == b.type
             and same_span(a.name.data, a.name.size, b.name.data, b.name.size))
 
@@ -379,7 +380,7 @@ cdef inline int identity(const Object* ref, const Object* cand, Outcome* out) no
     """What equal bytes leave open; the argument is in pylink.dedup."""
     cdef size_t i
     cdef const Use* use
-    cdef const Symbol* symbol
+    cdef bint ours, theirs
     out.index = out.twin = -1
     if out.moved_header >= 0:
         out.index = out.moved_header
@@ -392,13 +393,14 @@ cdef inline int identity(const Object* ref, const Object* cand, Outcome* out) no
                          cand.targets[i].place.data, cand.targets[i].place.size):
             out.index = <int64_t>i
             return TARGET_PLACE
-    for i in range(cand.symbol_count):
-        symbol = &cand.symbols[i]
-        if symbol.described:
+    for i in range(max(ref.symbol_count, cand.symbol_count)):
+        ours = i < cand.symbol_count and cand.symbols[i].described
+        theirs = i < ref.symbol_count and ref.symbols[i].described
+        if ours or theirs:
             out.symbol = <int64_t>i
-            if not (same_symbol(ref, cand, i) and ref.symbols[i].described):
+            if not (ours and theirs and same_symbol(ref, cand, i)):
                 return FUNCTION_DIFFERS
-            if ref.symbols[i].bind == STB_WEAK and symbol.bind != STB_WEAK:
+            if ref.symbols[i].bind == STB_WEAK and cand.symbols[i].bind != STB_WEAK:
                 return FUNCTION_WEAKER
     for i in range(cand.use_count):
         use = &cand.uses[i]

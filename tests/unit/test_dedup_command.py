@@ -47,7 +47,7 @@ def test_the_table_names_fate_and_reason(capsys: pytest.CaptureFixture[str]) -> 
         "c.cubin" in line and ".nv.merc.debug_frame differs at byte 0x2: 58 6d 65 here" in line
         for line in lines
     )
-    assert any("sub/d" in line and "describes function" in line for line in lines)
+    assert any("sub/d" in line and "define different functions" in line for line in lines)
     assert "1 of 4 objects fold; 90 of 360 bytes saved; 1 without Mercury sections" in text
     assert "other bytes: debug_frame" in text
     assert ".nv.merc.nv.info" in text

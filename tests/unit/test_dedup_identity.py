@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from helpers.dedup_cubin import (
     CODE,
@@ -13,6 +15,7 @@ from helpers.dedup_cubin import (
     OBJECT,
     SECTION,
     TEMPLATE,
+    WEAK,
     Cubin,
     Symbol,
     rela,
@@ -45,7 +48,7 @@ def test_a_local_function_is_another_one_in_each_file() -> None:
     local = TEMPLATE.with_symbol(1, Symbol("k", LOCAL, FUNC, CODE))
     verdict = check(local, local)
     assert (verdict.code, verdict.stage) == (18, 3)
-    assert "describes function" in verdict.reason
+    assert "define different functions" in verdict.reason
 
 
 def test_a_local_function_is_protected_even_if_nothing_refers_to_it() -> None:
@@ -143,6 +146,77 @@ def test_vectors_without_symbols_are_compared_by_bytes() -> None:
     assert compare(item, plain).code == 0
     assert compare(plain, item).code == 0
     assert fold([item, plain]).reference == [None, 0]
+
+
+def test_a_function_that_only_one_file_defines_rejects() -> None:
+    """Even where the other has a symbol of no function at its number."""
+    local = TEMPLATE.with_section(FRAME_RELA, data=rela(2))
+    local = local.with_symbol(1, Symbol("k", LOCAL, FUNC, CODE))
+    other = local.with_symbol(1, Symbol("k", LOCAL, OBJECT, CODE))
+    assert check(local, other).code == 18
+    assert check(other, local).code == 18
+
+
+COMPARED = (CODE, FRAME, ".nv.merc.debug_line")
+
+
+def meaning(cubin: Cubin, number: int) -> tuple[object, ...] | None:
+    """What a symbol number stands for in every file, or None."""
+    if number == 0:
+        return ("null",)
+    symbol = cubin.symbols[number - 1]
+    if symbol.bind in (GLOBAL, WEAK):
+        return (symbol.type, symbol.name) if symbol.name else None
+    if symbol.type == SECTION and symbol.section in COMPARED:
+        return (symbol.section,)
+    return None
+
+
+def identity_reference(reference: Cubin, candidate: Cubin) -> bool:
+    """Whether symbols let `candidate` fold, for the same sections with the same relocations."""
+    for i, (theirs, ours) in enumerate(zip(reference.symbols, candidate.symbols, strict=True), 1):
+        defined = [symbol.type == FUNC and symbol.section != "" for symbol in (theirs, ours)]
+        same = meaning(candidate, i) is not None and (
+            meaning(reference, i) == meaning(candidate, i)
+        )
+        loses = theirs.bind == WEAK and ours.bind != WEAK
+        used = any(
+            int.from_bytes(section.data[at : at + 4], "little") == i
+            for section in candidate.sections
+            if section.name == FRAME_RELA
+            for at in range(12, len(section.data), 24)
+        )
+        if any(defined) and (not all(defined) or not same or loses):
+            return False
+        if used and not same:
+            return False
+    return True
+
+
+def random_symbols(rng: random.Random, cubin: Cubin) -> Cubin:
+    for number in range(1, 4):
+        if rng.randrange(3) == 0:
+            symbol = Symbol(
+                rng.choice(("k", "v", "")),
+                rng.choice((LOCAL, GLOBAL, WEAK)),
+                rng.choice((OBJECT, FUNC, SECTION)),
+                rng.choice(("", ".nv.global", *COMPARED)),
+            )
+            cubin = cubin.with_symbol(number, symbol)
+    return cubin
+
+
+def test_random_symbols_agree_with_reference() -> None:
+    rng = random.Random(2)
+    outcomes = set()
+    for _ in range(600):
+        used = rela(*rng.choices(range(4), k=rng.randrange(4)))
+        ours = random_symbols(rng, TEMPLATE.with_section(FRAME_RELA, data=used))
+        theirs = ours if rng.randrange(2) else random_symbols(rng, ours)
+        expected = identity_reference(ours, theirs)
+        assert (check(ours, theirs).code == 0) == expected
+        outcomes.add(expected)
+    assert outcomes == {True, False}
 
 
 @pytest.mark.parametrize("prefilter", ["xxh3", "none"])

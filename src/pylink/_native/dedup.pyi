@@ -90,3 +90,9 @@ def first_accepting(
 
     Returns its row or -1, the result of the last comparison, and the same with the work of all.
     """
+
+def covering(shapes: list[bytes], candidate: bytes) -> list[int]:
+    """Rows of the shapes, other than the candidate's own, into which each of its sizes fits.
+
+    Shapes are packed uint64, see Vectors.shape. Linear in the number of shapes.
+    """

@@ -32,11 +32,11 @@ these checks, and a failure rejects it with the code of the vector concerned.
   link has one definition of a name; or both are the start of a section, and those sections are
   twins. A local function or variable is another symbol in each file, so it rejects. Sections that
   are not compared are placed anew for each file, so their starts reject too.
-* Every function whose code a section of C describes is global or weak and has the same name at the
-  same number in R, which describes it as well. So no code that is alive in the output is described
-  by C alone. R's copy does not lose against C's: if R's were weak and C's strong, a link would drop
-  the relocations of R's debug data. The attribute records of both files, which hold the register
-  counts that may decide between weak copies, are equal. (If both are strong the link fails.)
+* R and C define the same functions at the same numbers, all of them global or weak. So no code that
+  is alive in the output is described by C alone. R's copy does not lose against C's: if R's were
+  weak and C's strong, a link would drop the relocations of R's debug data. The attribute records of
+  both files, which hold the register counts that may decide between weak copies, are equal. (If
+  both copies are strong the link fails.)
 
 After relocation, each byte of C's sections would therefore be the byte of R's sections, but for the
 base of the twin section, which references to C's sections follow. Nothing is lost by leaving them

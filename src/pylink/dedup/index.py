@@ -17,11 +17,14 @@ most once, and only if some pair differs there; identical objects meet in one le
 
 Cost: every section hashed at most once, and for a candidate one comparison per object in its leaf.
 A leaf grows only by objects that differ in nothing but symbols or colliding digests. A candidate
-that repeats a key is compared with all objects of its numbers of rows.
+that repeats a key is compared with all objects of its numbers of rows. Objects whose headers do not
+hold the sizes may have one signature and different sizes: for each candidate all these are looked
+through for rows of sizes into which its own fits.
 """
 
 from __future__ import annotations
 
+from pylink._native.dedup import covering
 from pylink.dedup.prefilter import primary_digest, target_digest
 from pylink.dedup.reasons import BYTES_DIFFER, TARGET_TWIN
 
@@ -46,31 +49,59 @@ class Node:
         self.children: dict[int, Node] = {}
 
 
+class Tree:
+    """The kept objects of one signature and one row of sizes."""
+
+    __slots__ = ("members", "root")
+
+    def __init__(self) -> None:
+        self.root = Node([])
+        self.members: list[int] = []
+
+
+class Forest:
+    """The trees of one signature, by their sizes."""
+
+    __slots__ = ("shapes", "trees")
+
+    def __init__(self) -> None:
+        self.trees: dict[bytes, Tree] = {}
+        self.shapes: list[bytes] = []
+
+    def tree(self, shape: bytes) -> Tree:
+        """The tree of one row of sizes, planted if need be."""
+        if shape not in self.trees:
+            self.trees[shape] = Tree()
+            self.shapes.append(shape)
+        return self.trees[shape]
+
+
 class FoldIndex:
     """The kept objects of a build, by what a candidate must share with them."""
 
     def __init__(self, objects: list[MercuryObject], tally: Tally) -> None:
         self.objects = objects
         self.tally = tally
-        # All kept objects by numbers of headers and targets, and the trees by signature and sizes.
+        # All kept objects by numbers of headers and targets, and the trees by signature.
         self.by_count: dict[tuple[int, int], list[int]] = {}
-        self.trees: dict[tuple[int, ...], dict[bytes, tuple[Node, list[int]]]] = {}
+        self.forests: dict[tuple[int, ...], Forest] = {}
 
     def find(self, item: MercuryObject) -> list[int]:
         """Rows of the kept objects that could accept `item`, ascending."""
         signature = item.signature()
         if not signature[4]:
             return self.by_count.get(signature[:2], [])
-        trees = self.trees.get(signature[:4])
-        if trees is None:
+        forest = self.forests.get(signature[:4])
+        if forest is None:
             return []
         shape = item.vectors.shape()
-        tree = trees.get(shape)
-        rows = [] if tree is None else self._leaf(tree[0], item)[0].rows
-        if len(trees) > (tree is not None):
-            others = [members for other, (_, members) in trees.items() if covers(other, shape)]
+        tree = forest.trees.get(shape)
+        rows = [] if tree is None else self._leaf(tree.root, item)[0].rows
+        if len(forest.trees) > (tree is not None):
+            others = covering(forest.shapes, shape)
             if others:
-                rows = sorted({*rows, *(row for members in others for row in members)})
+                trees = [forest.trees[forest.shapes[other]] for other in others]
+                rows = sorted({*rows, *(row for other in trees for row in other.members)})
         return rows
 
     def add(self, row: int, verdicts: dict[int, Verdict]) -> None:
@@ -80,10 +111,9 @@ class FoldIndex:
         self.by_count.setdefault(signature[:2], []).append(row)
         if not signature[4]:
             return
-        trees = self.trees.setdefault(signature[:4], {})
-        root, members = trees.setdefault(item.vectors.shape(), (Node([]), []))
-        members.append(row)
-        leaf, path = self._leaf(root, item)
+        tree = self.forests.setdefault(signature[:4], Forest()).tree(item.vectors.shape())
+        tree.members.append(row)
+        leaf, path = self._leaf(tree.root, item)
         if leaf.rows:
             verdict = verdicts.get(leaf.rows[0])
             point = None if verdict is None else branching_point(verdict)
@@ -124,11 +154,3 @@ def branching_point(verdict: Verdict) -> Point | None:
     if index is not None and verdict.why == TARGET_TWIN:
         return 3, verdict.candidate.vectors.target_key(index)
     return None
-
-
-def covers(reference: bytes, candidate: bytes) -> bool:
-    """Whether each size of the candidate fits into the reference's, which is not the same row."""
-    if len(candidate) > len(reference) or candidate == reference:
-        return False
-    theirs, ours = memoryview(reference).cast("Q"), memoryview(candidate).cast("Q")
-    return all(a >= b for a, b in zip(theirs, ours))  # noqa: B905 - the reference may have more

@@ -59,7 +59,7 @@ REASONS: tuple[tuple[int, int | None, str], ...] = (
     (
         CODE_TARGETS,
         3,
-        "the candidate describes function {symbol}, which is not the reference's {twin}",
+        "the files define different functions: {symbol} here, {twin} in the reference",
     ),
     (
         CODE_TARGETS,
