@@ -42,7 +42,8 @@ ctypedef struct Info:
     uint32_t family
     bint executable
     CallGraph graph
-    uint32_t* stamp                 # by node: the last kernel whose walk came here
+    uint32_t* stamp                 # by node: the last walk that came here
+    uint32_t walk
     uint32_t* stack
     int32_t* info_out               # by entity: its .nv.info.F OutRow, -1 without
     uint8_t* gives                  # by entity: has records that kernels take over
@@ -489,7 +490,8 @@ cdef bint find_reached(Info* m, int32_t kernel) noexcept nogil:
             return False
         memcpy(row, m.givers.data, 4 * m.givers.count)
         return True
-    m.stamp[kernel] = <uint32_t>kernel + 1
+    m.walk += 1
+    m.stamp[kernel] = m.walk
     m.stack[0] = <uint32_t>kernel
     depth = 1
     while depth:
@@ -502,8 +504,8 @@ cdef bint find_reached(Info* m, int32_t kernel) noexcept nogil:
             row[0] = m.info_out[node]
         for j in range(m.graph.start[node], m.graph.start[node + 1]):
             to = m.graph.edges[j]
-            if m.stamp[to] != <uint32_t>kernel + 1:
-                m.stamp[to] = <uint32_t>kernel + 1
+            if m.stamp[to] != m.walk:
+                m.stamp[to] = m.walk
                 m.stack[depth] = to
                 depth += 1
     qsort(m.reached.data, m.reached.count, 4, by_number)

@@ -371,13 +371,8 @@ cdef bint stays(Merge* m, int32_t entity) noexcept nogil:
     if m.mode & (M_RELOCATABLE | M_KEEP_RELOCS):
         if e.kind == E_CONST0_SIZE or (e.kind == E_UNIFIED and not m.mode & M_RELOCATABLE):
             return False
-        if e.kind == E_SHARED and m.family == FAMILY_C and not m.mode & M_RELOCATABLE:
-            return e.flags & EF_LOCAL and m.arena[s.name] != 36
         return s.name_size != 0
-    if e.kind == E_SHARED:
-        # Objects with debug data name their shared variables plainly, others with a "$".
-        return m.family == FAMILY_C and e.flags & EF_LOCAL != 0 and m.arena[s.name] != 36
-    if e.kind == E_UNIFIED or e.kind == E_CONST0_SIZE or s.name_size == 0:
+    if e.kind == E_SHARED or e.kind == E_UNIFIED or e.kind == E_CONST0_SIZE or s.name_size == 0:
         return False
     return not e.flags & EF_INTERNAL
 
@@ -742,25 +737,30 @@ cdef void constant3_name(Merge* m) noexcept nogil:
 
 cdef void late_constants(Merge* m) noexcept nogil:
     """Family C: .nv.constant0.F come last of all, their section symbols after the globals."""
+    cdef int32_t* source = <int32_t*>calloc(m.entity_count + 1, 4)
     cdef size_t i
-    cdef int32_t symbol, e, out
+    cdef int32_t symbol, out
+    cdef const SectionRow* s
+    if source == NULL:
+        m.failed = True
+        return
     for i in range(m.section_count):
-        if m.sections[i].kind != K_CONSTANT0:
+        if m.sections[i].kind == K_CONSTANT0:
+            symbol = function_symbol(m, <int32_t>i)
+            if symbol >= 0 and m.role[symbol] == ROLE_WON and m.entity[symbol] >= 0:
+                source[m.entity[symbol]] = <int32_t>i + 1
+    for i in range(m.entity_count):
+        if not source[i] or not m.entities[i].flags & EF_LIVE:
             continue
-        symbol = function_symbol(m, <int32_t>i)
-        if symbol < 0 or m.role[symbol] != ROLE_WON:
-            continue
-        e = m.entity[symbol]
-        if not m.entities[e].flags & EF_LIVE:
-            continue
-        out = new_function_section(m, e, &m.sections[i], K_CONSTANT0, m.sections[i].type,
-                                   m.sections[i].flags, m.sections[i].align,
-                                   m.arena + m.sections[i].name, m.sections[i].name_size)
+        s = &m.sections[source[i] - 1]
+        out = new_function_section(m, <int32_t>i, s, K_CONSTANT0, s.type, s.flags, s.align,
+                                   m.arena + s.name, s.name_size)
         if out < 0:
-            return
-        out_row(m, out).size = m.sections[i].size
-        m.out_of[i] = out
+            break
+        out_row(m, out).size = s.size
+        m.out_of[source[i] - 1] = out
         new_symbol(m, -1, out, PART_TAIL, out_row(m, out).symbol_name)
+    free(source)
 
 
 cdef void find_text(Merge* m) noexcept nogil:
@@ -831,14 +831,38 @@ cdef enum Action:
 
 
 cdef void relocations(Merge* m, const FileRow* file) noexcept nogil:
-    cdef uint32_t i
-    for i in range(file.first_section, file.first_section + file.section_count):
+    """Each relocation section, a mercury twin right after its plain section."""
+    cdef uint32_t i, end = file.first_section + file.section_count
+    cdef int32_t twin
+    for i in range(file.first_section, end):
         if m.sections[i].kind == K_RELOC:
             relocation_section(m, file, <int32_t>i, False)
-        elif m.sections[i].kind == K_MERC_RELA:
+            twin = mercury_relocations(m, file, <int32_t>i) if m.family == FAMILY_C else -1
+            if twin >= 0:
+                m.wanted[twin] = 1
+                relocation_section(m, file, twin, True)
+        if m.failed:
+            return
+    for i in range(file.first_section, end):
+        if m.sections[i].kind == K_MERC_RELA and not m.wanted[i]:
             relocation_section(m, file, <int32_t>i, True)
         if m.failed:
             return
+
+
+cdef int32_t mercury_relocations(Merge* m, const FileRow* file, int32_t plain) noexcept nogil:
+    """The input section `.nv.merc.rela.S` for `.rela.S`, or -1."""
+    cdef const SectionRow* s = &m.sections[plain]
+    cdef const SectionRow* t
+    cdef uint32_t i
+    for i in range(file.first_section, file.first_section + file.section_count):
+        t = &m.sections[i]
+        if (t.kind == K_MERC_RELA and not m.wanted[i] and t.name_size == s.name_size + 8
+                and memcmp(m.arena + t.name + 8, m.arena + s.name, s.name_size) == 0
+                and (m.sections[s.target].kind != K_TEXT
+                     or function_symbol(m, s.target) == function_symbol(m, t.target))):
+            return <int32_t>i
+    return -1
 
 
 cdef void relocation_section(Merge* m, const FileRow* file, int32_t at,
@@ -932,7 +956,9 @@ cdef void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_
             if in_lost_bytes(m, file, s.target, r.r_offset):
                 continue
         e = m.entity[symbol]
-        section = m.symbols[symbol].section if e < 0 else -1
+        section = -1
+        if e < 0:
+            section = mercury_home(m, file, r.r_sym) if mercury else m.symbols[symbol].section
         if action == CLEAR:
             if not replaced:
                 add_fix(m, r, addend, patched, e, section, function,
@@ -942,12 +968,14 @@ cdef void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_
             reloc = relocation_row(m, at, out, explicit)
             if reloc < 0:
                 return
-            count_entry(m, at, reloc, out, explicit,
+            count_entry(m, at, out, out, explicit,
                         addend + (<int64_t>m.base[section] if section >= 0 else 0))
         else:
             reloc = mercury_relocation_row(m, at, out)
             if reloc < 0:
                 return
+            if target.kind == K_CAPMERC:
+                count_entry(m, at, reloc, out, True, addend)
         if replaced or action == GONE:
             continue
         if not mercury and rebuilt(m, target):
@@ -962,6 +990,17 @@ cdef void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_
     if replaced or target.kind == K_GLOBAL_INIT or target.kind == K_CONSTANT:
         # Data counts file by file, code and debug data through all files.
         out_row(m, out).counted = 0
+
+
+cdef int32_t mercury_home(Merge* m, const FileRow* file, uint32_t symbol) noexcept nogil:
+    """The input section of a section symbol as the mercury symbol table has it, or -1."""
+    cdef const Sym* s
+    if symbol >= file.mercury_symbols:
+        return -1
+    s = <const Sym*>(m.arena + file.merc_symtab) + symbol
+    if s.st_shndx == 0 or s.st_shndx >= file.section_count:
+        return -1
+    return <int32_t>(file.first_section + s.st_shndx)
 
 
 cdef bint in_lost_bytes(Merge* m, const FileRow* file, int32_t section,
@@ -1147,21 +1186,25 @@ cdef int32_t relocation_row_for_mercury(Merge* m, int32_t at, int32_t out) noexc
     return row
 
 
-cdef void count_entry(Merge* m, int32_t at, int32_t reloc, int32_t out, bint explicit,
+cdef void count_entry(Merge* m, int32_t at, int32_t counter, int32_t out, bint explicit,
                       int64_t addend) noexcept nogil:
-    """The sibling rule: a later explicit entry with addend 0 brings the other form's name."""
+    """The sibling rule: a later explicit entry with addend 0 brings the other form's name.
+
+    `counter` is the OutRow that counts: code has a count for each of its two lists.
+    """
     cdef const SectionRow* s = &m.sections[at]
-    cdef OutRow* row = out_row(m, out)
+    cdef uint32_t skip = 13 if s.kind == K_MERC_RELA else 5
+    cdef OutRow* row = out_row(m, counter)
     cdef uint8_t* text
     row.counted += explicit
-    if not explicit or addend != 0 or row.counted < 2 or row.notes & OF_NAME_ONLY:
+    if not explicit or addend != 0 or row.counted < 2 or out_row(m, out).notes & OF_NAME_ONLY:
         return
     if m.family == FAMILY_C and out_row(m, out).kind == K_CONSTANT and out_row(m, out).bank == 3:
         text = pool_join(&m.pool, b".rel", 4, <const uint8_t*>b".nv.constant.user", 17)
         name_sibling(m, text, 21)
     else:
-        text = pool_join(&m.pool, b".rel", 4, m.arena + s.name + 5, s.name_size - 5)
-        name_sibling(m, text, s.name_size - 1)
+        text = pool_join(&m.pool, b".rel", 4, m.arena + s.name + skip, s.name_size - skip)
+        name_sibling(m, text, 4 + s.name_size - skip)
     out_row(m, out).notes |= OF_NAME_ONLY       # once is enough
 
 
