@@ -1,6 +1,7 @@
 """Mercury vectors in native form, and the comparison of two objects or of one with many.
 
-The walks themselves are in mercury.pxd; here are their checked inputs and plain results.
+The walks themselves are in mercurystages.pxd and mercurysymbols.pxd; here are their checked inputs
+and plain results.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -8,18 +9,14 @@ from cpython.bytes cimport (
     PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 )
 from libc.stdlib cimport malloc
-from libc.string cimport memchr, memset
+from libc.string cimport memset
 
 from mercury cimport *
+from mercurystages cimport *
+from mercurysymbols cimport *
 
 cdef enum:
     MAX_ROWS = 0x7fffffff       # a table's links are 32 bits wide
-    RELA_SIZE = 24              # Elf64_Rela: r_offset, r_type, r_sym, r_addend
-    SYM_SIZE = 24               # Elf64_Sym
-    STB_GLOBAL = 1
-    STT_FUNC = 2
-    STT_SECTION = 3
-    SHN_UNDEF = 0
     MAX_EXTRA = 3               # buffers of attach_symbols
 
 
@@ -115,7 +112,8 @@ cdef class Vectors:
         self.view_count += 1
         return span
 
-    def attach_symbols(self, symtab, strtab, tuple sections, tuple places, attributes):
+    def attach_symbols(self, symtab, strtab, tuple sections, tuple places, attributes,
+                       bytes kinds not None):
         """Read the symbol table that the targets' entries index; see dedup.pyi."""
         cdef Span table, strings
         cdef Py_ssize_t n, i, count = len(sections)
@@ -126,10 +124,11 @@ cdef class Vectors:
             raise ValueError("symbols are attached already")
         if <size_t>len(places) != self.o.target_count:
             raise ValueError("one place is needed for each target")
-        self.owners.extend((symtab, strtab, sections, places, attributes))
+        self.owners.extend((symtab, strtab, sections, places, attributes, kinds))
         table = self.borrow(symtab)
         strings = self.borrow(strtab)
         self.o.attributes = self.borrow(attributes)
+        self.o.kinds = self.borrow(kinds)
         n = <Py_ssize_t>(table.size // SYM_SIZE)
         for i in range(<Py_ssize_t>self.o.target_count):
             self.o.targets[i].place = stripped(places[i])
@@ -264,67 +263,6 @@ cdef Span stripped(bytes name) except *:
     if name is None:
         raise TypeError("a name is bytes")
     return strip(<const uint8_t*>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
-
-
-cdef int64_t read_symbols(Object* o, const uint8_t* table, Py_ssize_t n, Span strings,
-                          const Span* sections, Py_ssize_t section_count) noexcept nogil:
-    """Fill `o.symbols`; the first row whose name runs past its table, or -1."""
-    cdef Py_ssize_t i
-    cdef uint32_t name
-    cdef uint16_t place
-    cdef uint8_t info
-    cdef const uint8_t* end
-    cdef Symbol* symbol
-    cdef bint compared
-    for i in range(n):
-        symbol = &o.symbols[i]
-        memcpy(&name, table + i * SYM_SIZE, 4)
-        info = table[i * SYM_SIZE + 4]
-        memcpy(&place, table + i * SYM_SIZE + 6, 2)
-        if name >= strings.size:
-            return i
-        end = <const uint8_t*>memchr(strings.data + name, 0, strings.size - name)
-        if end == NULL:
-            return i
-        symbol.type = info & 15
-        symbol.bind = info >> 4
-        compared = place < section_count and sections[place].data != NULL
-        symbol.described = symbol.type == STT_FUNC and place != SHN_UNDEF
-        symbol.kind = S_PRIVATE
-        symbol.name.data = strings.data + name
-        symbol.name.size = end - symbol.name.data
-        if i == 0:
-            symbol.kind = S_NULL
-        elif symbol.bind == STB_GLOBAL or symbol.bind == STB_WEAK:
-            if symbol.name.size:
-                symbol.kind = S_NAMED
-        elif symbol.type == STT_SECTION and compared:
-            symbol.kind = S_SECTION
-            symbol.name = sections[place]
-    return -1
-
-
-cdef bint collect_uses(Object* o, Py_ssize_t symbols, int64_t* bad) noexcept nogil:
-    """Fill `o.uses`; `bad` becomes the first target with an entry past the symbols."""
-    cdef uint8_t* seen = <uint8_t*>calloc(symbols + 1, 1)
-    cdef size_t i, k
-    cdef uint32_t symbol
-    if seen == NULL:
-        return False
-    for i in range(o.target_count):
-        for k in range(o.targets[i].size // RELA_SIZE):
-            memcpy(&symbol, o.targets[i].data + k * RELA_SIZE + 12, 4)
-            if symbol >= symbols:
-                bad[0] = <int64_t>i
-                break
-            if not seen[symbol]:
-                seen[symbol] = 1
-                o.uses[o.use_count].symbol = symbol
-                o.uses[o.use_count].entry = <uint32_t>k
-                o.uses[o.use_count].target = <uint32_t>i
-                o.use_count += 1
-    free(seen)
-    return True
 
 
 cdef tuple result(const Outcome* out, const Work* work):

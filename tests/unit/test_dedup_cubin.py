@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from helpers.dedup_cubin import FRAME_RELA, SYMTAB, TEMPLATE, Cubin, Section, rela
 
+import pylink
 from pylink.dedup import MalformedCubin, MercuryObject, compare
 from pylink.dedup.cubin import family
 
@@ -147,3 +151,27 @@ def test_a_damaged_cubin_is_read_or_refused() -> None:
         for _ in range(rng.choice((1, 1, 4))):
             data[rng.randrange(len(data))] = rng.choice((0, 1, 0x7F, 0xFF, rng.randrange(256)))
         read_or_refuse(bytes(data))
+
+
+LOADED = """
+import sys
+sys.path[:0] = {path!r}
+before = set(sys.modules)
+from pylink.dedup import MercuryObject, fold
+items = [MercuryObject.from_cubin({image!r}) for _ in range(2)]
+assert fold(items).reference == [None, 0]
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+def test_folding_cubins_loads_nothing_that_is_slow_to_start() -> None:
+    """A link folds by default; without ties in need of digests not even xxhash is loaded."""
+    path = [str(Path(pylink.__file__).parent.parent)]
+    program = LOADED.format(path=path, image=TEMPLATE.image())
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "pylink.dedup.folding" in loaded
+    slow = {"argparse", "collections", "dataclasses", "enum", "json", "re", "typing", "xxhash"}
+    assert not loaded & slow

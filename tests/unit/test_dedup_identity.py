@@ -123,6 +123,12 @@ def test_other_attributes_reject() -> None:
     assert "attribute records" in verdict.reason
 
 
+def test_a_section_without_bytes_is_no_copy_of_one_with_bytes() -> None:
+    verdict = check(TEMPLATE, TEMPLATE.with_section(".nv.merc.debug_line", type=8))
+    assert (verdict.code, verdict.stage) == (19, 2)
+    assert "sh_type" in verdict.reason
+
+
 def test_relocations_of_another_section_reject() -> None:
     other = TEMPLATE.with_section(FRAME_RELA, info=".nv.merc.debug_line")
     verdict = check(TEMPLATE, other)

@@ -30,11 +30,13 @@ class Vectors:
         sections: tuple[bytes | None, ...],
         places: tuple[bytes, ...],
         attributes: Buffer,
+        kinds: bytes,
     ) -> None:
         """Read the symbol table that the targets' Elf64_Rela entries index.
 
         `sections[i]` is the name of section i when its header is compared, `places[i]` the name of
-        the section that target i relocates, `attributes` the file-level attribute records. Raises
+        the section that target i relocates, `attributes` the file-level attribute records, `kinds`
+        what else the section headers say of the sections and targets, in any form. Raises
         IndexError when a name or a symbol number runs past its table.
         """
     @property

@@ -35,6 +35,7 @@ WITHOUT_BYTES = frozenset((0, 8, 0x70000007, 0x70000009, 0x7000000A, 0x70000015)
 
 EHDR = struct.Struct("<16sHHIQQQIHHHHHH")
 SHDR = struct.Struct("<IIQQQQIIQQ")
+KIND = struct.Struct("<IQQQ")  # sh_type, sh_flags, sh_entsize, bytes in the file
 RELA_SIZE = 24
 SYM_SIZE = 24
 
@@ -46,11 +47,12 @@ class MalformedCubin(ValueError):
 class Section:
     """A section header with its name and its bytes in the file (none for NOBITS kinds)."""
 
-    __slots__ = ("data", "name", "sh_addralign", "sh_info", "sh_link", "sh_size")
+    __slots__ = ("data", "kind", "name", "sh_addralign", "sh_info", "sh_link", "sh_size")
 
     def __init__(self, name: bytes, data: memoryview, row: tuple[int, ...]) -> None:
         self.name = name
         self.data = data
+        self.kind = KIND.pack(row[1], row[2], row[9], len(data))
         self.sh_size, self.sh_link, self.sh_info, self.sh_addralign = row[5:9]
 
 
@@ -140,7 +142,7 @@ def read_cubin(cls: type[MercuryObject], data: Buffer, name: str) -> MercuryObje
         if s.name.startswith(PREFIX) and kind is None and not s.name.startswith(TARGETS)
     )
     if compared or targets:
-        _attach_symbols(item, sections, families, targets, file)
+        _attach_symbols(item, sections, families, compared, targets, file)
     return item
 
 
@@ -148,6 +150,7 @@ def _attach_symbols(
     item: MercuryObject,
     sections: list[Section],
     families: list[str | None],
+    compared: list[Section],
     targets: list[Section],
     file: str,
 ) -> None:
@@ -176,6 +179,7 @@ def _attach_symbols(
             ),
             tuple(sections[target.sh_info].name for target in targets),
             attributes[0] if attributes else b"",
+            b"".join(section.kind for section in (*compared, *targets)),
         )
     except IndexError as error:
         raise MalformedCubin(

@@ -5,7 +5,7 @@ from __future__ import annotations
 ACCEPTED = 0
 BYTES_DIFFER = 1
 TARGET_TWIN = 7
-NEEDS_DIGESTS = 15
+NEEDS_DIGESTS = 16
 
 CODE_DATA = 17
 CODE_TARGETS = 18
@@ -71,6 +71,11 @@ REASONS: tuple[tuple[int, int | None, str], ...] = (
         3,
         "entry {offset} of relocation target {entry} names {symbol}, in the reference {twin}",
     ),
+    (
+        CODE_HEADERS,
+        2,
+        "the sections differ in sh_type, sh_flags or sh_entsize, or in having bytes in the file",
+    ),
 )
 
 # The same for a count of what blocks folding; the name of the entry follows.
@@ -90,4 +95,5 @@ BLOCKERS = (
     "function of its own",
     "stronger copy of a function",
     "symbol of its own",
+    "sections of another type",
 )
