@@ -1,0 +1,192 @@
+# Offsets into a kernel's code that other sections hold: attribute lists, jump tables, registers of
+# the debugger and call frame programs. All keep their size.
+
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memchr
+
+from exitrows cimport *
+from names cimport NameIndex, NameSlot, index_find
+
+
+cdef enum:
+    EIFMT_SVAL = 4
+    EIATTR_INDIRECT_BRANCH_TARGETS = 0x34
+    R_MERCURY_CODE_OFFSET32 = 0x10008
+
+    FRAME_ADDRESS = 20      # 64-bit DWARF: marker, length, CIE pointer, then initial_location
+    FRAME_LENGTH = 8        # bytes of initial_location and of address_range
+
+cdef enum FrameOp:
+    CFA_NOP = 0x00
+    CFA_ADVANCE_LOC4 = 0x04
+    CFA_OFFSET_EXTENDED = 0x05
+    CFA_RESTORE_EXTENDED = 0x06
+    CFA_UNDEFINED = 0x07
+    CFA_SAME_VALUE = 0x08
+    CFA_REGISTER = 0x09
+    CFA_REMEMBER_STATE = 0x0a
+    CFA_RESTORE_STATE = 0x0b
+    CFA_DEF_CFA = 0x0c
+    CFA_DEF_CFA_REGISTER = 0x0d
+    CFA_DEF_CFA_OFFSET = 0x0e
+
+
+cdef inline uint32_t entry_size(uint8_t attribute) noexcept nogil:
+    """Bytes of an entry of an attribute that lists instructions, or 0: entries begin with offsets.
+
+    EXIT, S2RCTAID, LD_CACHEMOD, ATOM_SYS, COOP_GROUP, INT_WARP_WIDE, SYSCALL, STACK_CANARY_TRAP,
+    LOCAL_CTA_ASYNC_STORE, IGNOREOOB_CP_ASYNC_BULK and INSTR_OFFSETS list offsets alone;
+    ATOM16_EMUL_INSTR_REG_MAP, INSTR_REG_MAP and MBARRIER_INSTR_OFFSETS describe each.
+    """
+    if attribute in (0x1c, 0x1d, 0x25, 0x27, 0x28, 0x31, 0x46, 0x57, 0x59, 0x65, 0x6c):
+        return 4
+    if attribute == 0x2e:
+        return 8
+    if attribute == 0x40:
+        return 12
+    return 16 if attribute == 0x39 else 0
+
+
+cdef inline void move_word(uint8_t* at, const Code* code, const Place* places,
+                           bint own) noexcept nogil:
+    put32(at, <uint32_t>moved(code, places, get32(at), own))
+
+
+cdef inline bint move_targets(uint8_t* data, uint64_t at, uint64_t end, const Code* code,
+                              const Place* places) noexcept nogil:
+    """INDIRECT_BRANCH_TARGETS: offset of the branch, one word, count, offsets of the targets."""
+    cdef uint64_t count, i
+    while at < end:
+        if end - at < 12:
+            return False
+        move_word(data + at, code, places, True)
+        count = get32(data + at + 8)
+        at += 12
+        if count > (end - at) // 4:
+            return False
+        for i in range(count):
+            move_word(data + at + 4 * i, code, places, False)
+        at += 4 * count
+    return True
+
+
+cdef inline bint move_info(View* view, size_t section, const Code* code, const Place* places,
+                           Fault* fault) noexcept nogil:
+    cdef uint8_t* data = editable(view)
+    cdef uint64_t at = 0, end, item
+    cdef uint32_t size
+    if data == NULL:
+        return fail(fault, section, 0, R_MEMORY)
+    while at < view.size:
+        if view.size - at < 4:
+            return fail(fault, section, at, R_INFO)
+        end = at + 4
+        if data[at] == EIFMT_SVAL:
+            end += get16(data + at + 2)
+            if end > view.size:
+                return fail(fault, section, at, R_INFO)
+            size = entry_size(data[at + 1])
+            if data[at + 1] == EIATTR_INDIRECT_BRANCH_TARGETS:
+                if not move_targets(data, at + 4, end, code, places):
+                    return fail(fault, section, at, R_INFO)
+            elif size:
+                if (end - at - 4) % size:
+                    return fail(fault, section, at, R_INFO)
+                item = at + 4
+                while item < end:
+                    move_word(data + item, code, places, True)
+                    item += size
+        at = end
+    return True
+
+
+cdef inline bint move_table(View* view, size_t section, const View* relocs, const Code* code,
+                            const Place* places, Fault* fault) noexcept nogil:
+    """A jump table: the words that the mercury side relocates against the kernel's code."""
+    cdef uint8_t* data = editable(view)
+    cdef uint64_t at, offset
+    if data == NULL:
+        return fail(fault, section, 0, R_MEMORY)
+    for at in range(0, relocs.size // 24 * 24, 24):
+        if get32(relocs.data + at + 8) == R_MERCURY_CODE_OFFSET32:
+            offset = get64(relocs.data + at)
+            if offset > view.size or view.size - offset < 4:
+                return fail(fault, section, offset, R_TABLE)
+            move_word(data + offset, code, places, False)
+    return True
+
+
+cdef inline bint move_registers(View* view, size_t section, NameIndex* names, const Code* codes,
+                                const Place* places, Fault* fault) noexcept nogil:
+    """.nv_debug_info_reg_sass: {name NUL, u32 n, n of {u32, register NUL, u32, start, end}}."""
+    cdef uint8_t* data = editable(view)
+    cdef const uint8_t* nul
+    cdef const Code* code
+    cdef NameSlot* slot
+    cdef uint64_t at = 0, start, count
+    if data == NULL:
+        return fail(fault, section, 0, R_MEMORY)
+    while at < view.size:
+        start = at
+        nul = <const uint8_t*>memchr(data + at, 0, view.size - at)
+        if nul == NULL or view.size - (nul - data) < 5:
+            return fail(fault, section, start, R_REGISTERS)
+        slot = index_find(names, data + start, <uint32_t>(nul - data - start))
+        if slot == NULL:
+            return fail(fault, section, start, R_MEMORY)
+        code = codes + slot.value if slot.value >= 0 else NULL
+        at = nul - data + 1
+        count = get32(data + at)
+        at += 4
+        while count:
+            count -= 1
+            if view.size - at < 5:
+                return fail(fault, section, start, R_REGISTERS)
+            nul = <const uint8_t*>memchr(data + at + 4, 0, view.size - at - 4)
+            if nul == NULL or view.size - (nul - data) < 13:
+                return fail(fault, section, start, R_REGISTERS)
+            at = nul - data + 13
+            if code != NULL:
+                move_word(data + at - 8, code, places, False)
+                move_word(data + at - 4, code, places, False)
+    return True
+
+
+cdef inline bint move_frame(View* view, size_t section, uint64_t address, const Code* code,
+                            const Place* places, Fault* fault) noexcept nogil:
+    """The FDE whose initial_location is at `address`."""
+    cdef uint8_t* data = view.fresh
+    cdef uint64_t start = address - FRAME_ADDRESS, end, at, place = 0, before = 0, next_, value
+    cdef uint8_t op
+    if (address < FRAME_ADDRESS or address > view.size or view.size - address < 2 * FRAME_LENGTH
+            or get32(data + start) != 0xffffffffU
+            or get64(data + start + 4) > view.size - start - 12
+            or get64(data + start + 4) < 8 + 2 * FRAME_LENGTH):
+        return fail(fault, section, address, R_FRAME)
+    end = start + 12 + get64(data + start + 4)
+    at = address + FRAME_LENGTH
+    put64(data + at, moved(code, places, get64(data + at), False))
+    at += FRAME_LENGTH
+    while at < end:
+        op = data[at]
+        at += 1
+        if op == CFA_ADVANCE_LOC4:
+            if end - at < 4:
+                return fail(fault, section, at, R_FRAME)
+            place += 4 * <uint64_t>get32(data + at)
+            next_ = moved(code, places, place, False)
+            put32(data + at, <uint32_t>((next_ - before) // 4))
+            before = next_
+            at += 4
+        elif op == CFA_NOP or op == CFA_REMEMBER_STATE or op == CFA_RESTORE_STATE:
+            pass
+        elif op == CFA_DEF_CFA or op == CFA_OFFSET_EXTENDED or op == CFA_REGISTER:
+            if not read_uleb(data, end, &at, &value) or not read_uleb(data, end, &at, &value):
+                return fail(fault, section, at, R_FRAME)
+        elif (CFA_RESTORE_EXTENDED <= op <= CFA_SAME_VALUE
+                or op == CFA_DEF_CFA_REGISTER or op == CFA_DEF_CFA_OFFSET):
+            if not read_uleb(data, end, &at, &value):
+                return fail(fault, section, at, R_FRAME)
+        else:
+            return fail(fault, section, at - 1, R_FRAME_OP)
+    return True

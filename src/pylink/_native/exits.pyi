@@ -1,0 +1,21 @@
+"""Rewriting the kernels of sm_100 and later as nvlink's finalizer leaves them."""
+
+class MalformedKernel(ValueError):
+    """A file breaks its format: name of the section, offset within it, and what is wrong."""
+
+    section: str
+    offset: int
+    reason: str
+    def __init__(self, section: str, offset: int, reason: str) -> None: ...
+
+def rewrite_exits(image: bytes, mode: int) -> bytes:
+    """A relocatable cubin whose kernels look as they do in nvlink's output.
+
+    Modes: 0 for an executable without error barriers, 1 for one with error barriers (some input
+    has the attribute GEN_ERRBAR_AT_EXIT), 2 for error barriers that stay valid whatever is linked
+    in later (every link with ``-g``, and ``-r`` when some input has the attribute). A link with
+    ``-r`` and no such input leaves its kernels alone.
+
+    Returns ``image`` itself when nothing changes. Else changed sections lie behind the end of the
+    old file; section and symbol indices stay. Raises ``MalformedKernel``, a ``ValueError``.
+    """
