@@ -1,0 +1,116 @@
+# The code of one kernel: instructions of 16 bytes and the capsule that counts them.
+#
+# A capsule is: u32 section index of .text, u32 version, u32 number of slots, a bitmap with one bit
+# per slot in words of 32, then for each slot whose bit is 0 a record, in slot order. A slot is one
+# instruction, or the several that a record expands to: the record then begins with a u16 of
+# 0x50 | count << 7, and 1 in the low nibble when a body follows. The last slot is the branch to
+# itself that ends the code; its count also covers the NOPs behind it. The first byte of a body
+# gives its size.
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from exitrows cimport *
+from exitwords cimport *
+from vec cimport *
+
+
+cdef enum:
+    CAPSULE_HEADER = 12
+    ONE_WORD = 0x00d0       # record without body for one instruction
+
+
+# One slot of the code while it is rewritten.
+ctypedef struct Slot:
+    const uint8_t* words    # its instructions
+    uint64_t count
+    const uint8_t* record   # with its count, NULL for none
+    uint64_t record_size
+    uint64_t offset         # of the first instruction
+
+
+# The code being rewritten.
+ctypedef struct Draft:
+    Vec words               # 16 bytes each
+    Vec sources             # u64 offset in the old text for each word, or INSERTED
+    Vec records             # bytes
+    Vec sizes               # u8 bytes of the record of each slot
+
+cdef enum:
+    INSERTED = -1
+
+
+cdef inline bint emit(Draft* draft, const uint8_t* word, uint64_t source) noexcept nogil:
+    cdef uint8_t* place = <uint8_t*>vec_push(&draft.words)
+    cdef uint64_t* from_ = <uint64_t*>vec_push(&draft.sources)
+    if place == NULL or from_ == NULL:
+        return False
+    memcpy(place, word, WORD)
+    from_[0] = source
+    return True
+
+
+cdef inline uint8_t* emit_record(Draft* draft, uint64_t size) noexcept nogil:
+    """Room for the record of the next slot; NULL when memory is exhausted."""
+    cdef uint8_t* slot_size = <uint8_t*>vec_push(&draft.sizes)
+    if slot_size == NULL or not vec_reserve(&draft.records, draft.records.count + size + 1):
+        return NULL
+    slot_size[0] = <uint8_t>size
+    return <uint8_t*>vec_extend(&draft.records, size)
+
+
+cdef inline bint emit_counted(Draft* draft, uint64_t count, const uint8_t* body,
+                              uint64_t size) noexcept nogil:
+    """A record for `count` instructions; a count of one goes without saying."""
+    cdef uint64_t prefix = 2 if count != 1 or not size else 0
+    cdef uint8_t* place = emit_record(draft, prefix + size)
+    if place == NULL:
+        return False
+    if prefix:
+        put16(place, <uint16_t>(0x50 | (size != 0) | count << 7))
+    if size:
+        memcpy(place + prefix, body, size)
+    return True
+
+
+cdef inline bint emit_slot(Draft* draft, const Slot* slot) noexcept nogil:
+    cdef uint64_t i
+    cdef uint8_t* place = emit_record(draft, slot.record_size)
+    if place == NULL:
+        return False
+    memcpy(place, slot.record, slot.record_size)
+    for i in range(slot.count):
+        if not emit(draft, slot.words + i * WORD, slot.offset + i * WORD):
+            return False
+    return True
+
+
+cdef inline bint read_record(const uint8_t* data, uint64_t size, uint64_t at,
+                             Slot* slot) noexcept nogil:
+    """Size of the record at `at` and the instructions it stands for; False for an unknown one."""
+    cdef uint64_t prefix = 0
+    cdef uint8_t head
+    slot.count = 1
+    if at >= size:
+        return False
+    head = data[at]
+    if head & 0x70 == 0x50:
+        if size - at < 2:
+            return False
+        slot.count = get16(data + at) >> 7
+        prefix = 2
+        if not head & 0x0f:
+            slot.record_size = 2
+            return slot.count != 0
+        if size - at < 3:
+            return False
+        head = data[at + 2]
+    if head == 0x01:
+        slot.record_size = prefix + 16
+    elif head == 0x02:
+        slot.record_size = prefix + 32
+    elif head == 0x41 or head == 0x42:
+        slot.record_size = prefix + 4
+    else:
+        return False
+    return slot.count != 0 and slot.record_size <= size - at

@@ -1,0 +1,116 @@
+# What the finalizer makes of a slot: fences lose what their kernel does not need, EXITs get the
+# error barrier.
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from exitcapsule cimport *
+from exitrows cimport *
+from exitwords cimport *
+from vec cimport *
+
+
+cdef enum:
+    BARRIER_BODY = 16       # capsule record of the error barrier
+    BARRIER_CYCLES = 7      # what the barrier takes
+    EXIT_CYCLES = 5         # what an EXIT waits at least
+
+
+cdef inline bint emit_fence(Draft* draft, const Slot* slot, const Needs* needs) noexcept nogil:
+    """A slot of several instructions, without what its kernel does not need."""
+    cdef uint64_t i, before = draft.words.count, kept
+    cdef const uint8_t* word
+    for i in range(slot.count):
+        word = slot.words + i * WORD
+        if not needs.loads and is_dummy_load(word):
+            continue
+        if (not needs.guards and is_membar(word) and word[MEMBAR_BYTE] == MEMBAR_GUARD
+                and i + 1 < slot.count and is_membar(word + WORD)):
+            continue
+        if not emit(draft, word, slot.offset + i * WORD):
+            return False
+    kept = draft.words.count - before
+    return emit_counted(draft, kept, slot.record + 2, slot.record_size - 2)
+
+
+cdef inline bint is_barrier(const Slot* slot) noexcept nogil:
+    return slot.record_size == 2 + BARRIER_BODY and get32(slot.record + 2) == 0x0a001101
+
+
+cdef inline bint emit_guarded(Draft* draft, const Slot* slot, Kind kind) noexcept nogil:
+    """An instruction of the error barrier: the slot's own, or a new one."""
+    cdef uint8_t word[WORD]
+    cdef uint64_t i
+    put_instruction(word, kind)
+    word[1] = (word[1] & 0x0f) | (slot.words[(slot.count - 1) * WORD + 1] & 0xf0)
+    for i in range(slot.count):
+        if get16(slot.words + i * WORD) == get16(word):
+            return emit(draft, slot.words + i * WORD, slot.offset + i * WORD)
+    return emit(draft, word, <uint64_t>INSERTED)
+
+
+cdef inline void put_barrier(uint8_t* body) noexcept nogil:
+    """The capsule record of an error barrier before an EXIT without predicate."""
+    put64(body, 0x000000f80a001101ULL)
+    put64(body + 8, 0x00000000f8000000ULL)
+
+
+cdef inline uint32_t take_waits(Draft* draft) noexcept nogil:
+    """Remove the NOPs that only fill time at the end of the draft; return their cycles."""
+    cdef uint32_t cycles = 0
+    cdef const uint8_t* word
+    while draft.sizes.count and draft.sizes.data[draft.sizes.count - 1] == 2:
+        word = draft.words.data + (draft.words.count - 1) * WORD
+        if (opcode(word) != OP_NOP
+                or get16(draft.records.data + draft.records.count - 2) != ONE_WORD):
+            break
+        cycles += stall(word)
+        draft.words.count -= 1
+        draft.sources.count -= 1
+        draft.sizes.count -= 1
+        draft.records.count -= 2
+    return cycles
+
+
+cdef inline bint emit_exit(Draft* draft, const Slot* slot, const Needs* needs) noexcept nogil:
+    """An EXIT with its error barrier, whose instructions take over the predicate of the EXIT.
+
+    An inserted barrier takes BARRIER_CYCLES of the time that NOPs and the EXIT itself wait for
+    the results of earlier instructions.
+    """
+    cdef uint8_t body[BARRIER_BODY]
+    cdef uint8_t exit_[WORD]
+    cdef uint8_t nop[WORD]
+    cdef uint8_t predicate = slot.words[(slot.count - 1) * WORD + 1] >> 4
+    cdef uint8_t* last
+    cdef uint32_t cycles = 0
+    cdef bint inserted = not slot.record_size
+    memcpy(exit_, slot.words + (slot.count - 1) * WORD, WORD)
+    if inserted:
+        cycles = take_waits(draft) + stall(exit_)
+        cycles = max(cycles - BARRIER_CYCLES, EXIT_CYCLES) if cycles > BARRIER_CYCLES \
+            else EXIT_CYCLES
+        set_stall(exit_, min(cycles, LONGEST_STALL))
+        if draft.words.count:
+            last = draft.words.data + (draft.words.count - 1) * WORD
+            if stall(last) == 2:
+                # Only an EXIT asks for two cycles after such an instruction.
+                set_stall(last, 1)
+        put_barrier(body)
+        body[4] = (0x1f if predicate & 7 == 7 else predicate & 7) << 3 | predicate >> 3
+    else:
+        memcpy(body, slot.record + 2, BARRIER_BODY)
+    if cycles > LONGEST_STALL and not emit_counted(draft, 1, NULL, 0):
+        return False
+    if not emit_counted(draft, 4 if needs.membar else 3, body, BARRIER_BODY):
+        return False
+    if needs.membar and not emit_guarded(draft, slot, W_MEMBAR):
+        return False
+    if not emit_guarded(draft, slot, W_ERRBAR) or not emit_guarded(draft, slot, W_CCTL):
+        return False
+    if cycles > LONGEST_STALL:
+        put_instruction(nop, W_NOP)
+        set_stall(nop, min(cycles - LONGEST_STALL, LONGEST_STALL))
+        if not emit(draft, nop, <uint64_t>INSERTED):
+            return False
+    return emit(draft, exit_, slot.offset + (slot.count - 1) * WORD)

@@ -1,0 +1,128 @@
+# Instructions of sm_100 and later, 16 bytes each: which there are, and changing one.
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from exitrows cimport *
+
+
+cdef enum:
+    WORD = 16
+
+    OP_EXIT = 0x94d
+    OP_MEMBAR = 0x992
+    OP_NOP = 0x918
+    MEMBAR_BYTE = 9         # its level and scope
+    MEMBAR_GUARD = 0x80     # level and scope of the one before a fence's own
+
+    CONTROL_BYTE = 13       # bits 1-4: stall count, bit 5: see set_stall
+    LONGEST_STALL = 15
+
+cdef enum Mode:
+    M_FENCES                # executable without error barriers
+    M_SHORT                 # executable with error barriers
+    M_LONG                  # with -g or -r
+
+
+cdef enum Kind:
+    W_MEMBAR                # MEMBAR.SC.VC
+    W_ERRBAR
+    W_CCTL                  # CCTL.IVALL
+    W_NOP
+
+
+cdef inline void put_instruction(uint8_t* place, Kind kind) noexcept nogil:
+    if kind == W_MEMBAR:
+        put64(place, 0x7992)
+        put64(place + 8, 0x000fc00000005000ULL)
+    elif kind == W_ERRBAR:
+        put64(place, 0x79ab)
+        put64(place + 8, 0x000fc00000000000ULL)
+    elif kind == W_CCTL:
+        put64(place, 0x75ab)
+        put64(place + 8, 0x000fec0000000000ULL)
+    else:
+        put64(place, 0x7918)
+        put64(place + 8, 0x000fc00000000000ULL)
+
+
+cdef inline bint is_dummy_load(const uint8_t* word) noexcept nogil:
+    """@!PT LDS RZ, [RZ]; the scheduling bits are any."""
+    return get64(word) == 0xfffff984ULL and get64(word + 8) & 0xffffffffffULL == 0x0800
+
+
+cdef inline uint32_t stall(const uint8_t* word) noexcept nogil:
+    """Cycles before the next instruction may issue."""
+    return word[CONTROL_BYTE] >> 1 & 0xf
+
+
+cdef inline void set_stall(uint8_t* word, uint32_t cycles) noexcept nogil:
+    """Change the stall count; the bit above it is set for counts below 12, except in a NOP."""
+    word[CONTROL_BYTE] = (word[CONTROL_BYTE] & ~0x3e) | cycles << 1
+    if cycles < 12 and opcode(word) != OP_NOP:
+        word[CONTROL_BYTE] |= 0x20
+
+
+# What the kernel's instructions oblige its fences and EXITs to do.
+ctypedef struct Needs:
+    bint loads              # dummy shared loads before a fence: LDGSTS, calls
+    bint guards             # a second MEMBAR before a fence's own: SYNCS, calls
+    bint membar             # MEMBAR before EXIT: surface stores, calls
+    bint barrier            # ERRBAR before EXIT
+
+
+cdef inline uint32_t opcode(const uint8_t* word) noexcept nogil:
+    return get16(word) & 0xfff
+
+
+cdef inline bint is_membar(const uint8_t* word) noexcept nogil:
+    return opcode(word) == OP_MEMBAR
+
+
+cdef inline Needs needs_of(const uint8_t* text, uint64_t size, int mode) noexcept nogil:
+    cdef Needs needs
+    cdef uint64_t at
+    cdef uint32_t op
+    needs.loads = needs.guards = needs.membar = mode == M_LONG
+    needs.barrier = mode != M_FENCES
+    if mode == M_LONG:
+        return needs
+    for at in range(0, size, 16):
+        op = opcode(text + at) & 0x1ff
+        if op == 0x143 or op == 0x144:                          # CALL.ABS, CALL.REL
+            needs.loads = needs.guards = needs.membar = True
+            break
+        if op == 0x1ae:                                         # LDGSTS
+            needs.loads = True
+        elif op == 0x1a7 or op == 0x1b1 or op == 0x1b2:         # SYNCS
+            needs.guards = True
+        elif op == 0x19b or op == 0x19d or op == 0x19f:         # SUST.P, SUST, SURED
+            needs.membar = True
+    return needs
+
+
+cdef inline bint retarget(uint8_t* word, uint64_t old, uint64_t new, const Code* code,
+                          const Place* places) noexcept nogil:
+    """Correct the distance in a relative branch; `old` and `new` are the offsets behind it."""
+    cdef uint64_t low = get64(word), high = get64(word + 8)
+    cdef int64_t distance, target
+    cdef uint32_t op = low & 0x1ff
+    if op == 0x145:                 # BSSY: 30 bits at 34, in words of 4
+        distance = (<int64_t>low >> 34) * 4
+    elif op == 0x144 or op == 0x147 or op == 0x148 or op == 0x149 or op == 0x158:
+        # CALL.REL, BRA, WARPSYNC, BRX, BRXU: 8 bits at 16, then 48 at 34, in words of 4
+        distance = <int64_t>(((low >> 34 | high << 30) << 8 | (low >> 16 & 0xff)) << 8) >> 6
+    else:
+        return True
+    target = <int64_t>old + distance
+    if target < 0 or <uint64_t>target > code.size:
+        return True
+    distance = <int64_t>(moved(code, places, target, False) - new) >> 2
+    if op == 0x145:
+        low = (low & 0x3ffffffffULL) | <uint64_t>distance << 34
+    else:
+        low = (low & ~(0xffULL << 16) & 0x3ffffffffULL) | (<uint64_t>distance & 0xff) << 16
+        low |= <uint64_t>(distance >> 8) << 34
+        high = (high & ~0x3ffffULL) | (<uint64_t>(distance >> 38) & 0x3ffff)
+    put64(word, low)
+    put64(word + 8, high)
+    return True

@@ -1,0 +1,233 @@
+"""One kernel's text and capsule, rewritten in plain Python."""
+
+from __future__ import annotations
+
+import struct
+
+MEMBAR = bytes.fromhex("92790000000000000050000000c00f00")
+ERRBAR = bytes.fromhex("ab790000000000000000000000c00f00")
+CCTL = bytes.fromhex("ab750000000000000000000000ec0f00")
+DUMMY_LOAD = bytes.fromhex("84f9ffff000000000008000000")
+NOP = bytes.fromhex("18790000000000000000000000c00f00")
+BARRIER_RECORD = bytes.fromhex("0111000af8000000000000f800000000")
+RECORD_SIZES = {0x01: 16, 0x02: 32, 0x41: 4, 0x42: 4}
+CALLS = (0x143, 0x144)
+SURFACE_WRITES = (0x19B, 0x19D, 0x19F)
+ASYNC_COPIES = (0x1AE,)
+MBARRIERS = (0x1A7, 0x1B1, 0x1B2)
+
+
+class Section:
+    def __init__(self, image: bytes, at: int) -> None:
+        self.at = at
+        self.offset: int
+        self.size: int
+        self.info: int
+        fields = struct.unpack_from("<IIQQQQIIQQ", image, at)
+        self.name_at, self.type, self.flags = fields[:3]
+        self.offset, self.size, self.link, self.info = fields[4:8]
+        self.name = ""
+        self.data = b"" if self.type in (8, 0x70000007) else image[self.offset :][: self.size]
+        self.changed = False
+
+    def put(self, data: bytes) -> None:
+        if data != self.data:
+            self.data, self.changed = bytes(data), True
+
+
+class Code:
+    """One kernel's text and capsule, and where each instruction goes."""
+
+    def __init__(self, name: str, text: Section, capsule: Section) -> None:
+        self.name, self.text, self.capsule = name, text, capsule
+        self.label: list[int] = []  # per old instruction: what a jump to it reaches
+        self.own: list[int] = []  # per old instruction: where it went itself
+        self.size = text.size
+
+    def moved(self, offset: int) -> int:
+        return self.place(offset, self.label)
+
+    def moved_own(self, offset: int) -> int:
+        return self.place(offset, self.own)
+
+    def place(self, offset: int, table: list[int]) -> int:
+        if offset == self.text.size:
+            return self.size
+        if offset // 16 >= len(table) or offset < 0:
+            return offset
+        return table[offset // 16] + offset % 16
+
+    def uses(self, *opcodes: int) -> bool:
+        text = self.text.data
+        return any((text[i] | text[i + 1] << 8) & 0x1FF in opcodes for i in range(0, len(text), 16))
+
+    def rewrite(self, mode: int) -> bool:
+        capsule, text = self.capsule.data, self.text.data
+        calls = mode == 2 or self.uses(*CALLS)
+        surface = calls or self.uses(*SURFACE_WRITES)
+        copies = calls or self.uses(*ASYNC_COPIES)
+        barriers = calls or self.uses(*MBARRIERS)
+        (slots,) = struct.unpack_from("<I", capsule, 8)
+        words = (slots + 31) // 32
+        bits = capsule[12 : 12 + 4 * words]
+        at, offset = 12 + 4 * words, 0
+        records: list[bytes] = []
+        code: list[bytes] = []
+        sources: list[int] = []  # old offset of each new instruction, -1 for inserted ones
+        for slot in range(slots):
+            start, count = at, 1
+            if not bits[slot // 8] >> slot % 8 & 1:
+                head = capsule[at]
+                if head & 0x70 == 0x50:
+                    count = struct.unpack_from("<H", capsule, at)[0] >> 7
+                    at += 2
+                    head = capsule[at] if head & 15 else 0
+                at += RECORD_SIZES[head] if head else 0
+            record = capsule[start:at]
+            if slot == slots - 1:
+                if offset + 16 * count != len(text):
+                    raise ValueError(f"{self.capsule.name}: counts do not add up to the text")
+                count, record = 1, b"\x50\0"
+            old = [(text[i:][:16], i) for i in range(offset, offset + 16 * count, 16)]
+            new = old
+            if is_exit(old[-1][0]):
+                if mode and (not record or record[2:6] == BARRIER_RECORD[:4]):
+                    predicate = old[-1][0][1] & 0xF0
+                    waits = 0
+                    while not record and records and records[-1] == b"\xd0\0" and is_nop(code[-1]):
+                        waits += stall(code.pop())
+                        records.pop()
+                        sources.pop()
+                    wanted = [MEMBAR, ERRBAR, CCTL] if surface else [ERRBAR, CCTL]
+                    had = {word[0][0:1] + word[0][1:2]: word for word in old}
+                    new = []
+                    for word in (guard(plain, predicate) for plain in wanted):
+                        new.append(had.get(word[:2], (word, -1)))
+                    if not record:
+                        if code and stall(code[-1]) == 2:
+                            code[-1] = stalled(code[-1], 1)
+                        waits = max(waits + stall(old[-1][0]) - 7, 5)
+                        if waits > 15:
+                            records.append(b"\xd0\0")
+                            new.append((stalled(NOP, waits - 15), -1))
+                        new.append((stalled(old[-1][0], min(waits, 15)), old[-1][1]))
+                    else:
+                        new.append(old[-1])
+                    size = len(wanted) + 1
+                    record = record[2:] or barrier_record(predicate)
+                    record = struct.pack("<H", 0x51 | size << 7) + record
+            elif count > 1:
+                new = [
+                    (word, i)
+                    for (word, i), (after, _) in zip(old, [*old[1:], (NOP, 0)], strict=True)
+                    if (copies or not word.startswith(DUMMY_LOAD))
+                    and (barriers or not (is_membar(word, 0x80) and is_membar(after)))
+                ]
+                if len(new) == 1:
+                    record = record[2:]
+                elif new != old:
+                    (prefix,) = struct.unpack_from("<H", record)
+                    record = struct.pack("<H", prefix & 0x7F | len(new) << 7) + record[2:]
+            records.append(record)
+            code.extend(word for word, _ in new)
+            sources.extend(i for _, i in new)
+            offset += 16 * count
+        if at != len(capsule):
+            raise ValueError(f"{self.capsule.name}: bytes after the last record")
+        if sources == list(range(0, offset, 16)):
+            return False
+        self.own = [-1] * (offset // 16)
+        for index, source in enumerate(sources):
+            if source >= 0:
+                self.own[source // 16] = 16 * index
+        after = 0  # end of the last instruction that was there before
+        for index, place in enumerate(self.own):
+            if place < 0:
+                self.own[index] = after
+                self.label.append(after)
+            else:
+                self.label.append(after)
+                after = place + 16
+        self.size = (16 * len(code) + 0x80 + 127) // 128 * 128
+        self.nops = self.size // 16 - len(code)
+        for index, source in enumerate(sources):
+            if source >= 0:
+                code[index] = self.branch(code[index], source + 16, 16 * index + 16)
+        self.label.append(16 * len(code))
+        self.own.append(16 * len(code))
+        self.capsule.put(
+            capsule[:8]
+            + struct.pack("<I", len(records))
+            + bitmap(records)
+            + b"".join(records[:-1])
+            + struct.pack("<H", 0x50 | self.nops + 1 << 7)
+        )
+        self.text.put(b"".join(code) + NOP * self.nops)
+        return True
+
+    def branch(self, word: bytes, old: int, new: int) -> bytes:
+        value = int.from_bytes(word, "little")
+        opcode = value & 0x1FF
+        if opcode in (0x144, 0x147, 0x148, 0x149, 0x158):
+            low, high = value >> 16 & 0xFF, value >> 34 & (1 << 48) - 1
+            distance = 4 * (low | high << 8)
+            width = 58
+        elif opcode == 0x145:
+            distance, width = 4 * (value >> 34 & (1 << 30) - 1), 32
+        else:
+            return word
+        if distance >> width - 1:
+            distance -= 1 << width
+        if not 0 <= old + distance <= self.text.size:
+            return word
+        distance = self.moved(old + distance) - new
+        if opcode == 0x145:
+            value &= ~(((1 << 30) - 1) << 34)
+            value |= (distance // 4 & (1 << 30) - 1) << 34
+        else:
+            value &= ~(0xFF << 16 | ((1 << 48) - 1) << 34)
+            value |= (distance // 4 & 0xFF) << 16 | (distance // 4 >> 8 & (1 << 48) - 1) << 34
+        return value.to_bytes(16, "little")
+
+
+def is_exit(word: bytes) -> bool:
+    return word[0] == 0x4D and word[1] & 15 == 9
+
+
+def is_membar(word: bytes, scope: int = -1) -> bool:
+    return word[0] == 0x92 and word[1] & 15 == 9 and scope in (-1, word[9])
+
+
+def is_nop(word: bytes) -> bool:
+    return word[0] == 0x18 and word[1] & 15 == 9
+
+
+def stall(word: bytes) -> int:
+    return word[13] >> 1 & 15
+
+
+def stalled(word: bytes, cycles: int) -> bytes:
+    """The instruction with another stall count; the bit above tells that it is below 12."""
+    control = word[13] & ~0x3E | cycles << 1
+    if cycles < 12 and not is_nop(word):
+        control |= 0x20
+    return word[:13] + bytes([control]) + word[14:]
+
+
+def bitmap(records: list[bytes]) -> bytes:
+    """One bit per slot, set where there is no record."""
+    bits = bytearray((len(records) + 31) // 32 * 4)
+    for slot, record in enumerate(records):
+        if not record:
+            bits[slot // 8] |= 1 << slot % 8
+    return bytes(bits)
+
+
+def guard(word: bytes, predicate: int) -> bytes:
+    return word[:1] + bytes([word[1] & 15 | predicate]) + word[2:]
+
+
+def barrier_record(predicate: int) -> bytes:
+    number, negated = predicate >> 4 & 7, predicate >> 7
+    byte = (0x1F if number == 7 else number) << 3 | negated
+    return BARRIER_RECORD[:4] + bytes([byte]) + BARRIER_RECORD[5:]

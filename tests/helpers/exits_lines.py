@@ -1,0 +1,125 @@
+"""Line number programs of rewritten kernels, encoded anew in plain Python."""
+
+from __future__ import annotations
+
+import struct
+
+from helpers.exits_code import Code
+
+
+def skip_leb(data: bytes | bytearray, at: int) -> int:
+    while data[at] & 0x80:
+        at += 1
+    return at + 1
+
+
+def read_uleb(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+        if not data[at - 1] & 0x80:
+            return value, at
+
+
+def read_sleb(data: bytes, at: int) -> tuple[int, int]:
+    value, end = read_uleb(data, at)
+    return (value - (1 << 7 * (end - at)) if data[end - 1] & 0x40 else value), end
+
+
+def sleb(value: int) -> bytes:
+    out = bytearray()
+    while not -64 <= value < 64:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(out) + bytes([value & 0x7F])
+
+
+class Lines:
+    """One line number program section, re-encoded sequence by sequence."""
+
+    def __init__(self, data: bytes, starts: dict[int, int], kernels: dict[int, Code]) -> None:
+        self.data, self.starts, self.kernels = data, starts, kernels
+        self.out = bytearray()
+        self.moved: dict[int, int] = {}  # relocation offsets
+        self.units: dict[int, int] = {}  # unit offsets
+        at = 0
+        while at < len(data):
+            at = self.unit(at)
+
+    def unit(self, at: int) -> int:
+        data = self.data
+        length: int
+        header: int
+        length, _, header = struct.unpack_from("<IHI", data, at)
+        end, program, unit = at + 4 + length, at + 10 + header, len(self.out)
+        self.units[at] = unit
+        for offset in self.starts:
+            if at <= offset < program:
+                self.moved[offset] = offset - at + unit
+        self.out += data[at:program]
+        # minimum_instruction_length, default_is_stmt, line_base, line_range, opcode_base
+        fields = struct.unpack_from("<BBbBB", data, at + 10)
+        self.step, _, self.base, self.range, self.first = fields
+        self.operands = data[at + 15 :][: self.first - 1]
+        at = program
+        while at < end:
+            at = self.sequence(at, end)
+        struct.pack_into("<I", self.out, unit, len(self.out) - unit - 4)
+        return end
+
+    def sequence(self, at: int, end: int) -> int:
+        code = None
+        address = new = line = row = 0
+        while at < end:
+            start, op = at, self.data[at]
+            at += 1
+            emit = False
+            if op >= self.first:
+                address += (op - self.first) // self.range * self.step
+                line += self.base + (op - self.first) % self.range
+                emit = True
+            elif op == 0:
+                length, at = read_uleb(self.data, at)
+                at += length
+                kind = self.data[at - length]
+                if kind == 1:
+                    place = code.moved(address) if code else address
+                    self.out += b"\x02" + sleb((place - new) // self.step) + b"\x00\x01\x01"
+                    return at
+                if kind == 2:
+                    address = new = 0
+                    self.moved[start + 3] = len(self.out) + 3
+                    code = self.kernels.get(self.starts.get(start + 3, 0))
+                self.out += self.data[start:at]
+            elif op == 1:
+                emit = True
+            elif op == 2:
+                value, at = read_uleb(self.data, at)
+                address += value * self.step
+            elif op == 3:
+                value, at = read_sleb(self.data, at)
+                line += value
+            elif op in (8, 9):
+                raise ValueError(f"line number opcode {op}")
+            else:
+                for _ in range(self.operands[op - 1]):
+                    at = skip_leb(self.data, at)
+                self.out += self.data[start:at]
+            if emit:
+                place = code.moved(address) if code else address
+                self.row((place - new) // self.step, line - row)
+                new, row = place, line
+        return at
+
+    def row(self, address: int, line: int) -> None:
+        special = self.first + line - self.base + self.range * address
+        if address and line and self.base <= line < self.base + self.range and special <= 255:
+            self.out.append(special)
+            return
+        if line or not address:
+            self.out += b"\x03" + sleb(line)
+        if address:
+            self.out += b"\x02" + sleb(address)
+        self.out.append(1)
