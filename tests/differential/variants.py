@@ -104,7 +104,15 @@ def _device_runtime(program: Program, arch: str, cubins: Sequence[str]) -> Link 
 
 
 # A newer arch of the same family that also runs cubins of the key.
-NEWER = {"80": "86", "86": "89", "87": "89", "90": "90a", "90a": "90", "100": "103", "120": "121"}
+NEWER = {
+    "80": "86",
+    "86": "89",
+    "90": "90a",
+    "90a": "90",
+    "100": "103",
+    "100a": "100f",
+    "120": "121",
+}
 
 
 def _newer(program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
@@ -159,6 +167,9 @@ VARIANTS: dict[str, Variant] = {
     "wrong-arch": _wrong_arch,
     "missing-file": _missing_file,
 }
+
+# Variants that need an archive.
+LIBRARY = {"device-runtime"}
 
 # Variants whose text is the point: they are judged by the command line, not the API.
 TEXT = {
