@@ -103,16 +103,10 @@ def _device_runtime(program: Program, arch: str, cubins: Sequence[str]) -> Link 
     return Link(tuple(cubins), device_runtime_options(), arch)
 
 
-# A newer arch of the same family that also runs cubins of the key.
-NEWER = {
-    "80": "86",
-    "86": "89",
-    "90": "90a",
-    "90a": "90",
-    "100": "103",
-    "100a": "100f",
-    "120": "121",
-}
+# Another arch that takes cubins of the key. From sm_100 on only the suffix changes: for another
+# number nvlink schedules the instructions anew.
+NEWER = {"80": "86", "86": "89", "90": "90a", "90a": "90", "100": "100a", "100a": "100f"}
+NEWER |= {"103": "103a", "110": "110f", "120": "120a", "121": "121f"}
 
 
 def _newer(program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
