@@ -18,7 +18,7 @@ from helpers import oracle
 from program import sources
 
 ARCHES = ("90a", "100")
-RUNS = 20
+RUNS = 80
 
 
 def main() -> None:
