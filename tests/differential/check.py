@@ -47,7 +47,7 @@ KEYWORDS = {
 HANG = 300  # seconds that the links of one case may take
 
 # What distinguishes differences of one kind: numbers, and names with numbers in them.
-NUMBERS = re.compile(r"\$?_+ZT?[NKZ]*\w+|(0x)?\b[0-9a-f]*\d[0-9a-f]*\b|\d+")
+NUMBERS = re.compile(r"\$?_+ZT?[NKZ]*\w+|0x[0-9a-f]+|(\b[0-9a-f]{2} ?)+\b|\d+")
 LISTS = {"library_path", "library"}
 
 
