@@ -222,7 +222,7 @@ cdef class Vectors:
         """Row of the first target with `key`, or -1."""
         if not build_index(&self.o):
             raise MemoryError
-        return <int64_t>table_slot(&self.o.by_target, key).head - 1
+        return <int64_t>target_row(&self.o, key) - 1
 
     def missing_digests(self, Vectors reference):
         """Rows without digest that tie in `reference`, which may be this object."""

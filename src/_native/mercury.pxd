@@ -144,9 +144,18 @@ cdef inline uint64_t target_key(const Target* t) noexcept nogil:
     return mix_bytes(mix(1, t.size), t.name, t.name_size)
 
 
+cdef inline uint32_t target_row(const Object* o, uint64_t key) noexcept nogil:
+    """Row + 1 of the first target with `key`, or 0."""
+    cdef uint32_t row = table_slot(&o.by_target, key).head
+    while row and o.targets[row - 1].key != key:
+        row = o.by_target.next[row - 1]
+    return row
+
+
 cdef inline bint build_index(Object* o) noexcept nogil:
     """Fill the tables over the keys once; False when memory is exhausted."""
     cdef size_t i
+    cdef uint32_t row
     cdef Header* header
     cdef Target* target
     cdef Slot* slot
@@ -162,7 +171,12 @@ cdef inline bint build_index(Object* o) noexcept nogil:
             prefetch(&o.by_header.slots[table_home(&o.by_header, o.headers[i + AHEAD].key)])
         header = &o.headers[i]
         slot = table_slot(&o.by_header, header.key)
-        o.distinct = o.distinct and slot.head == 0
+        if slot.head and o.distinct:
+            # A slot holds part of the key; what repeats must not depend on the order of rows.
+            row = slot.head
+            while row and o.headers[row - 1].key != header.key:
+                row = o.by_header.next[row - 1]
+            o.distinct = row == 0
         table_put(&o.by_header, slot, header.key, <uint32_t>i)
     for i in range(o.target_count):
         if i + AHEAD < o.target_count:
@@ -171,7 +185,7 @@ cdef inline bint build_index(Object* o) noexcept nogil:
         slot = table_slot(&o.by_target, target.key)
         if slot.head:
             o.ties = True
-            o.distinct = False
+            o.distinct = o.distinct and target_row(o, target.key) == 0
             o.targets[slot.head - 1].tied = True
             target.tied = True
         table_put(&o.by_target, slot, target.key, <uint32_t>i)

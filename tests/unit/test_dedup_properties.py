@@ -73,7 +73,7 @@ def test_random_objects_in_bulk(seed: int) -> None:
         both(item, near_miss(rng, item))
 
 
-@pytest.mark.parametrize("colliding", [0, 1, 1 << 32], indirect=True)
+@pytest.mark.parametrize("colliding", [0, 1, 1 << 32, 1 << 32 | 1], indirect=True)
 @pytest.mark.usefixtures("colliding")
 def test_colliding_hashes_change_no_verdict() -> None:
     rng = random.Random(11)
@@ -104,12 +104,26 @@ def test_random_builds(seed: int) -> None:
         check_fold(random_build(rng))
 
 
-@pytest.mark.parametrize("colliding", [0, 1, 1 << 32], indirect=True)
+@pytest.mark.parametrize("colliding", [0, 1, 1 << 32, 1 << 32 | 1], indirect=True)
 @pytest.mark.usefixtures("colliding")
 def test_random_builds_with_colliding_hashes() -> None:
     rng = random.Random(5)
-    for _ in range(100):
+    for _ in range(200):
         check_fold(random_build(rng))
+
+
+@pytest.mark.parametrize("colliding", [0, 1, 1 << 32, 1 << 32 | 1], indirect=True)
+@pytest.mark.usefixtures("colliding")
+def test_rows_in_any_order_with_colliding_hashes() -> None:
+    """What repeats and what ties does not depend on which row comes first."""
+    rng = random.Random(6)
+    for _ in range(300):
+        item = random_plain(rng)
+        shuffled = [
+            Plain(item.primary, rng.sample(item.headers, n), rng.sample(item.targets, m))
+            for n, m in [(len(item.headers), len(item.targets))] * 4
+        ]
+        check_fold(shuffled)
 
 
 @given(st.lists(PLAINS, max_size=8), st.integers())

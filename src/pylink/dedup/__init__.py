@@ -25,9 +25,9 @@ symbol tables and `identity` is "symbols", an accepted candidate C of a referenc
 these checks, and a failure rejects it with the code of the vector concerned.
 
 * Twins stand at the same place in both vectors, so stages 2 and 3 are one-to-one. The +0 qword is
-  the size, and types, flags and bytes in the file are equal too, so stage 1 compared whole sections:
-  every section of C equals its twin bytewise, every relocation section of C equals its twin bytewise
-  and applies to the twin of its section.
+  the size, and types, flags and bytes in the file are equal too, so stage 1 compared whole
+  sections: every section of C equals its twin bytewise, every relocation section of C equals its
+  twin bytewise and applies to the twin of its section.
 * Every symbol number that occurs in a relocation of C stands for the same symbol in R and C after
   resolution: both are the null symbol; or both are global or weak, of one type and one name, and a
   link has one definition of a name; or both are the start of a section, and those sections are
