@@ -65,12 +65,18 @@ class Lines:
         self.operands = data[at + 15 :][: self.first - 1]
         at = program
         while at < end:
-            at = self.sequence(at, end)
+            start, begin = at, len(self.out)
+            at, code = self.sequence(start, end)
+            if code is None:
+                self.out[begin:] = data[start:at]
+                for offset in self.starts:
+                    if start <= offset < at:
+                        self.moved[offset] = offset - start + begin
         struct.pack_into("<I", self.out, unit, len(self.out) - unit - 4)
         return end
 
-    def sequence(self, at: int, end: int) -> int:
-        code = None
+    def sequence(self, at: int, end: int) -> tuple[int, Code | None]:
+        code: Code | None = None
         address = new = line = row = 0
         while at < end:
             start, op = at, self.data[at]
@@ -87,7 +93,7 @@ class Lines:
                 if kind == 1:
                     place = code.moved(address) if code else address
                     self.out += b"\x02" + sleb((place - new) // self.step) + b"\x00\x01\x01"
-                    return at
+                    return at, code
                 if kind == 2:
                     address = new = 0
                     self.moved[start + 3] = len(self.out) + 3
@@ -111,7 +117,7 @@ class Lines:
                 place = code.moved(address) if code else address
                 self.row((place - new) // self.step, line - row)
                 new, row = place, line
-        return at
+        return at, code
 
     def row(self, address: int, line: int) -> None:
         special = self.first + line - self.base + self.range * address

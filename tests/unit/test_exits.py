@@ -1,0 +1,215 @@
+"""Kernels of sm_100 and later end up as nvlink's finalizer leaves them, and all offsets follow."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+from helpers import exits_builder as builder
+from helpers.exits_builder import Kernel, branch, build, exit_, fence, guarded_exit, plain, wait
+from helpers.exits_code import CCTL, ERRBAR, MEMBAR, NOP, guard
+from helpers.exits_reference import Object
+from helpers.exits_reference import rewrite_exits as rewrite_reference
+
+from pylink._native.exits import MalformedKernel, rewrite_exits
+
+FENCES, SHORT, LONG = range(3)
+
+
+def rewritten(kernel: Kernel, mode: int) -> Object:
+    return Object(rewrite_exits(build([kernel]), mode))
+
+
+def code_of(file: Object, name: str = "k") -> list[bytes]:
+    """The instructions up to the padding, without the branch that ends them."""
+    text = file.by_name[f".text.{name}"].data
+    words = [text[i : i + 16] for i in range(0, len(text), 16)]
+    while words[-1] == NOP:
+        words.pop()
+    return words[:-1]
+
+
+def attribute_list(file: Object, attribute: int) -> list[int]:
+    data, at = file.by_name[".nv.info.k"].data, 0
+    while data[at + 1] != attribute:
+        at += 4 + struct.unpack_from("<H", data, at + 2)[0]
+    (size,) = struct.unpack_from("<H", data, at + 2)
+    return list(struct.unpack_from(f"<{size // 4}I", data, at + 4))
+
+
+def test_a_kernel_without_fence_or_exit_is_the_same_object() -> None:
+    image = build([Kernel("k", [plain()])])
+    for mode in (FENCES, SHORT, LONG):
+        assert rewrite_exits(image, mode) is image
+
+
+def test_a_file_without_capsules_is_the_same_object() -> None:
+    image = bytearray(build([Kernel("k", [fence(), exit_()])]))
+    file = Object(bytes(image))
+    struct.pack_into("<I", image, file.by_name[".nv.capmerc.text.k"].at + 4, 1)
+    assert rewrite_exits(bytes(image), SHORT) == bytes(image)
+
+
+@pytest.mark.parametrize(
+    ("other", "kept"),
+    [
+        (builder.MOVE, []),
+        (builder.LDGSTS, [builder.DUMMY] * 4),
+        (builder.SYNCS, [builder.MEMBAR_GUARD]),
+        (builder.CALL, [builder.DUMMY] * 4 + [builder.MEMBAR_GUARD]),
+    ],
+    ids=["move", "copy", "barrier", "call"],
+)
+def test_a_fence_keeps_only_what_its_kernel_needs(other: bytes, kept: list[bytes]) -> None:
+    file = rewritten(Kernel("k", [fence(), plain(other), exit_()]), FENCES)
+    assert code_of(file)[:-2] == [*kept, builder.MEMBAR_GPU, ERRBAR, CCTL]
+
+
+def test_fences_stay_whole_where_code_is_linked_in_later() -> None:
+    kernel = Kernel("k", [fence(), exit_()])
+    assert code_of(rewritten(kernel, LONG))[:8] == fence().words
+
+
+@pytest.mark.parametrize("predicate", range(16))
+def test_a_barrier_takes_over_the_predicate_of_its_exit(predicate: int) -> None:
+    file = rewritten(Kernel("k", [plain(), exit_(predicate)]), LONG)
+    bits = predicate << 4
+    assert code_of(file)[1:] == [
+        *(guard(word, bits) for word in (MEMBAR, ERRBAR, CCTL, builder.EXIT)),
+    ]
+
+
+@pytest.mark.parametrize("other", [builder.CALL, builder.SURFACE_STORE], ids=["call", "surface"])
+def test_a_barrier_orders_stores_that_errors_can_follow(other: bytes) -> None:
+    file = rewritten(Kernel("k", [plain(other), exit_()]), SHORT)
+    assert code_of(file)[1:] == [MEMBAR, ERRBAR, CCTL, builder.EXIT]
+
+
+def test_a_leaf_kernel_compiled_for_debugging_loses_the_membar() -> None:
+    file = rewritten(Kernel("k", [plain(), guarded_exit()]), SHORT)
+    assert code_of(file)[1:] == [ERRBAR, CCTL, builder.EXIT]
+    kernel = Kernel("k", [plain(), guarded_exit()])
+    assert rewrite_exits(build([kernel]), LONG) == build([kernel])
+
+
+def test_fences_alone_leave_exits_as_they_are() -> None:
+    file = rewritten(Kernel("k", [fence(), exit_()]), FENCES)
+    assert code_of(file)[-1] == builder.EXIT
+
+
+@pytest.mark.parametrize(
+    ("nop", "stall", "left"),
+    [(0, 5, (0, 5)), (0, 6, (0, 5)), (0, 15, (0, 8)), (1, 15, (0, 9)), (13, 15, (6, 15))],
+)
+def test_a_barrier_uses_the_time_its_exit_waits(
+    nop: int, stall: int, left: tuple[int, int]
+) -> None:
+    word = builder.EXIT[:13] + bytes([0xC0 | stall << 1 | 0x20 * (stall < 12)]) + builder.EXIT[14:]
+    slots = [plain(), *[wait(nop)] * bool(nop), plain(word)]
+    words = code_of(rewritten(Kernel("k", slots), SHORT))[1:]
+    assert words[:2] == [ERRBAR, CCTL]
+    assert [word[0] for word in words[2:]] == [0x18] * bool(left[0]) + [0x4D]
+    assert tuple(word[13] >> 1 & 15 for word in words[2:]) == tuple(filter(None, left))
+
+
+def test_a_jump_to_an_exit_reaches_its_barrier() -> None:
+    file = rewritten(Kernel("k", [branch(16), exit_(), exit_()]), SHORT)
+    # Over the first barrier and EXIT, to the ERRBAR of the second.
+    assert code_of(file)[0] == branch(48).words[0]
+
+
+def test_a_jump_back_over_a_fence_gets_shorter() -> None:
+    file = rewritten(Kernel("k", [plain(), fence(), branch(-160), exit_()]), FENCES)
+    assert code_of(file)[4] == branch(-80).words[0]
+
+
+def test_offsets_follow_the_code() -> None:
+    size = len(builder.text_of(Kernel("k", [plain()] * 9)))
+    kernel = Kernel("k", [*[plain()] * 4, exit_(), *[plain()] * 2, exit_(), plain()])
+    kernel.lists = [(0x1C, [64, 112]), (0x28, [80]), (0x19, [64])]
+    kernel.addends = [0, 64, 80, 112, size]
+    kernel.rows = [(0, 3), (64, 4), (80, 5), (112, 9)]
+    kernel.places = [64, 112]
+    file = rewritten(kernel, SHORT)
+    assert attribute_list(file, 0x1C) == [64 + 32, 112 + 64]
+    assert attribute_list(file, 0x28) == [80 + 32]
+    assert attribute_list(file, 0x19) == [64]
+    rows = struct.iter_unpack("<QQq", file.by_name[".rela.text.k"].data)
+    fresh = len(file.by_name[".text.k"].data)
+    assert [row[2] for row in rows] == [0, 64, 80 + 32, 112 + 32, fresh]
+    assert file.symbols[1][5] == fresh
+    assert struct.pack("<II", 16, fresh) in file.by_name[".nv_debug_info_reg_sass"].data
+    frame = file.by_name[".debug_frame"].data
+    assert frame.endswith(b"\x04" + struct.pack("<I", 16) + b"\x04" + struct.pack("<I", 20))
+    # Line 4 at 64, then 1 line in 48 bytes, 4 lines in 32 bytes, and the end.
+    rest = b"\x03\x01\x02\xc0\x00\x01\x03\x01\x02\x30\x01\x03\x04\x02\x20\x01"
+    end = b"\x02" + builder.sleb(fresh - 144) + b"\0\x01\x01"
+    assert file.by_name[".debug_line"].data.endswith(b"\x03\x02\x01" + rest + end)
+
+
+@pytest.mark.parametrize("mode", [FENCES, SHORT, LONG])
+@pytest.mark.parametrize("seed", range(60))
+def test_random_kernels_agree_with_the_reference(seed: int, mode: int) -> None:
+    rng = random.Random(seed)
+    kernels = [builder.random_kernel(rng, f"k{i}") for i in range(rng.randrange(1, 5))]
+    image = build(kernels)
+    assert rewrite_exits(image, mode) == rewrite_reference(image, mode)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rewriting_twice_changes_nothing_more(seed: int) -> None:
+    rng = random.Random(seed)
+    kernel = builder.random_kernel(rng, "k")
+    for mode in (FENCES, SHORT, LONG):
+        once = rewrite_exits(build([kernel]), mode)
+        assert rewrite_exits(once, mode) is once
+
+
+def patched(section: str, at: int, value: int) -> bytes:
+    kernel = Kernel("k", [fence(), plain(), exit_()], lists=[(0x1C, [80])], addends=[0])
+    image = bytearray(build([kernel]))
+    image[Object(bytes(image)).by_name[section].offset + at] = value
+    return bytes(image)
+
+
+@pytest.mark.parametrize(
+    ("section", "at", "value", "reason"),
+    [
+        (".nv.capmerc.text.k", 8, 5, "record is unknown"),
+        (".nv.capmerc.text.k", 8, 2, "does not end with the record"),
+        (".nv.capmerc.text.k", 8, 0, "bitmap is empty"),
+        (".nv.capmerc.text.k", 11, 1, "bitmap is empty or runs past"),
+        (".nv.capmerc.text.k", 18, 0x77, "record is unknown"),
+        (".nv.capmerc.text.k", 16, 0xD1, "differ in the number of instructions"),
+        (".debug_line", 4, 9, "line unit is malformed"),
+        (".debug_frame", 28 + 4, 1, "FDE is malformed"),
+        (".rela.text.k", 12, 9, "symbol index is out of range"),
+        (".nv.info.k", 2, 99, "attribute record is malformed"),
+        (".nv_debug_info_reg_sass", 2, 99, "register table is malformed"),
+    ],
+)
+def test_a_malformed_section_is_named(section: str, at: int, value: int, reason: str) -> None:
+    with pytest.raises(MalformedKernel, match=reason) as caught:
+        rewrite_exits(patched(section, at, value), SHORT)
+    assert caught.value.section == section
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    with pytest.raises(ValueError, match="mode 3"):
+        rewrite_exits(b"", 3)
+
+
+def test_no_damage_is_worse_than_an_error() -> None:
+    rng = random.Random(5)
+    whole = build([builder.random_kernel(rng, "a"), builder.random_kernel(rng, "b")])
+    for _ in range(3000):
+        image = bytearray(whole)
+        for _ in range(rng.choice([1, 1, 2, 8])):
+            image[rng.randrange(len(image))] = rng.choice([0, 1, 0x7F, 0x80, 0xFF])
+        if rng.random() < 0.1:
+            del image[rng.randrange(len(image)) :]
+        try:
+            assert isinstance(rewrite_exits(bytes(image), rng.randrange(3)), bytes)
+        except MalformedKernel as error:
+            assert error.reason  # noqa: PT017 - most damage is no error at all
