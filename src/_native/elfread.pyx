@@ -429,7 +429,8 @@ cdef bint check_links(Reader* r, int32_t file, FileRow* row) noexcept nogil:
             if symbols[info].section < 0:
                 return refuse(r, file, <int32_t>i, -1, F_TARGET, s.info, row.symbol_count)
         elif (s.kind == K_INFO_FUNC or s.kind == K_CONSTANT0 or s.kind == K_CONSTANT_FUNC
-              or s.kind == K_MERC_INFO_FUNC or s.kind == K_SHARED):
+              or s.kind == K_MERC_INFO_FUNC or s.kind == K_SHARED
+              or s.kind == K_MERC_CONSTANT_FUNC):
             if s.info == 0 or s.info >= row.section_count or (
                     sections[s.info].kind != K_TEXT and sections[s.info].kind != K_CAPMERC):
                 return refuse(r, file, <int32_t>i, -1, F_TARGET, s.info, row.section_count)
@@ -544,3 +545,34 @@ cdef bint check_pairs(Reader* r, int32_t file, FileRow* row, SectionRow* s,
             return refuse(r, file, <int32_t>index, <int64_t>i, F_CALLGRAPH, pair[2 * i + 1],
                           row.symbol_count)
     return True
+
+
+def find_kernels(bytes arena, bytes files, bytes sections, bytes symbols, bint every):
+    """Numbers of the files with a kernel that has a fence or, with `every`, with any kernel.
+
+    A fence is an instruction with the low 12 bits 0x992 (MEMBAR).
+    """
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef const SymbolRow* symbol = <const SymbolRow*>PyBytes_AS_STRING(symbols)
+    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
+    cdef int64_t last = -1
+    cdef bint found
+    cdef list numbers = []
+    for i in range(n):
+        if s[i].kind != K_TEXT or s[i].file == last or not symbol[s[i].target].other & STO_ENTRY:
+            continue
+        with nogil:
+            found = every or has_fence(base + s[i].offset, s[i].size)
+        if found:
+            last = s[i].file
+            numbers.append(s[i].file)
+    return numbers
+
+
+cdef bint has_fence(const uint8_t* code, uint64_t size) noexcept nogil:
+    cdef uint64_t at
+    for at in range(0, size, 16):
+        if code[at] == 0x92 and (code[at + 1] & 0x0f) == 0x09:
+            return True
+    return False

@@ -224,7 +224,8 @@ cdef void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const Sym* pl
     out[0] = plain[0]
     if row.section >= 0:
         home = row.section
-        if w.outs[home].kind == K_CONSTANT and w.outs[home].bank == 3:
+        if (w.outs[home].kind == K_CONSTANT and w.outs[home].bank == 3) \
+                or w.outs[home].kind == K_CONSTANT_FUNC:
             out.st_name = w.outs[home].symbol_name
     else:
         e = &w.entities[row.entity]
@@ -365,6 +366,9 @@ cdef void write_header(Writer* w, int32_t at, Shdr* out, uint32_t tkinfo, uint32
         out.sh_link = merc_symtab
     elif row.kind == K_MERC_INFO_FUNC:
         out.sh_link = merc_symtab
+        text = text_of(w, &w.outs[row.twin])
+        out.sh_info = w.index[w.outs[text].merc] if w.outs[text].merc >= 0 else 0
+    elif row.kind == K_MERC_CONSTANT_FUNC:
         text = text_of(w, &w.outs[row.twin])
         out.sh_info = w.index[w.outs[text].merc] if w.outs[text].merc >= 0 else 0
     elif row.kind == K_MERC_RELA:

@@ -93,7 +93,7 @@ cdef int32_t rank(const OutRow* row, uint32_t family) noexcept nogil:
         return 14
     if kind == K_MERC_RELA:
         return 15
-    if kind == K_MERC_CONSTANT:
+    if kind == K_MERC_CONSTANT or kind == K_MERC_CONSTANT_FUNC:
         return 16
     if kind == K_MERC_GLOBAL_INIT:
         return 17
@@ -106,9 +106,13 @@ cdef enum:
     RANKS = 19
 
 
-cdef bint omitted(const OutRow* row, bint prototypes, bint executable, uint32_t family) noexcept nogil:
+cdef bint omitted(const OutRow* all_rows, const OutRow* row, bint prototypes,
+                  uint32_t family) noexcept nogil:
+    if row.kind == K_RELOC and family == FAMILY_C and row.count == 0:
+        return not (row.notes & OF_SHARED_FIXED
+                    or all_rows[row.target].kind == K_CONSTANT_FUNC)
     if row.kind == K_RELOC:
-        return row.count == 0 and not (family == FAMILY_C and row.notes & OF_SHARED_FIXED)
+        return row.count == 0
     if row.kind == K_MERC_RELA or row.kind == K_RESOLVED_RELA:
         return row.count == 0
     if row.kind == K_PROTOTYPE:
@@ -153,7 +157,7 @@ def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family
             if (call[i].block == BLOCK_PROTOTYPE and e[call[i].caller].flags & EF_LIVE
                     and not e[call[i].caller].flags & EF_TAKEN):
                 prototypes = True
-        ok = order_sections(row, n, family, executable, prototypes, &sections, index)
+        ok = order_sections(row, n, family, prototypes, &sections, index)
         for part in range(3):
             for i in range(symbol_count):
                 if symbol[i].part != part or symbol[i].dropped:
@@ -195,8 +199,7 @@ cdef int by_place(const void* a, const void* b) noexcept nogil:
     return -1 if x.birth < y.birth else x.birth > y.birth
 
 
-cdef bint order_sections(const OutRow* row, size_t n, uint32_t family, bint executable,
-                         bint prototypes, Vec* sections, uint32_t* index) noexcept nogil:
+cdef bint order_sections(const OutRow* row, size_t n, uint32_t family, bint prototypes, Vec* sections, uint32_t* index) noexcept nogil:
     """Rank by rank, in order of birth; a mercury section ranks by its twin's birth."""
     cdef Place* places = <Place*>calloc(n + 1, sizeof(Place))
     cdef size_t i, count = 0
@@ -204,7 +207,7 @@ cdef bint order_sections(const OutRow* row, size_t n, uint32_t family, bint exec
     if not ok:
         return False
     for i in range(n):
-        if not omitted(&row[i], prototypes, executable, family):
+        if not omitted(row, &row[i], prototypes, family):
             places[count].rank = rank(&row[i], family)
             places[count].birth = row[i].twin if row[i].twin >= 0 else <int32_t>i
             places[count].out = <int32_t>i
@@ -274,6 +277,7 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
     cdef uint64_t at = 64, offset, align
     cdef bint ok = True
     cdef uint32_t reserve = 0
+    cdef const char* strings = PyBytes_AS_STRING(strtab)
     cdef int32_t o
     cdef size_t symbols = PyBytes_GET_SIZE(symbol_order) // 4
     cdef size_t early = 0
@@ -295,15 +299,21 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
             place[i].size = (early + 1) * sizeof(Sym)
         elif row[i].kind == K_STRTAB:
             place[i].size = PyBytes_GET_SIZE(strtab)
+        # Family C: renamed sections leave the difference to their first names, relocation
+        # sections all of the first name, as room behind .strtab.
         if family == FAMILY_C and row[i].kind == K_CONSTANT and row[i].bank == 3 and index[i]:
-            reserve = 4 if row[i].rela < 0 else 25
+            reserve += 3 if row[i].rela < 0 else 25
+        elif family == FAMILY_C and row[i].kind == K_CONSTANT_FUNC and index[i]:
+            reserve += 8
+            if row[i].rela >= 0:
+                reserve += <uint32_t>strlen(strings + row[row[i].rela].symbol_name)
     for table in spans:
         for i in range(PyBytes_GET_SIZE(table) // sizeof(SpanRow)):
             span = <const SpanRow*>PyBytes_AS_STRING(table) + i
             place[span.out].size = span.size
             place[span.out].made = 1
     ok = mercury_names(&names, base, s, row, order, count, place, PyBytes_AS_STRING(shstrtab),
-                       PyBytes_GET_SIZE(shstrtab))
+                       PyBytes_GET_SIZE(shstrtab), strings)
     full = vec_take(&names)
     for i in range(count):
         o = order[i]
@@ -336,7 +346,7 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
 
 cdef bint mercury_names(Vec* names, const uint8_t* arena, const SectionRow* s, const OutRow* row,
                         const int32_t* order, size_t count, PlaceRow* place, const char* head,
-                        size_t size):
+                        size_t size, const char* strings):
     """.shstrtab ends with the names of the mercury sections, each written once more."""
     cdef uint8_t* text = <uint8_t*>vec_extend(names, size)
     cdef size_t i
@@ -357,13 +367,16 @@ cdef bint mercury_names(Vec* names, const uint8_t* arena, const SectionRow* s, c
         elif r.kind == K_MERC_SYMTAB:
             prefix = b".nv.merc"
             name = b".symtab"
+        elif r.kind == K_MERC_CONSTANT_FUNC or (
+                r.kind == K_MERC_RELA and row[row[r.twin].target].kind in (
+                    K_CONSTANT, K_CONSTANT_FUNC)):
+            # The first name, which .strtab keeps.
+            prefix = b".nv.merc"
+            name = strings + row[r.twin].symbol_name
         else:
             prefix = b".nv.capmerc" if r.kind == K_CAPMERC else b".nv.merc"
             # The plain twin's name stands in the part that is already there.
             name = <const char*>names.data + row[r.twin].name
-            if (r.kind == K_MERC_RELA and row[row[r.twin].target].kind == K_CONSTANT
-                    and row[row[r.twin].target].bank == 3):
-                name = b".rela.nv.constant.user"
         if not push_text(names, prefix, strlen(prefix), name, strlen(name) + 1):
             return False
     return True
@@ -380,7 +393,7 @@ cdef bint push_text(Vec* names, const char* prefix, size_t prefix_size, const ch
     if place == NULL:
         return False
     memcpy(place, prefix, prefix_size)
-    memcpy(place + prefix_size, names.data + inside if own else <const uint8_t*>text, size)
+    memcpy(place + prefix_size, names.data + inside if own else <uint8_t*>text, size)
     return True
 
 

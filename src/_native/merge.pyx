@@ -170,7 +170,7 @@ cdef void merge_all(Merge* m, const int32_t* pools, size_t pool_count) noexcept 
         m.rel_action = simple(m, b".nv.rel.action", 14, K_REL_ACTION, SHT_CUDA_RELOCINFO, 0, 8, 8)
     global_names(m)
     if m.family == FAMILY_C:
-        constant3_name(m)
+        final_names(m)
         late_constants(m)
     if not m.failed:
         find_text(m)
@@ -281,9 +281,9 @@ cdef int32_t function_section(Merge* m, int32_t entity, uint16_t kind,
     return -1
 
 
-cdef int32_t new_function_section(Merge* m, int32_t entity, const SectionRow* source,
-                                  uint16_t kind, uint32_t type, uint64_t flags, uint32_t align,
-                                  const uint8_t* name, uint32_t size) noexcept nogil:
+cdef int32_t unnamed_function_section(Merge* m, int32_t entity, const SectionRow* source,
+                                      uint16_t kind, uint32_t type, uint64_t flags,
+                                      uint32_t align) noexcept nogil:
     cdef int32_t out = new_out(m, kind, type, flags, align, 0)
     cdef OutRow* row
     if out < 0:
@@ -295,7 +295,15 @@ cdef int32_t new_function_section(Merge* m, int32_t entity, const SectionRow* so
     if source != NULL:
         row.source = <int32_t>(source - m.sections)
         row.bank = source.bank
-    name_out(m, out, name, size)
+    return out
+
+
+cdef int32_t new_function_section(Merge* m, int32_t entity, const SectionRow* source,
+                                  uint16_t kind, uint32_t type, uint64_t flags, uint32_t align,
+                                  const uint8_t* name, uint32_t size) noexcept nogil:
+    cdef int32_t out = unnamed_function_section(m, entity, source, kind, type, flags, align)
+    if out >= 0:
+        name_out(m, out, name, size)
     return out
 
 
@@ -547,9 +555,9 @@ cdef void birth(Merge* m, int32_t at) noexcept nogil:
             return
         if s.kind == K_CONSTANT0 and m.family == FAMILY_C:
             return
-        if (s.kind == K_CONSTANT_FUNC and m.family == FAMILY_A
-                and not m.entities[e].flags & EF_KERNEL and not m.mode & M_RELOCATABLE):
-            return
+        if (s.kind == K_CONSTANT_FUNC and not m.entities[e].flags & EF_KERNEL
+                and not m.mode & M_RELOCATABLE):
+            return              # its bytes go to the pools of kernels
         if function_section(m, e, s.kind, s.bank) >= 0:
             return
         constant_section(m, e, s)
@@ -562,6 +570,8 @@ cdef int32_t constant_section(Merge* m, int32_t e, const SectionRow* s) noexcept
     cdef uint8_t* text
     cdef int32_t out
     cdef int64_t a, b
+    if s.kind == K_CONSTANT_FUNC and m.family == FAMILY_C:
+        return optimizer_section(m, e, s.type, s.flags, s.align, s)
     if s.kind != K_CONSTANT0 or m.mode & M_RELOCATABLE:
         out = new_function_section(m, e, s, s.kind, s.type, s.flags, s.align, m.arena + s.name,
                                    s.name_size)
@@ -582,15 +592,62 @@ cdef int32_t constant_section(Merge* m, int32_t e, const SectionRow* s) noexcept
     return out
 
 
-cdef void born_pool(Merge* m, int32_t e) noexcept nogil:
+cdef int32_t optimizer_section(Merge* m, int32_t e, uint32_t type, uint64_t flags, uint32_t align,
+                               const SectionRow* source) noexcept nogil:
+    """Family C: bank 2 of a function is born as "optimizer" constants and renamed at the end."""
+    cdef uint32_t size
+    cdef const uint8_t* name = entity_name(m, e, &size)
+    cdef uint8_t* final = pool_join(&m.pool, b".nv.constant2.", 14, name, size)
+    cdef uint8_t* first = pool_join(&m.pool, b".nv.constant.optimizer.", 23, name, size)
     cdef int32_t out
+    if final == NULL or first == NULL:
+        m.failed = True
+        return -1
+    out = unnamed_function_section(m, e, source, K_CONSTANT_FUNC, type, flags, align)
+    if out >= 0:
+        out_row(m, out).bank = 2
+        user_constant(m, out, <const char*>final, 14 + size, <const char*>first, 23 + size)
+        section_symbol(m, out)
+    return out
+
+
+cdef void born_pool(Merge* m, int32_t e) noexcept nogil:
+    """A pool that only device functions fill."""
+    cdef int32_t out, reloc
     if function_section(m, e, K_CONSTANT_FUNC, 2) >= 0:
+        return
+    if m.family == FAMILY_C:
+        out = optimizer_section(m, e, SHT_CUDA_CONSTANT_B0 + 2, 0x42, 1, NULL)
+        if out >= 0:
+            optimizer_twin(m, out, -1)
+            reloc = optimizer_relocations(m, out)
+            if reloc >= 0:
+                new_mercury_relocations(m, reloc, -1)
         return
     out = joined_section(m, e, b".nv.constant2.", 14, K_CONSTANT_FUNC, SHT_CUDA_CONSTANT_B0 + 2,
                          0x42, 1)
     if out >= 0:
         out_row(m, out).bank = 2
         section_symbol(m, out)
+
+
+cdef int32_t optimizer_relocations(Merge* m, int32_t out) noexcept nogil:
+    """`.rela.nv.constant2.F` of family C, born as `.rela.nv.constant.optimizer.F`."""
+    cdef uint32_t size
+    cdef const uint8_t* name = entity_name(m, out_row(m, out).entity, &size)
+    cdef uint8_t* final = pool_join(&m.pool, b".rela.nv.constant2.", 19, name, size)
+    cdef uint8_t* first = pool_join(&m.pool, b".rela.nv.constant.optimizer.", 28, name, size)
+    cdef int32_t row = out_row(m, out).rela
+    if row >= 0:
+        return row
+    row = new_out(m, K_RELOC, SHT_RELA, 0x40, 8, 24)
+    if final == NULL or first == NULL or row < 0:
+        m.failed = True
+        return -1
+    out_row(m, row).target = out
+    out_row(m, out).rela = row
+    user_constant(m, row, <const char*>final, 19 + size, <const char*>first, 28 + size)
+    return row
 
 
 cdef void rest(Merge* m, const FileRow* file) noexcept nogil:
@@ -641,6 +698,14 @@ cdef void place_piece(Merge* m, int32_t at) noexcept nogil:
         out = mercury_section(m, at)
         if out >= 0:
             append_piece(m, at, out)
+    elif s.kind == K_MERC_CONSTANT_FUNC:
+        symbol = function_symbol(m, at)
+        if symbol >= 0 and m.entity[symbol] >= 0 and m.role[symbol] == ROLE_WON:
+            out = function_section(m, m.entity[symbol], K_CONSTANT_FUNC, 2)
+            if out >= 0:
+                out = optimizer_twin(m, out, at)
+                m.out_of[at] = out
+                out_row(m, out).size = s.size
 
 
 cdef void append_piece(Merge* m, int32_t at, int32_t out) noexcept nogil:
@@ -651,6 +716,15 @@ cdef void append_piece(Merge* m, int32_t at, int32_t out) noexcept nogil:
     if s.align > row.align:
         row.align = s.align
     m.out_of[at] = out
+
+
+cdef int32_t optimizer_twin(Merge* m, int32_t plain, int32_t source) noexcept nogil:
+    cdef int32_t out = out_row(m, plain).merc
+    if out < 0:
+        out = new_twin(m, plain, K_MERC_CONSTANT_FUNC, SHT_CUDA_CONSTANT_OPTIMIZER, 0x42, 4, 0)
+        if out >= 0:
+            out_row(m, out).source = source
+    return out
 
 
 cdef int32_t mercury_section(Merge* m, int32_t at) noexcept nogil:
@@ -719,20 +793,31 @@ cdef void global_names(Merge* m) noexcept nogil:
             row.name = <uint32_t>name
 
 
-cdef void constant3_name(Merge* m) noexcept nogil:
-    """`.nv.constant3`, the final name of bank 3, for its section symbol in .symtab."""
+cdef void final_names(Merge* m) noexcept nogil:
+    """Final names of the renamed constant banks, for their section symbols in .symtab."""
     cdef size_t i
     cdef OutSymbolRow* row
+    cdef OutRow* out
+    cdef const uint8_t* text
+    cdef uint32_t size
     cdef int64_t name
     for i in range(m.out_symbols.count):
         row = <OutSymbolRow*>m.out_symbols.data + i
-        if (row.section >= 0 and out_row(m, row.section).kind == K_CONSTANT
-                and out_row(m, row.section).bank == 3):
+        if row.section < 0:
+            continue
+        out = out_row(m, row.section)
+        if out.kind == K_CONSTANT and out.bank == 3:
             name = strings_intern(&m.str, <const uint8_t*>b".nv.constant3", 13)
-            if name < 0:
-                m.failed = True
-                return
-            row.name = <uint32_t>name
+        elif out.kind == K_CONSTANT_FUNC:
+            text = entity_name(m, out.entity, &size)
+            text = pool_join(&m.pool, b".nv.constant2.", 14, text, size)
+            name = strings_intern(&m.str, text, 14 + size) if text != NULL else -1
+        else:
+            continue
+        if name < 0:
+            m.failed = True
+            return
+        row.name = <uint32_t>name
 
 
 cdef void late_constants(Merge* m) noexcept nogil:
@@ -857,12 +942,26 @@ cdef int32_t mercury_relocations(Merge* m, const FileRow* file, int32_t plain) n
     cdef uint32_t i
     for i in range(file.first_section, file.first_section + file.section_count):
         t = &m.sections[i]
-        if (t.kind == K_MERC_RELA and not m.wanted[i] and t.name_size == s.name_size + 8
-                and memcmp(m.arena + t.name + 8, m.arena + s.name, s.name_size) == 0
-                and (m.sections[s.target].kind != K_TEXT
-                     or function_symbol(m, s.target) == function_symbol(m, t.target))):
+        if t.kind == K_MERC_RELA and not m.wanted[i] and is_twin(m, s.target, t.target):
             return <int32_t>i
     return -1
+
+
+cdef bint is_twin(Merge* m, int32_t plain, int32_t mercury) noexcept nogil:
+    """Whether input section `mercury` is the mercury form of input section `plain`."""
+    cdef const SectionRow* s = &m.sections[plain]
+    cdef const SectionRow* t = &m.sections[mercury]
+    if s.kind == K_TEXT:
+        return t.kind == K_CAPMERC and s.target == t.target
+    if s.kind == K_CONSTANT_FUNC:
+        return (t.kind == K_MERC_CONSTANT_FUNC
+                and function_symbol(m, plain) == function_symbol(m, mercury))
+    if s.kind == K_CONSTANT:
+        return t.kind == K_MERC_CONSTANT and s.bank == 3
+    if s.kind == K_GLOBAL_INIT:
+        return t.kind == K_MERC_GLOBAL_INIT
+    return (s.kind == K_DEBUG and t.kind == K_MERC_DEBUG and t.name_size == s.name_size + 8
+            and memcmp(m.arena + t.name + 8, m.arena + s.name, s.name_size) == 0)
 
 
 cdef void relocation_section(Merge* m, const FileRow* file, int32_t at,
@@ -884,6 +983,10 @@ cdef void relocation_section(Merge* m, const FileRow* file, int32_t at,
     elif target.kind == K_MERC_DEBUG or target.kind == K_MERC_CONSTANT \
             or target.kind == K_MERC_GLOBAL_INIT:
         out = plain_of_mercury(m, file, target)
+    elif target.kind == K_MERC_CONSTANT_FUNC:
+        out = m.out_of[s.target]
+        if out >= 0:
+            out = out_row(m, out).twin
     else:
         out = m.out_of[s.target]
         if target.kind == K_CONSTANT_FUNC or target.kind == K_CONSTANT0:
@@ -927,7 +1030,7 @@ cdef void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_
     cdef uint32_t how
     cdef int32_t patched = out
     if mercury:
-        if target.kind == K_MERC_DEBUG:
+        if target.kind == K_MERC_DEBUG or target.kind == K_MERC_CONSTANT_FUNC:
             patched = out_row(m, out).merc
         elif target.kind != K_CAPMERC:
             # Constants and initialised data share their bytes with the plain section.
@@ -1162,21 +1265,25 @@ cdef int32_t mercury_relocation_row(Merge* m, int32_t at, int32_t out) noexcept 
         if plain < 0:
             return -1
     row = out_row(m, plain).merc
+    return row if row >= 0 else new_mercury_relocations(m, plain, at)
+
+
+cdef int32_t new_mercury_relocations(Merge* m, int32_t plain, int32_t source) noexcept nogil:
+    cdef int32_t row = new_out(m, K_MERC_RELA, SHT_CUDA_MERC_RELA, SHF_MERCURY | 0x40, 8, 24)
     if row >= 0:
-        return row
-    row = new_out(m, K_MERC_RELA, SHT_CUDA_MERC_RELA, SHF_MERCURY | 0x40, 8, 24)
-    if row < 0:
-        return -1
-    out_row(m, row).source = at
-    out_row(m, row).twin = plain
-    out_row(m, plain).merc = row
+        out_row(m, row).source = source
+        out_row(m, row).twin = plain
+        out_row(m, plain).merc = row
     return row
 
 
 cdef int32_t relocation_row_for_mercury(Merge* m, int32_t at, int32_t out) noexcept nogil:
     """A mercury relocation section without a plain one: the plain one is born all the same."""
     cdef const SectionRow* s = &m.sections[at]
-    cdef int32_t row = new_out(m, K_RELOC, SHT_RELA, 0x40, 8, 24)
+    cdef int32_t row
+    if out_row(m, out).kind == K_CONSTANT_FUNC:
+        return optimizer_relocations(m, out)
+    row = new_out(m, K_RELOC, SHT_RELA, 0x40, 8, 24)
     if row < 0:
         return -1
     out_row(m, row).target = out
@@ -1255,6 +1362,8 @@ cdef void add_keep(Merge* m, const Rela* r, int64_t addend, int32_t reloc, int32
     keep.section = -1
     if section >= 0:
         keep.section = m.out_of[section]
+        if keep.section >= 0 and out_row(m, keep.section).twin >= 0:
+            keep.section = out_row(m, keep.section).twin    # mercury has no section symbols
         keep.addend += <int64_t>m.base[section]
     keep.next = row.head
     row.head = <int32_t>(m.keeps.count - 1)

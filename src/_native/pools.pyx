@@ -1,4 +1,4 @@
-"""Literal pools of device functions, families sm_75 to sm_89.
+"""Literal pools and jump tables of device functions.
 
 `.nv.constant2.F` of a device function is no section of an executable: its bytes are appended to
 the pool of every kernel that reaches F, at one offset for all of them, so that F's code works
@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
+from elf64 cimport *
 from graph cimport *
 from rows cimport *
 from vec cimport *
@@ -206,6 +207,9 @@ def apply_pools(bytes arena, bytes sections, bytes symbols, bytes entities, byte
                     out[o].size = row[i].offset + s[row[i].section].size
                 if s[row[i].section].align > out[o].align:
                     out[o].align = s[row[i].section].align
+                if out[o].merc >= 0:
+                    out[out[o].merc].size = out[o].size
+                    out[out[o].merc].align = out[o].align
             for i in range(n):
                 o = pool_of[row[i].kernel]
                 if start[o] == 0:
@@ -236,3 +240,94 @@ def apply_pools(bytes arena, bytes sections, bytes symbols, bytes entities, byte
     if not ok:
         raise MemoryError
     return tables
+
+
+def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols,
+                      bytes symbol_entity, bytes pools, bytes outs, bytes keeps):
+    """Family C: the mercury relocations of pools go with their bytes: `(outs, keeps)`.
+
+    A kernel's own entries come first, then pool by pool those of each constant of the function,
+    the last constant first.
+    """
+    cdef size_t n = PyBytes_GET_SIZE(pools) // sizeof(PoolRow), i
+    cdef size_t section_count = PyBytes_GET_SIZE(sections) // sizeof(SectionRow)
+    cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef const FileRow* file = <const FileRow*>PyBytes_AS_STRING(files)
+    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef const SymbolRow* sym = <const SymbolRow*>PyBytes_AS_STRING(symbols)
+    cdef const int32_t* entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
+    cdef const PoolRow* row = <const PoolRow*>PyBytes_AS_STRING(pools)
+    cdef bytes new_outs = PyBytes_FromStringAndSize(PyBytes_AS_STRING(outs),
+                                                    PyBytes_GET_SIZE(outs))
+    cdef OutRow* out = <OutRow*>PyBytes_AS_STRING(new_outs)
+    cdef Vec table
+    cdef size_t j
+    cdef int32_t reloc
+    cdef bint ok
+    vec_init(&table, sizeof(KeepRow))
+    ok = vec_extend(&table, PyBytes_GET_SIZE(keeps) // sizeof(KeepRow)) != NULL or not keeps
+    if ok and keeps:
+        memcpy(table.data, PyBytes_AS_STRING(keeps), PyBytes_GET_SIZE(keeps))
+    if ok:
+        with nogil:
+            for i in range(n):
+                reloc = -1
+                for j in range(out_count):
+                    if (out[j].kind == K_CONSTANT_FUNC and out[j].entity == row[i].kernel
+                            and out[j].rela >= 0):
+                        reloc = out[out[j].rela].merc
+                if reloc >= 0:
+                    ok = ok and append_entries(&table, &out[reloc], base, file, s, sym, entity,
+                                               &row[i])
+    result = new_outs, vec_take(&table)
+    if not ok:
+        raise MemoryError
+    return result
+
+
+cdef bint append_entries(Vec* table, OutRow* reloc, const uint8_t* base, const FileRow* files,
+                         const SectionRow* s, const SymbolRow* sym, const int32_t* entity,
+                         const PoolRow* pool) noexcept nogil:
+    cdef const FileRow* file = &files[s[pool.section].file]
+    cdef const SectionRow* list_section = NULL
+    cdef const SectionRow* t
+    cdef const Rela* r
+    cdef KeepRow* keep
+    cdef uint32_t i, k, symbol
+    cdef uint64_t n
+    cdef int32_t tail = reloc.head
+    for i in range(file.first_section, file.first_section + file.section_count):
+        t = &s[i]
+        if (t.kind == K_MERC_RELA and s[t.target].kind == K_MERC_CONSTANT_FUNC
+                and s[s[t.target].target].target == s[s[pool.section].target].target):
+            list_section = t
+    if list_section == NULL:
+        return True
+    while tail >= 0 and (<KeepRow*>table.data)[tail].next >= 0:
+        tail = (<KeepRow*>table.data)[tail].next
+    n = list_section.size // sizeof(Rela)
+    for i in range(file.symbol_count):
+        symbol = file.first_symbol + file.symbol_count - 1 - i
+        if sym[symbol].section != pool.section or (sym[symbol].info & 15) == STT_SECTION:
+            continue
+        for k in range(<uint32_t>n):
+            r = <const Rela*>(base + list_section.offset) + (n - 1 - k)
+            if not (sym[symbol].value <= r.r_offset < sym[symbol].value + sym[symbol].size):
+                continue
+            keep = <KeepRow*>vec_push(table)
+            if keep == NULL:
+                return False
+            keep.offset = r.r_offset + pool.offset
+            keep.addend = r.r_addend
+            keep.type = r.r_type
+            keep.entity = entity[file.first_symbol + r.r_sym]
+            keep.section = -1
+            keep.next = -1
+            if tail >= 0:
+                (<KeepRow*>table.data)[tail].next = <int32_t>(table.count - 1)
+            else:
+                reloc.head = <int32_t>(table.count - 1)
+            tail = <int32_t>(table.count - 1)
+            reloc.count += 1
+    return True

@@ -227,10 +227,12 @@ cdef inline uint32_t plain_type(const FixRow* fix) noexcept nogil:
 
 # --- capsules -----------------------------------------------------------------------------------
 
+# One constant operand of a capsule.
 ctypedef struct Operand:
     int32_t out
-    uint32_t value
+    uint32_t bank
     uint64_t offset
+    uint64_t value
 
 
 cdef int by_operand(const void* a, const void* b) noexcept nogil:
@@ -238,15 +240,18 @@ cdef int by_operand(const void* a, const void* b) noexcept nogil:
     cdef const Operand* y = <const Operand*>b
     if x.out != y.out:
         return -1 if x.out < y.out else 1
+    if x.bank != y.bank:
+        return -1 if x.bank < y.bank else 1
     return -1 if x.offset < y.offset else x.offset > y.offset
 
 
 def patch_capsules(bytes image, bytes fixes, bytes outs, bytes places, bytes entities,
-                   bytes values):
+                   bytes values, bytes homes):
     """Write constant offsets into the operand items of mercury capsules.
 
-    An item has 32 bytes, begins 02 22, has byte 5 = 00 and bytes 12 to 14 = 42 00 02 (constant
-    bank 3, immediate offset); its last word takes S + A. Relocations meet items in order.
+    An item has 32 bytes and begins 02 22. Bank 3 with an immediate offset: byte 5 is 00, bytes 12
+    to 14 are 42 00 02, the word at 0x1c takes S + A. Bank 2, indexed by a register: bytes 12 and 13
+    are 41 00, byte 17 is 0a, the half-word at 0x1c takes S + A. Relocations meet items in order.
     """
     cdef Py_ssize_t n = PyBytes_GET_SIZE(fixes) // <Py_ssize_t>sizeof(FixRow), i
     cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
@@ -254,6 +259,7 @@ def patch_capsules(bytes image, bytes fixes, bytes outs, bytes places, bytes ent
     cdef const PlaceRow* place = <const PlaceRow*>PyBytes_AS_STRING(places)
     cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
     cdef const uint64_t* value = <const uint64_t*>PyBytes_AS_STRING(values)
+    cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
     cdef uint8_t* data = <uint8_t*>PyBytes_AS_STRING(image)
     cdef Vec operands
     cdef Operand* row
@@ -262,15 +268,17 @@ def patch_capsules(bytes image, bytes fixes, bytes outs, bytes places, bytes ent
     with nogil:
         for i in range(n):
             if (not fix[i].how & FIX_MERC or out[fix[i].out].kind != K_TEXT or fix[i].entity < 0
-                    or e[fix[i].entity].kind != E_CONSTANT or out[fix[i].out].merc < 0):
+                    or e[fix[i].entity].kind != E_CONSTANT or out[fix[i].out].merc < 0
+                    or home[fix[i].entity] < 0):
                 continue
             row = <Operand*>vec_push(&operands)
             if row == NULL:
                 ok = False
                 break
             row.out = out[fix[i].out].merc
+            row.bank = out[home[fix[i].entity]].bank
             row.offset = fix[i].offset
-            row.value = <uint32_t>(value[fix[i].entity] + <uint64_t>fix[i].addend)
+            row.value = value[fix[i].entity] + <uint64_t>fix[i].addend
         if ok:
             qsort(operands.data, operands.count, sizeof(Operand), by_operand)
             patch_operands(data, place, <Operand*>operands.data, operands.count)
@@ -279,24 +287,26 @@ def patch_capsules(bytes image, bytes fixes, bytes outs, bytes places, bytes ent
         raise MemoryError
 
 
+cdef inline bint is_operand(const uint8_t* item, uint32_t bank) noexcept nogil:
+    if item[0] != 0x02 or item[1] != 0x22 or item[13] != 0:
+        return False
+    if bank == 2:
+        return item[12] == 0x41 and item[17] == 0x0a
+    return item[5] == 0 and item[12] == 0x42 and item[14] == 2
+
+
 cdef void patch_operands(uint8_t* data, const PlaceRow* place, const Operand* row,
                          size_t n) noexcept nogil:
-    cdef size_t i = 0, j
+    cdef size_t i
     cdef uint8_t* capsule
-    cdef uint64_t size, at
-    while i < n:
+    cdef uint64_t size, at = 0
+    for i in range(n):
         capsule = data + place[row[i].out].offset
         size = place[row[i].out].size
-        j = i
-        at = 0
-        while j < n and row[j].out == row[i].out:
-            while at + 32 <= size and not (
-                    capsule[at] == 0x02 and capsule[at + 1] == 0x22 and capsule[at + 5] == 0
-                    and capsule[at + 12] == 0x42 and capsule[at + 13] == 0
-                    and capsule[at + 14] == 2):
-                at += 1
-            if at + 32 <= size:
-                memcpy(capsule + at + 0x1c, &row[j].value, 4)
-                at += 32
-            j += 1
-        i = j
+        if i == 0 or row[i].out != row[i - 1].out or row[i].bank != row[i - 1].bank:
+            at = 0
+        while at + 32 <= size and not is_operand(capsule + at, row[i].bank):
+            at += 1
+        if at + 32 <= size:
+            memcpy(capsule + at + 0x1c, &row[i].value, 2 if row[i].bank == 2 else 4)
+            at += 32

@@ -39,6 +39,7 @@ cdef enum Kind:
     K_MERC_CONSTANT = 31    # .nv.merc.nv.constant.user
     K_MERC_GLOBAL_INIT = 32
     K_MERC_SYMTAB = 33
+    K_MERC_CONSTANT_FUNC = 34   # .nv.merc.nv.constant.optimizer.F
 
 # One input file. Offsets are into the arena, the single buffer that holds all input bytes.
 cdef packed struct FileRow:
@@ -89,7 +90,7 @@ cdef packed struct RuleRow:
     uint16_t kind
     uint8_t size
     uint8_t exact
-    uint8_t text[28]
+    uint8_t text[36]
 
 # Why an input was refused. `section` is the index in the file, `index` the entry in the section.
 cdef packed struct FaultRow:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
 from pylink._native import pools, resolve
+from pylink.phases.kernels import rewrite_kernels
 from pylink.phases.rebuild import rebuild_debug
-from pylink.target import FAMILY_A, FAMILY_C
+from pylink.target import FAMILY_C
 from pylink.tables import CLASH, ENTITY, rows, symbol_file, symbol_name
 
 TYPE_CHECKING = False
@@ -61,6 +62,10 @@ class Merged:
 def merge(objects: Objects, sink: Sink) -> Merged | None:
     """Resolve symbols, drop dead code and sort the relocations; None after errors."""
     job = objects.job
+    if job.target.family == FAMILY_C:
+        objects = rewrite_kernels(objects, sink)
+        if sink.errors:
+            return None
     merged = Merged(objects)
     entities, merged.symbol_entity, merged.symbol_role, merged.calls, merged.prototypes, clashes = (
         resolve.resolve(objects.arena, objects.files, objects.sections, objects.symbols)
@@ -88,7 +93,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         _report_functions(objects, merged, sink)
     if sink.errors:
         return None
-    if job.target.family == FAMILY_A and job.executable:
+    if job.executable:
         merged.pools = pools.place_pools(
             objects.sections,
             merged.entities,
@@ -122,6 +127,17 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         job.target.family,
         job.mode,
     )
+    if job.target.family == FAMILY_C and merged.pools:
+        merged.outs, merged.keeps = pools.adopt_relocations(
+            objects.arena,
+            objects.files,
+            objects.sections,
+            objects.symbols,
+            merged.symbol_entity,
+            merged.pools,
+            merged.outs,
+            merged.keeps,
+        )
     if job.target.family == FAMILY_C:
         rebuild_debug(merged, sink)
     return merged

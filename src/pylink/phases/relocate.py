@@ -54,7 +54,13 @@ def relocate(placed: Placed, sink: Sink) -> Image:
     if bad >= 0:
         sink.report("internal-error", reason="Internal error: reference to deleted symbol")
     relocs.patch_capsules(
-        data, merged.fixes, placed.outs, placed.places, merged.entities, placed.values
+        data,
+        merged.fixes,
+        placed.outs,
+        placed.places,
+        merged.entities,
+        placed.values,
+        placed.homes,
     )
     native_image.write_relocations(
         data,

@@ -40,6 +40,7 @@ MERC_RELA = 30
 MERC_CONSTANT = 31
 MERC_GLOBAL_INIT = 32
 MERC_SYMTAB = 33
+MERC_CONSTANT_FUNC = 34
 
 EXACT = True
 PREFIX = False
@@ -59,6 +60,7 @@ RULES: tuple[tuple[bytes, bool, int], ...] = (
     (b".nv.merc.rela.", PREFIX, MERC_RELA),
     (b".nv.merc.symtab", EXACT, MERC_SYMTAB),
     (b".nv.merc.nv.constant.user", EXACT, MERC_CONSTANT),
+    (b".nv.merc.nv.constant.optimizer.", PREFIX, MERC_CONSTANT_FUNC),
     (b".nv.merc.nv.global.init", EXACT, MERC_GLOBAL_INIT),
     (b".nv.merc.debug_", PREFIX, MERC_DEBUG),
     (b".nv.merc.nv_debug_", PREFIX, MERC_DEBUG),
@@ -81,11 +83,11 @@ RULES: tuple[tuple[bytes, bool, int], ...] = (
     (b".nv.resolvedrela.", PREFIX, RESOLVED_RELA),
 )
 
-_TEXT_SIZE = 28
+_TEXT_SIZE = 36
 
 
 def compiled() -> bytes:
-    """The table as packed rows: u16 kind, u8 length, u8 exact, 28 bytes of name."""
+    """The table as packed rows: u16 kind, u8 length, u8 exact, 36 bytes of name."""
     return b"".join(
         kind.to_bytes(2, "little") + bytes((len(name), exact)) + name.ljust(_TEXT_SIZE, b"\0")
         for name, exact, kind in RULES

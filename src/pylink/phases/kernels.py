@@ -1,0 +1,85 @@
+"""Part of merge from sm_100 on: kernels that the finalizer changes, changed before all else.
+
+Nothing after this needs to know: a rewritten file looks as if ptxas had made it so.
+"""
+
+from __future__ import annotations
+
+from pylink._native import elfread, notes
+from pylink.sections import rules
+from pylink.tables import FILE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
+    from pylink.phases.init import Job
+    from pylink.phases.read import Objects
+
+# Attribute of .nv.info: kernels end with an error barrier (every -G object has it).
+GEN_ERRBAR_AT_EXIT = 0x53
+
+# Modes of pylink._native.exits.rewrite_exits.
+NO_BARRIERS = 0
+BARRIERS = 1
+LASTING_BARRIERS = 2
+
+
+def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
+    """The inputs with rewritten kernels; `objects` itself when there is nothing to do."""
+    mode = _mode(objects)
+    if mode is None:
+        return objects
+    numbers = elfread.find_kernels(
+        objects.arena, objects.files, objects.sections, objects.symbols, mode != NO_BARRIERS
+    )
+    if not numbers:
+        return objects
+
+    from pylink._native.exits import MalformedKernel, rewrite_exits  # noqa: PLC0415 -- rare
+
+    images = [_image(objects, number) for number in range(len(objects.names))]
+    changed = False
+    for number in numbers:
+        try:
+            rewritten = rewrite_exits(images[number], mode)
+        except MalformedKernel as fault:
+            sink.report(
+                "capsule-format",
+                file=objects.names[number],
+                section=fault.section,
+                offset=fault.offset,
+                reason=fault.reason,
+            )
+            continue
+        changed = changed or rewritten is not images[number]
+        images[number] = rewritten
+    return _reread(objects, images) if changed and not sink.errors else objects
+
+
+def _mode(objects: Objects) -> int | None:
+    """What the link asks for; None for a link that leaves its kernels alone."""
+    job: Job = objects.job
+    barriers = notes.has_attribute(
+        objects.arena, objects.sections, rules.INFO, GEN_ERRBAR_AT_EXIT
+    )
+    if not job.executable:
+        return LASTING_BARRIERS if barriers else None
+    if job.options.debug and not job.options.suppress_debug_info:
+        return LASTING_BARRIERS
+    return BARRIERS if barriers else NO_BARRIERS
+
+
+def _image(objects: Objects, number: int) -> bytes:
+    row = FILE.unpack_from(objects.files, number * FILE.size)
+    return objects.arena[row[0] : row[0] + row[1]]
+
+
+def _reread(objects: Objects, images: list[bytes]) -> Objects:
+    from pylink.phases.read import Objects  # noqa: PLC0415 -- read does not need this module
+
+    paths: list[bytes | None] = [None] * len(images)
+    arena, extents, _, _ = elfread.read_files(paths, [len(image) for image in images], images)
+    files, sections, symbols, fault = elfread.parse(arena, extents, rules.compiled())
+    if fault:
+        raise ValueError("a rewritten kernel does not read back")
+    return Objects(objects.job, objects.names, arena, files, sections, symbols)
