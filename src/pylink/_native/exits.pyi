@@ -13,8 +13,8 @@ def rewrite_exits(image: bytes, mode: int) -> bytes:
 
     Modes: 0 for an executable without error barriers, 1 for one with error barriers (some input
     has the attribute GEN_ERRBAR_AT_EXIT), 2 for error barriers that stay valid whatever is linked
-    in later (every link with ``-g``, ``-r`` or not, and ``-r`` when some input has the attribute). A link with
-    ``-r`` but without ``-g`` and such an input leaves its kernels alone.
+    in later: every link with ``-g``, also one with ``-r``, and ``-r`` when some input has the
+    attribute. Any other link with ``-r`` leaves its kernels alone.
 
     Returns ``image`` itself when nothing changes. Else changed sections lie behind the end of the
     old file; section and symbol indices stay. Raises ``MalformedKernel``, a ``ValueError``.
