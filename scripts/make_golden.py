@@ -6,7 +6,6 @@ Needs the oracle's tools (pip install '.[oracle]'). The cases land in tests/gold
 a link.json that holds the exact nvlink command lines; the same tools give the same bytes again.
 """
 
-# ruff: noqa: T201 - a command that reports to its user
 from __future__ import annotations
 
 import json

@@ -66,4 +66,3 @@ def rows(table: bytes, row: Struct) -> Iterator[tuple[int, ...]]:
 def span(out: int, size: int) -> bytes:
     """A SpanRow that gives a whole blob to one output section."""
     return SPAN.pack(out, 0, 0, size)
-

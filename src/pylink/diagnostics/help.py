@@ -121,7 +121,9 @@ HELP: dict[str, str] = {
     "with `-suppress-stack-size-warning`.",
     "too-much-memory": "A kernel and what it calls need more of a memory space than there is.",
     "too-much-file-memory": "The variables of all files need more of a memory space than there is.",
-    "too-many-registers": "A kernel was compiled for fewer registers than a function that it calls needs.",
+    "too-many-registers": (
+        "A kernel was compiled for fewer registers than a function that it calls needs."
+    ),
     "recursion-here": "A function that makes the call graph recursive.",
     "indirect-call-here": "A function that calls through a pointer.",
     "relocation-overflow": "An address or value does not fit the field that must hold it.",

@@ -54,9 +54,6 @@ def report_fault(
 ) -> None:
     """Report the first thing that the reader could not accept."""
     file, section, index, reason, _, value, limit = FAULT.unpack(fault)
-    place: dict[str, int] = {}
-    if index >= 0:
-        place["index"] = index
     name = _section_name(arena, files, sections, file, section) if section >= 0 else None
     if reason in KINDS:
         kind, argument = KINDS[reason]
@@ -68,7 +65,8 @@ def report_fault(
     else:
         kind = "malformed"
         args = {"reason": REASONS[reason].format(value=value, limit=limit)}
-    sink.report(kind, file=names[file], section=name, **place, **args)
+    place = index if index >= 0 else None
+    sink.report(kind, file=names[file], section=name, index=place, **args)  # type: ignore[arg-type]
 
 
 def _section_name(arena: bytes, files: bytes, sections: bytes, file: int, section: int) -> str:

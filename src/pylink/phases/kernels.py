@@ -59,9 +59,7 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
 def _mode(objects: Objects) -> int | None:
     """What the link asks for; None for a link that leaves its kernels alone."""
     job: Job = objects.job
-    barriers = notes.has_attribute(
-        objects.arena, objects.sections, rules.INFO, GEN_ERRBAR_AT_EXIT
-    )
+    barriers = notes.has_attribute(objects.arena, objects.sections, rules.INFO, GEN_ERRBAR_AT_EXIT)
     if not job.executable:
         return LASTING_BARRIERS if barriers else None
     if job.options.debug and not job.options.suppress_debug_info:
@@ -78,7 +76,7 @@ def _reread(objects: Objects, images: list[bytes]) -> Objects:
     from pylink.phases.read import Objects  # noqa: PLC0415 -- read does not need this module
 
     paths: list[bytes | None] = [None] * len(images)
-    arena, extents, _, _ = elfread.read_files(paths, [len(image) for image in images], images)
+    arena, extents, _, _ = elfread.read_files(paths, [len(image) for image in images], [*images])
     files, sections, symbols, fault = elfread.parse(arena, extents, rules.compiled())
     if fault:
         raise ValueError("a rewritten kernel does not read back")

@@ -203,7 +203,9 @@ def _make_contents(placed: Placed) -> None:
         merged.calls, merged.entities, placed.symbol_index, merged.prototype_offsets
     )
     inherited = (
-        notes.join_sections(objects.arena, objects.sections, rules.TKINFO) if job.executable else b""
+        notes.join_sections(objects.arena, objects.sections, rules.TKINFO)
+        if job.executable
+        else b""
     )
     made = {
         rules.CALLGRAPH: callgraph,

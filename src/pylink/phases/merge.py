@@ -7,8 +7,8 @@ from pylink._native import merge as native_merge
 from pylink._native import pools, resolve
 from pylink.phases.kernels import rewrite_kernels
 from pylink.phases.rebuild import rebuild_debug
-from pylink.target import FAMILY_C
 from pylink.tables import CLASH, ENTITY, rows, symbol_file, symbol_name
+from pylink.target import FAMILY_C
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ class Merged:
     """What the output consists of. Tables are packed rows of the names in rows.pxd.
 
     Of the link: `entities` (EntityRow), `symbol_entity` and `symbol_role` by input symbol,
-    `calls`, `prototypes` (arena offsets), `functions` (FunctionRow by entity), `pools`. Of the output:
-    `outs` (OutRow), `out_symbols`, `keeps`, `fixes`, `rebuilds`, `out_of` and `base` by input
-    section, `shstrtab`, `strtab`, `prototype_offsets`, `referenced` by entity; `made` has contents
-    that replace those of the inputs, as pairs of bytes and SpanRow.
+    `calls`, `prototypes` (arena offsets), `functions` (FunctionRow by entity), `pools`. Of the
+    output: `outs` (OutRow), `out_symbols`, `keeps`, `fixes`, `rebuilds`, `out_of` and `base` by
+    input section, `shstrtab`, `strtab`, `prototype_offsets`, `referenced` by entity; `made` has
+    contents that replace those of the inputs, as pairs of bytes and SpanRow.
     """
 
     __slots__ = (

@@ -9,7 +9,8 @@ import stat
 from pylink._native import elfread
 from pylink.phases.faults import report_fault
 from pylink.sections import rules
-from pylink.tables import FILE, rows as table_rows
+from pylink.tables import FILE
+from pylink.tables import rows as table_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,13 @@ class Objects:
     __slots__ = ("arena", "files", "job", "names", "sections", "symbols")
 
     def __init__(
-        self, job: Job, names: list[str], arena: bytes, files: bytes, sections: bytes, symbols: bytes
+        self,
+        job: Job,
+        names: list[str],
+        arena: bytes,
+        files: bytes,
+        sections: bytes,
+        symbols: bytes,
     ) -> None:
         self.job = job
         self.names = names

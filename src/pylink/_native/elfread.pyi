@@ -1,0 +1,38 @@
+"""Reading relocatable cubins into one arena and checked tables.
+
+Tables are ``bytes`` of the packed rows of ``rows.pxd``, little endian; ``pylink.tables`` has those
+that Python looks into. Row numbers are the only references, -1 is none.
+
+After ``parse`` every offset, count, name and index in its tables lies inside the file that it came
+from, so that later kernels follow them without looking back. Sources: System V gABI, chapter 4,
+and docs/format-notes.md.
+"""
+
+def read_files(
+    paths: list[bytes | None], sizes: list[int], data: list[bytes | None]
+) -> tuple[bytes, bytes, int, int]:
+    """Read every input into one arena: (arena, extents, failed, error).
+
+    ``paths[i]`` is a path, or None when ``data[i]`` already holds the bytes; ``sizes[i]`` is the
+    size in bytes either way. Files begin at multiples of 16; ``extents`` has a row (offset u64,
+    size u64) each. ``failed`` is the first input that could not be read, or -1, and ``error`` its
+    errno, or 0 for a file that became shorter; the arena is of no use then. ``ValueError`` for
+    data of another size, ``OSError`` never.
+    """
+
+def parse(arena: bytes, extents: bytes, rules: bytes) -> tuple[bytes, bytes, bytes, bytes]:
+    """Check and tabulate every file of the arena: (files, sections, symbols, fault).
+
+    ``rules`` comes from ``pylink.sections.rules.compiled``. FileRow, SectionRow and SymbolRow
+    tables in input order, and the FaultRow of the first thing that is wrong, empty when all is
+    well; with a fault the tables end in the middle. Reasons are those of ``pylink.phases.faults``.
+    ``IndexError`` for an extent outside the arena.
+    """
+
+def find_kernels(
+    arena: bytes, files: bytes, sections: bytes, symbols: bytes, every: bool
+) -> list[int]:
+    """Numbers of the files with a kernel that has a fence or, with ``every``, with any kernel.
+
+    A fence is an instruction with the low 12 bits 0x992 (MEMBAR).
+    """

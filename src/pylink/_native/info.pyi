@@ -1,0 +1,36 @@
+"""EIATTR records: .nv.info, .nv.info.F, their mercury twins, and the call graph.
+
+Records of the inputs are kept in reverse order; kernels take over what the functions they reach
+need (docs/format-notes.md, "Attributes of kernels"). Tables are packed rows of ``rows.pxd``.
+"""
+
+def emit_info(
+    arena: bytes,
+    files: bytes,
+    sections: bytes,
+    symbols: bytes,
+    entities: bytes,
+    symbol_entity: bytes,
+    symbol_role: bytes,
+    calls: bytes,
+    prototypes: bytes,
+    functions: bytes,
+    outs: bytes,
+    out_of: bytes,
+    symbol_index: bytes,
+    section_symbol_index: bytes,
+    family: int,
+    executable: bool,
+) -> tuple[bytes, bytes]:
+    """Contents of every information section: (blob, spans).
+
+    The spans are SpanRow rows: the OutRow that each part of the blob belongs to.
+    """
+
+def emit_callgraph(
+    calls: bytes, entities: bytes, symbol_index: bytes, prototype_offsets: bytes
+) -> tuple[bytes, bytes]:
+    """Contents of .nv.callgraph and .nv.prototype, by birth of the function that rows begin with.
+
+    Direct and indirect calls of one function come newest first; the other rows once a function.
+    """

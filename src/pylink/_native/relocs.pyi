@@ -1,0 +1,49 @@
+"""Relocation arithmetic: values of resolved relocations, and the loop that writes them.
+
+S is the symbol's offset in its section (sections have address 0), A the addend. Field positions
+are bit numbers from r_offset, little endian (docs/format-notes.md). The patch
+table has a row (offset u64, value u64, type u32, bank u16, implicit u16) for each field: offset in
+the image, S + A or, where ``implicit`` says that the field itself holds A, S.
+"""
+
+def patch(image: bytes, patches: bytes) -> int:
+    """Write every row into ``image``, in place: no one else may hold it yet.
+
+    Returns the first row whose type cannot be resolved or whose field runs past the image, or -1;
+    rows before it are written.
+    """
+
+def resolve_values(
+    fixes: bytes,
+    outs: bytes,
+    places: bytes,
+    entities: bytes,
+    values: bytes,
+    homes: bytes,
+    base: bytes,
+    out_of: bytes,
+    functions_extern: bytes,
+    lost: bytes,
+    constant3_size: int,
+) -> bytes:
+    """The patch table of every FixRow that changes bytes, in order of the FixRow table.
+
+    ``values`` and ``homes`` are a u64 and an i32 OutRow per entity; ``functions_extern`` is the
+    u64 offset of the extern shared array per function entity; ``lost`` marks, a byte per entity,
+    the shared variables without a place. Relocations of capsules are left to ``patch_capsules``.
+    """
+
+def patch_capsules(
+    image: bytes,
+    fixes: bytes,
+    outs: bytes,
+    places: bytes,
+    entities: bytes,
+    values: bytes,
+    homes: bytes,
+) -> None:
+    """Write constant offsets into the operand items of mercury capsules, in place.
+
+    Relocations of one capsule and constant bank meet its items in order; the items are described
+    in the source and in docs/format-notes.md.
+    """

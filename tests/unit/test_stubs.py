@@ -1,0 +1,45 @@
+"""The stubs are the contracts of the native modules: they name what is there, as it is there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+
+import pylink._native
+
+PACKAGE = Path(pylink._native.__path__[0])
+STUBS = sorted(PACKAGE.glob("*.pyi"))
+
+
+def _declared(stub: Path) -> dict[str, list[str]]:
+    """Parameter names of each function of a stub."""
+    tree = ast.parse(stub.read_text(encoding="utf-8"))
+    return {
+        node.name: [one.arg for one in node.args.args]
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+def _defined(stub: Path) -> dict[str, list[str]]:
+    """The same of the compiled module."""
+    module = importlib.import_module(f"pylink._native.{stub.stem}")
+    return {
+        name: list(inspect.signature(value).parameters)
+        for name, value in vars(module).items()
+        if type(value).__name__ == "cython_function_or_method"
+    }
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=lambda stub: stub.stem)
+def test_stub_declares_the_functions_of_its_module(stub: Path) -> None:
+    assert _declared(stub) == _defined(stub)
+
+
+def test_every_native_module_has_a_stub() -> None:
+    modules = {path.name.split(".")[0] for path in PACKAGE.glob("*.so")}
+    assert modules - {stub.stem for stub in STUBS} == set()
