@@ -53,8 +53,9 @@ types: $(VENV)/extras
 pytest: $(VENV)/extras
 	PYLINK_REQUIRE_ORACLE=$(if $(findstring oracle,$(EXTRAS)),1,0) $(BIN)/pytest
 
+# BENCH=--bench-large also links 10,000 cubins; BENCH="-k startup" runs a part.
 bench: $(VENV)/extras
-	$(BIN)/pytest benchmarks --benchmark-enable --benchmark-only
+	$(BIN)/pytest benchmarks --benchmark-enable --benchmark-only --benchmark-columns=min,median,rounds $(BENCH)
 
 test-gpu: $(VENV)/built
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pytest 'cuda-bindings>=12.6'

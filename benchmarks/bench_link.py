@@ -1,0 +1,51 @@
+"""Whole links of generated cubins, all contenders in turn in every round."""
+
+from __future__ import annotations
+
+import pytest
+from helpers import oracle
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from benchmarks import inputs
+from benchmarks.contenders import API, Contest
+from benchmarks.launcher import Launcher
+from benchmarks.report import Outcome, Report
+
+# Number of inputs -> rounds.
+ROUNDS = {2: 21, 10: 21, 100: 11, 400: 7, 1600: 5, 10000: 3}
+SLOW = 2.0  # seconds; a contender that takes longer runs in the first round only
+
+
+@oracle.needs_oracle
+@pytest.mark.parametrize("count", ROUNDS)
+@pytest.mark.parametrize("size", ["15KB", "50KB"])
+@pytest.mark.parametrize("arch", ["100", "90a"])
+def test_bench_link(
+    benchmark: BenchmarkFixture,
+    launcher: Launcher,
+    report: Report,
+    monkeypatch: pytest.MonkeyPatch,
+    arch: str,
+    size: str,
+    count: int,
+) -> None:
+    folder, names = inputs.cubins(arch, size, count)
+    contest = Contest(launcher, arch, folder, names)
+    times: dict[str, list[float]] = {name: [] for name in contest.contenders()}
+
+    def others() -> None:
+        for name, taken in times.items():
+            if not taken or taken[-1] < SLOW:
+                taken.append(contest.seconds(name))
+        contest.clear()
+
+    monkeypatch.chdir(folder)
+    contest.link()  # loads pylink, and the inputs into the page cache
+    benchmark.group = f"sm_{arch}, {size} modules, {count} inputs"
+    benchmark.pedantic(contest.link, setup=others, rounds=ROUNDS[count])
+    contest.measure_api()
+
+    if benchmark.stats is not None:  # None when benchmarks are disabled
+        times[API] = list(benchmark.stats.stats.data)
+    input_bytes = sum((folder / name).stat().st_size for name in names)
+    report.outcomes.append(Outcome(arch, size, count, input_bytes, times, contest.peaks))

@@ -1,0 +1,63 @@
+"""Writing simple relocations into data that stays in cache: the kernel, numpy and plain Python."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from helpers.relocs_reference import PATCH, Patch, pack, patch_numpy, patch_reference
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from benchmarks.report import Report
+from pylink._native import relocs
+
+# What code and initialisers hold most of: whole pointers, and the halves that two MOVs take.
+TYPES = (2, 56, 57)
+STRIDE = 16  # bytes of an instruction
+
+
+def draw(count: int) -> tuple[bytes, list[Patch]]:
+    """Contents, and a patch for every instruction of them."""
+    rng = random.Random(count)
+    patches = [
+        (STRIDE * number, rng.getrandbits(48), rng.choice(TYPES), 0, 0) for number in range(count)
+    ]
+    return rng.randbytes(STRIDE * count), patches
+
+
+def kernel(image: bytes, table: bytes) -> tuple[bytes, Callable[[], object]]:
+    # A new object: the kernel writes into what no one else holds.
+    image = bytes(bytearray(image))
+    return image, lambda: relocs.patch(image, table)
+
+
+def numpy(image: bytes, table: bytes) -> tuple[bytearray, Callable[[], object]]:
+    buffer = bytearray(image)
+    return buffer, lambda: patch_numpy(buffer, table)
+
+
+def python(image: bytes, table: bytes) -> tuple[bytearray, Callable[[], object]]:
+    buffer = bytearray(image)
+    rows: list[Patch] = list(PATCH.iter_unpack(table))
+    return buffer, lambda: patch_reference(buffer, rows)
+
+
+@pytest.mark.parametrize("implementation", [kernel, numpy, python])
+@pytest.mark.parametrize("count", [256, 1024, 4096])
+def test_bench_patch(
+    benchmark: BenchmarkFixture,
+    report: Report,
+    implementation: Callable[[bytes, bytes], tuple[bytes | bytearray, Callable[[], object]]],
+    count: int,
+) -> None:
+    image, patches = draw(count)
+    target, run = implementation(image, pack(patches))
+    benchmark.group = f"{count} relocations"
+    benchmark(run)
+    expected = bytearray(image)
+    patch_reference(expected, patches)
+    assert target == expected
+    if benchmark.stats is not None:  # None when benchmarks are disabled
+        rate = count / benchmark.stats.stats.median
+        report.rates[benchmark.group, implementation.__name__] = rate

@@ -1,0 +1,69 @@
+"""Options and fixtures of the benchmarks, and the report at their end."""
+
+from __future__ import annotations
+
+import compileall
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pylink
+from benchmarks.launcher import Launcher
+from benchmarks.report import Report
+
+REPORT = pytest.StashKey[Report]()
+LARGE = 10000
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--bench-large",
+        action="store_true",
+        help=f"also link {LARGE} cubins (nvlink needs minutes)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[REPORT] = Report()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--bench-large"):
+        return
+    large = [item for item in items if _count(item) == LARGE]
+    if large:
+        config.hook.pytest_deselected(items=large)
+        items[:] = [item for item in items if item not in large]
+
+
+def _count(item: pytest.Item) -> object:
+    call = getattr(item, "callspec", None)
+    return call.params.get("count") if call else None
+
+
+@pytest.fixture
+def report(pytestconfig: pytest.Config) -> Report:
+    """Where benchmarks leave what they found."""
+    return pytestconfig.stash[REPORT]
+
+
+@pytest.fixture(scope="session")
+def launcher() -> Iterator[Launcher]:
+    """The process that starts the measured ones."""
+    # As installed: an environment that forbids writing bytecode would count compiling it.
+    compileall.compile_dir(str(Path(pylink.__file__).parent), quiet=2)
+    made = Launcher()
+    yield made
+    made.close()
+
+
+@pytest.hookimpl(trylast=True)  # below the tables of pytest-benchmark
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    lines = config.stash[REPORT].lines()
+    if lines:
+        terminalreporter.section("medians, and ratios within a round")
+    for line in lines:
+        terminalreporter.write_line(line)

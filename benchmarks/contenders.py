@@ -1,0 +1,90 @@
+"""What links in turn in a benchmark: each contender makes one output file of the same inputs.
+
+`pylink API` and `copy` run in this process, `nvJitLink` in one of its own that takes the time of
+the link alone; of `pylink CLI` and `nvlink` the whole process counts. `copy` reads every input and
+writes the bytes to one file: no linker can do less.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from helpers import oracle
+
+import pylink
+from benchmarks import jitlink
+from benchmarks.launcher import Launcher
+
+API, CLI, NVLINK, NVJITLINK, COPY = "pylink API", "pylink CLI", "nvlink", "nvJitLink", "copy"
+
+API_PROCESS = "import sys, pylink; pylink.link(sys.argv[3:], arch=sys.argv[1], output=sys.argv[2])"
+
+
+class Contest:
+    """The link of some cubins, by every contender that is installed.
+
+    Names are relative to `folder`, which is to be the working directory. `peaks` holds the peak
+    resident bytes of the contenders' processes.
+    """
+
+    def __init__(self, launcher: Launcher, arch: str, folder: Path, names: list[str]) -> None:
+        self.arch = f"sm_{arch}"
+        self.folder = folder
+        self.names = names
+        self.peaks: dict[str, int] = {}
+        self._launcher = launcher
+        self._output = folder.parent / "linked" / f"{folder.name}.cubin"
+        self._output.parent.mkdir(exist_ok=True)
+        self._library = jitlink.library()
+
+    def contenders(self) -> list[str]:
+        """Everything but `pylink API`, which the benchmark itself calls."""
+        return [COPY, CLI, NVLINK, *([NVJITLINK] if self._library else [])]
+
+    def clear(self) -> None:
+        """Remove the output: every contender writes a new file."""
+        self._output.unlink(missing_ok=True)
+
+    def seconds(self, contender: str) -> float:
+        """The time that one link, or the copy, takes."""
+        self.clear()
+        if contender == COPY:
+            start = time.perf_counter()
+            self.copy()
+            return time.perf_counter() - start
+        run = self._launcher.run(self._argv(contender), self.folder)
+        self.peaks[contender] = max(self.peaks.get(contender, 0), run.rss)
+        return float(run.output) if contender == NVJITLINK else run.seconds
+
+    def link(self) -> None:
+        """The link through pylink's Python interface."""
+        pylink.link(self.names, arch=self.arch, output=self._output)
+
+    def measure_api(self) -> None:
+        """Fill the peak of `pylink API`, from a process that does nothing else."""
+        run = self._launcher.run(self._argv(API), self.folder)
+        self.peaks[API] = run.rss
+
+    def copy(self) -> None:
+        contents = []
+        for name in self.names:
+            with open(name, "rb") as stream:
+                contents.append(stream.read())
+        with open(self._output, "wb") as output:
+            output.writelines(contents)
+
+    def _argv(self, contender: str) -> list[str]:
+        if contender == API:
+            return [sys.executable, "-c", API_PROCESS, self.arch, str(self._output), *self.names]
+        if contender == NVJITLINK:
+            module = str(Path(jitlink.__file__))
+            arguments = [str(self._library), self.arch, str(self._output)]
+            return [sys.executable, module, *arguments, *self.names]
+        tool = (
+            oracle.toolchain().tool("nvlink")
+            if contender == NVLINK
+            else str(Path(sys.executable).with_name("pylink"))
+        )
+        return [tool, f"-arch={self.arch}", *self.names, "-o", str(self._output)]

@@ -1,0 +1,102 @@
+"""The program that benchmarks link many copies of: a group of ten modules, as CUDA sources.
+
+The modules of each pair call one another; every module has kernels, and a constant, a table and a
+counter that it uses; the large ones also share templates and have a static function each. Names
+hold the group's, so that any number of pairs and groups links and none needs another. A link has
+64 KiB for constants: at four bytes a module, 16,384 modules fit.
+"""
+
+from __future__ import annotations
+
+MODULES = 10
+GROUP = "g00000"  # the name of a group: every other has as many characters
+
+HEADER = """\
+struct Body {
+    float x, y, z, mass;
+};
+__device__ float force_GROUP_mPARTNER(const Body &a, const Body &b);
+__constant__ float scale_GROUP_mNUMBER = 1.NUMBERf;
+__device__ float table_GROUP_mNUMBER[32] = { TABLE };
+__device__ unsigned long long calls_GROUP_mNUMBER;
+"""
+
+SMALL = """\
+__device__ float force_GROUP_mNUMBER(const Body &a, const Body &b)
+{
+    float dx = a.x - b.x, dy = a.y - b.y;
+    atomicAdd(&calls_GROUP_mNUMBER, 1ull);
+    float r2 = dx * dx + dy * dy + table_GROUP_mNUMBER[threadIdx.x % 32];
+    return a.mass * b.mass * rsqrtf(r2) * scale_GROUP_mNUMBER;
+}
+__global__ void field_GROUP_mNUMBER(const Body *bodies, float *field)
+{
+    field[threadIdx.x] = force_GROUP_mPARTNER(bodies[threadIdx.x], bodies[blockIdx.x]);
+}
+"""
+
+LARGE = """\
+__device__ int order_GROUP_mNUMBER[4] = { NUMBER, 1, 2, 3 };
+template <int N> __device__ __noinline__ float mix_GROUP(float a, float b)
+{
+    #pragma unroll 1
+    for (int i = 0; i < N; ++i)
+        a = a * b + N;
+    return a;
+}
+static __device__ __noinline__ float shape(float r)
+{
+    float sum = 0.0f;
+    #pragma unroll 1
+    for (int i = 0; i < 32; ++i)
+        sum = sum * r + table_GROUP_mNUMBER[i] * scale_GROUP_mNUMBER;
+    return sum;
+}
+__device__ float force_GROUP_mNUMBER(const Body &a, const Body &b)
+{
+    float dx = a.x - b.x, dy = a.y - b.y, dz = a.z - b.z;
+    float r2 = dx * dx + dy * dy + dz * dz + 1e-6f;
+    atomicAdd(&calls_GROUP_mNUMBER, 1ull);
+    return a.mass * b.mass * shape(rsqrtf(r2)) + mix_GROUP<NUMBER % 3 + 1>(r2, dx);
+}
+"""
+
+KERNEL = """\
+__global__ void field_GROUP_mNUMBER_kKERNEL(const Body *bodies, float *field, int count)
+{
+    __shared__ float partial[256];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float energy = KERNEL.0f;
+    #pragma unroll 1
+    for (int j = 0; j < count; ++j)
+        energy += force_GROUP_mPARTNER(bodies[i], bodies[j]) + bodies[j].x * KERNEL.5f;
+    partial[threadIdx.x] = energy;
+    __syncthreads();
+    #pragma unroll 1
+    for (int step = 128; step; step /= 2) {
+        if (threadIdx.x < step)
+            partial[threadIdx.x] += partial[threadIdx.x + step];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        field[blockIdx.x] = partial[0] + order_GROUP_mNUMBER[KERNEL % 4];
+}
+"""
+KERNELS = 4
+
+# Size of a module's cubin for sm_100, roughly -> its text. Those for sm_90a are a quarter smaller.
+BODIES = {
+    "15KB": SMALL,
+    "50KB": LARGE + "".join(KERNEL.replace("KERNEL", str(number)) for number in range(KERNELS)),
+}
+
+
+def sources(size: str) -> dict[str, str]:
+    """File name to CUDA source of the modules of the group GROUP."""
+    files = {}
+    for number in range(MODULES):
+        table = ", ".join(f"{(i * 37 + number * 11) % 101 / 101:.4f}f" for i in range(32))
+        text = (HEADER + BODIES[size]).replace("TABLE", table).replace("GROUP", GROUP)
+        text = text.replace("PARTNER", str(number ^ 1)).replace("NUMBER", str(number))
+        files[f"{GROUP}_m{number}.cu"] = text
+    return files

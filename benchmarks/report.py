@@ -1,0 +1,154 @@
+"""What the benchmarks print at their end: times, ratios, memory, and the goals met or missed."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+from statistics import median
+
+from benchmarks.contenders import API, CLI, COPY, NVJITLINK, NVLINK
+
+GROWTH_FROM = 100  # smaller links mostly start up
+MB = 1_000_000
+
+CONTENDERS = (COPY, API, CLI, NVLINK, NVJITLINK)
+
+
+def ratio(times: list[float], others: list[float]) -> float:
+    """Times by those of the same round, the median; of the medians where a slow one sat out."""
+    if not times or not others:
+        return math.nan
+    if len(times) != len(others):
+        return median(times) / median(others)
+    return median(a / b for a, b in zip(times, others, strict=True))
+
+
+class Outcome:
+    """The links of one arch and module size at one number of inputs.
+
+    `times` are seconds by contender, a list by round; `peaks` the peak resident bytes.
+    """
+
+    def __init__(
+        self,
+        arch: str,
+        size: str,
+        count: int,
+        input_bytes: int,
+        times: dict[str, list[float]],
+        peaks: dict[str, int],
+    ) -> None:
+        self.arch = arch
+        self.size = size
+        self.count = count
+        self.input_bytes = input_bytes
+        self.times = times
+        self.peaks = peaks
+
+    def seconds(self, contender: str) -> float:
+        """The median; not a number for a contender that did not run."""
+        return median(self.times[contender]) if self.times.get(contender) else math.nan
+
+    def ratio(self, contender: str, other: str) -> float:
+        """How many times as long as `other` the contender takes."""
+        return ratio(self.times.get(contender, []), self.times.get(other, []))
+
+
+class Report:
+    """What the benchmarks of a session found.
+
+    `outcomes` are those of links; `starts` by arch the ratio of a small link to bare Python;
+    `rates` by group and implementation relocations in a second.
+    """
+
+    def __init__(self) -> None:
+        self.outcomes: list[Outcome] = []
+        self.starts: dict[str, float] = {}
+        self.rates: dict[tuple[str, str], float] = {}
+
+    def lines(self) -> list[str]:
+        lines = []
+        for _, links in groupby(self.outcomes, lambda one: (one.arch, one.size)):
+            same = sorted(links, key=lambda one: one.count)
+            lines += [*table(same), *goals(same), ""]
+        for arch, ratio in self.starts.items():
+            lines.append(f"sm_{arch}, 2 inputs: a CLI process / python -c pass")
+            lines.append(verdict("CLI / python -c pass", ratio, 2.5, least=False))
+        for (group, name), rate in self.rates.items():
+            lines.append(f"{group}: {name} {rate / 1e6:.2f} million a second")
+            if name == "kernel":
+                lines.append(verdict("million relocations a second", rate / 1e6, 100, least=True))
+        return lines
+
+
+def growth(outcomes: list[Outcome], contender: str) -> float:
+    """The exponent e of time ~ inputs ** e, by least squares over the logarithms.
+
+    Of the fastest rounds: what disturbs a long run more than a short one is no growth.
+    """
+    points = [
+        (math.log(one.count), math.log(min(one.times[contender])))
+        for one in outcomes
+        if one.count >= GROWTH_FROM and one.times.get(contender)
+    ]
+    if not points:
+        return math.nan
+    x_mean = sum(x for x, _ in points) / len(points)
+    y_mean = sum(y for _, y in points) / len(points)
+    spread = sum((x - x_mean) ** 2 for x, _ in points)
+    if spread == 0:
+        return math.nan
+    return sum((x - x_mean) * (y - y_mean) for x, y in points) / spread
+
+
+def table(outcomes: list[Outcome]) -> list[str]:
+    """The lines for one arch and module size, whose outcomes come by number of inputs."""
+    first = outcomes[0]
+    lines = [
+        f"sm_{first.arch}, modules of {first.input_bytes / first.count / 1000:.1f} kB",
+        f"  {'inputs':>6}"
+        + "".join(f"{name + ' ms':>15}" for name in CONTENDERS)
+        + "  API/copy  nvlink/API  nvlink/CLI  nvJitLink/API  MB: input   API   CLI nvlink",
+    ]
+    for one in outcomes:
+        times = "".join(f"{one.seconds(name) * 1000:15.1f}" for name in CONTENDERS)
+        ratios = (
+            f"{one.ratio(API, COPY):10.2f}{one.ratio(NVLINK, API):12.1f}"
+            f"{one.ratio(NVLINK, CLI):12.1f}{one.ratio(NVJITLINK, API):15.1f}"
+        )
+        peaks = "".join(f"{one.peaks.get(name, math.nan) / MB:6.0f}" for name in (API, CLI, NVLINK))
+        lines.append(f"  {one.count:6}{times}{ratios}{one.input_bytes / MB:11.1f}{peaks}")
+    if not math.isnan(growth(outcomes, COPY)):
+        exponents = ", ".join(f"{name} {growth(outcomes, name):.2f}" for name in CONTENDERS)
+        lines.append(f"  growth exponent from {GROWTH_FROM} inputs: {exponents}")
+    return lines
+
+
+def goals(outcomes: list[Outcome]) -> list[str]:
+    """Each goal of one arch and module size that was measured, and what came of it."""
+    mercury = outcomes[0].arch == "100"
+    found = [verdict("growth exponent of the API", growth(outcomes, API), 1.1, least=False)]
+    for one in outcomes:
+        api, cli = one.ratio(NVLINK, API), one.ratio(NVLINK, CLI)
+        if one.count == (100 if mercury else 400):
+            found.append(verdict(f"nvlink / CLI at {one.count}", cli, 1, least=True))
+        if one.count == 1600:
+            floor = one.ratio(API, COPY)
+            room = 4 * one.input_bytes / MB + 40
+            found += [
+                verdict("nvlink / API at 1600", api, 40 if mercury else 2, least=True),
+                verdict("nvlink / CLI at 1600", cli, 30 if mercury else 1.5, least=True),
+                verdict("API / copy at 1600", floor, 4 if mercury else 2.5, least=False),
+                verdict("peak MB of the CLI at 1600", one.peaks[CLI] / MB, room, least=False),
+            ]
+    return [line for line in found if line]
+
+
+def verdict(goal: str, got: float, limit: float, *, least: bool) -> str:
+    """A line that says whether a goal is met; empty when it was not measured."""
+    if math.isnan(got):
+        return ""
+    met = got >= limit if least else got <= limit
+    return (
+        f"  {'met' if met else 'MISSED':6} {goal}: {got:.2f} ({'>=' if least else '<='} {limit:g})"
+    )
