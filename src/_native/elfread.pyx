@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memset
 
 from elf64 cimport *
+from pages cimport *
 from rows cimport *
 from vec cimport *
 
@@ -77,6 +78,7 @@ def read_files(list paths, list sizes, list data):
         total += (size + ALIGN - 1) & ~<uint64_t>(ALIGN - 1)
     cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
     cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(arena)
+    prefer_large_pages(base, total)
     cdef const char* name
     cdef uint8_t* place
     cdef int failure

@@ -6,6 +6,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from elf64 cimport *
+from pages cimport *
 from rows cimport *
 from vec cimport *
 
@@ -40,6 +41,7 @@ def copy_contents(bytes arena, bytes sections, bytes outs, bytes section_order, 
     if filled == NULL:
         raise MemoryError
     with nogil:
+        prefer_large_pages(data, size)
         for i in range(section_count):
             o = out[i]
             if o < 0 or not has_bytes(&row[o]) or place[o].made:

@@ -2,10 +2,12 @@
 # A Vec is owned by the kernel that fills it; `vec_take` turns it into the frozen `bytes` table
 # that leaves the kernel.
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
+
+from pages cimport prefer_large_pages
 
 
 ctypedef struct Vec:
@@ -42,6 +44,7 @@ cdef inline bint vec_reserve(Vec* v, size_t count) noexcept nogil:
     data = <uint8_t*>realloc(v.data, room * v.row)
     if data == NULL:
         return False
+    prefer_large_pages(data, room * v.row)
     v.data = data
     v.room = room
     return True
@@ -65,6 +68,9 @@ cdef inline void* vec_extend(Vec* v, size_t count) noexcept nogil:
 
 cdef inline bytes vec_take(Vec* v):
     """The rows as a frozen table; the Vec is empty afterwards."""
-    cdef bytes table = PyBytes_FromStringAndSize(<char*>v.data, <Py_ssize_t>(v.count * v.row))
+    cdef bytes table = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(v.count * v.row))
+    prefer_large_pages(PyBytes_AS_STRING(table), v.count * v.row)
+    if v.count:
+        memcpy(PyBytes_AS_STRING(table), v.data, v.count * v.row)
     vec_free(v)
     return table
