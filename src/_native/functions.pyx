@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from attributes cimport register_limit
 from elf64 cimport *
 from graph cimport *
 from rows cimport *
@@ -195,10 +196,10 @@ cdef void find_info(FunctionRow* rows, size_t n, bytes sections, bytes symbol_en
 
 
 def find_trouble(bytes arena, bytes sections, bytes entities, bytes functions):
-    """Kernels in order of birth whose callees ask too much: `(recursive, crowded)`.
+    """Kernels whose callees ask too much: `(recursive, crowded)`.
 
-    `recursive` lists kernels without a bound on their stack, once for each such callee; `crowded` has (kernel,
-    MAXREG_COUNT, callee, its registers) for kernels that reach a function with more registers
+    `recursive` lists, in order of birth, kernels without a bound on their stack, once for each
+    callee without one; `crowded` says whether any kernel reaches a function with more registers
     than the kernel itself was limited to.
     """
     cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
@@ -206,26 +207,13 @@ def find_trouble(bytes arena, bytes sections, bytes entities, bytes functions):
     cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
     cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
     cdef const FunctionRow* f = <const FunctionRow*>PyBytes_AS_STRING(functions)
-    cdef list recursive = [], crowded = []
-    cdef uint32_t limit
+    cdef list recursive = []
+    cdef bint crowded = False
     for i in range(n):
         if not e[i].flags & EF_KERNEL or not e[i].flags & EF_LIVE:
             continue
         recursive.extend([i] * f[i].recursive_calls)
         if f[i].raised_by >= 0 and f[i].info >= 0:
-            limit = register_limit(base + s[f[i].info].offset, s[f[i].info].size)
-            if f[i].regcount > limit:
-                crowded.append((i, limit, f[i].raised_by, f[i].regcount))
+            crowded |= f[i].regcount > register_limit(base + s[f[i].info].offset,
+                                                      s[f[i].info].size)
     return recursive, crowded
-
-
-cdef uint32_t register_limit(const uint8_t* data, uint64_t size) noexcept nogil:
-    """MAXREG_COUNT of a kernel's records; 255, all there are, without."""
-    cdef uint64_t at = 0
-    while at < size:
-        if data[at + 1] == EIATTR_MAXREG_COUNT:
-            return <uint32_t>data[at + 2] | <uint32_t>data[at + 3] << 8
-        at += 4
-        if data[at - 4] == 4:
-            at += <uint32_t>data[at - 2] | <uint32_t>data[at - 1] << 8
-    return 255

@@ -40,7 +40,7 @@ def link(options: Options, inputs: list[Input], sink: Sink) -> Linked:
 
     def run(tag: str, phase: Callable[..., T], *results: object) -> T:
         result = phase(*results, sink)
-        if sink.errors:
+        if sink.errors and result is None:
             sink.stop()
         timer.checkpoint(tag)
         return result
@@ -53,6 +53,12 @@ def link(options: Options, inputs: list[Input], sink: Sink) -> Linked:
     merged = run("merge", merge, objects)
     # From here on, no section or symbol appears.
     placed = run("layout", layout, merged)
+    if options.verbose:
+        from pylink.phases.report_use import report_use  # noqa: PLC0415 -- most links are silent
+
+        run("report", report_use, placed)
+    if sink.errors:
+        sink.stop()
     # From here on, addresses are fixed.
     image = run("relocate", relocate, placed)
     final = run("finalize", finalize, image)

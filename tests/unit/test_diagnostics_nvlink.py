@@ -113,8 +113,7 @@ def test_each_severity_has_nvlinks_word() -> None:
                 "registers": 24,
                 "barriers": 0,
                 "stack": 0,
-                "smem": 0,
-                "cmem": "360 bytes cmem[0]",
+                "memory": "0 bytes smem, 360 bytes cmem[0]",
                 "lmem": 0,
             },
             "info    : used 24 registers, used 0 barriers, 0 stack, 0 bytes smem, "

@@ -133,6 +133,7 @@ HELP: dict[str, str] = {
     "verbose-memory": "The bytes of global and constant memory that the output needs.",
     "verbose-function": "The head of the properties of a kernel.",
     "verbose-usage": "The registers, barriers, stack and memory that a kernel needs.",
+    "call-graph": "A line of the call graph that -dump-callgraph asks for.",
     "nvvmpath-missing": "Link-time optimization needs the directory of libnvvm. Give it with "
     "`-nvvmpath`.",
     "tool-failed": "A program that pylink started reported a failure.",

@@ -243,8 +243,9 @@ KINDS: dict[str, tuple[int, int, str]] = {
         703,
         REMARK,
         "used {registers} registers, used {barriers} barriers, {stack} stack, "
-        "{smem} bytes smem, {cmem}, {lmem} bytes lmem",
+        "{memory}, {lmem} bytes lmem",
     ),
+    "call-graph": (704, REMARK, "{line}"),
     # 8xx: tools and features
     "nvvmpath-missing": (801, COMMAND_LINE, "-nvvmpath should be specified with -lto"),
     "tool-failed": (802, CATASTROPHE, "{tool} failed with status {status}"),

@@ -42,4 +42,7 @@ class NvlinkRenderer(Renderer):
         if diagnostic.kind == "suppression-hint":  # nvlink has no numbers to name
             return
         text = one_line(diagnostic.message)
+        if diagnostic.kind == "call-graph":  # a text of its own, not a message
+            write(self.stream, f"{text}\n")
+            return
         write(self.stream, f"{self.tool} {word:<7} : {text}{self.suffix}\n")

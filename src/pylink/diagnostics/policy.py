@@ -100,4 +100,10 @@ class Policy:
 
 
 # nvlink prints these with -disable-infos too: the lines of -v, and one about another option.
-ALWAYS_SHOWN = ("host-info-ignored", "verbose-memory", "verbose-function", "verbose-usage")
+ALWAYS_SHOWN = (
+    "host-info-ignored",
+    "verbose-memory",
+    "verbose-function",
+    "verbose-usage",
+    "call-graph",
+)

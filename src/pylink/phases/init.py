@@ -31,6 +31,12 @@ class Job:
             | (KEEP_CODE if self._keeps_code() else 0)
         )
 
+    @property
+    def dumps_calls(self) -> bool:
+        """Whether the call graph is asked for; relocatable outputs have none yet."""
+        options = self.options
+        return self.executable and (options.dump_callgraph or options.dump_callgraph_no_demangle)
+
     def _keeps_code(self) -> bool:
         options = self.options
         return options.debug or options.relocatable_link or options.preserve_relocs

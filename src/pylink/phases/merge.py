@@ -60,7 +60,10 @@ class Merged:
 
 
 def merge(objects: Objects, sink: Sink) -> Merged | None:
-    """Resolve symbols, drop dead code and sort the relocations; None after errors."""
+    """Resolve symbols, drop dead code and sort the relocations.
+
+    None after errors, unless what follows is to be reported nevertheless.
+    """
     job = objects.job
     if job.target.family == FAMILY_C:
         objects = rewrite_kernels(objects, sink)
@@ -79,8 +82,6 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         _selected_kernels(objects, entities),
         bool(job.mode & 4),
     )
-    if job.executable:
-        _report_undefined(objects, merged, sink)
     merged.functions = native_functions.analyze(
         objects.sections,
         merged.entities,
@@ -89,9 +90,11 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         merged.calls,
         merged.prototypes,
     )
+    crowded = False
     if job.executable:
-        _report_functions(objects, merged, sink)
-    if sink.errors:
+        crowded = _report_recursion(objects, merged, sink)
+        _report_undefined(objects, merged, sink)
+    if sink.errors and not (crowded or job.dumps_calls or job.options.verbose):
         return None
     if job.executable:
         merged.pools = pools.place_pools(
@@ -138,7 +141,11 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
             merged.outs,
             merged.keeps,
         )
-    if job.target.family == FAMILY_C:
+    if crowded or job.dumps_calls:
+        from pylink.phases.report_calls import report_calls  # noqa: PLC0415 -- few links need it
+
+        report_calls(merged, sink, dump=job.dumps_calls)
+    if job.target.family == FAMILY_C and not sink.errors:
         rebuild_debug(merged, sink)
     return merged
 
@@ -173,24 +180,13 @@ def _report_undefined(objects: Objects, merged: Merged, sink: Sink) -> None:
         )
 
 
-def _report_functions(objects: Objects, merged: Merged, sink: Sink) -> None:
-    """Kernels that recurse, and kernels that call functions with more registers than they may."""
-
-    def name(entity: int) -> str:
-        first = ENTITY.unpack_from(merged.entities, entity * ENTITY.size)[0]
-        return symbol_name(objects.arena, objects.symbols, first)
-
+def _report_recursion(objects: Objects, merged: Merged, sink: Sink) -> bool:
+    """Warn of kernels that recurse; whether kernels call functions with too many registers."""
     recursive, crowded = native_functions.find_trouble(
         objects.arena, objects.sections, merged.entities, merged.functions
     )
     if not objects.job.options.suppress_stack_size_warning:
         for kernel in recursive:
-            sink.report("stack-size", symbol=name(kernel))
-    for kernel, limit, callee, registers in crowded:
-        sink.report(
-            "too-many-registers",
-            symbol=name(kernel),
-            limit=limit,
-            callee=name(callee),
-            registers=registers,
-        )
+            first = ENTITY.unpack_from(merged.entities, kernel * ENTITY.size)[0]
+            sink.report("stack-size", symbol=symbol_name(objects.arena, objects.symbols, first))
+    return bool(crowded)

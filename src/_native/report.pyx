@@ -1,0 +1,215 @@
+"""What a user asks to hear of a link: resource use of kernels (-v), the call graph.
+
+Nothing here runs in a link that asks for neither.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+
+from attributes cimport register_limit
+from elf64 cimport *
+from graph cimport *
+from rows cimport *
+
+
+def memory_use(bytes outs):
+    """Bytes of global memory, and a list of (bank, bytes) of the constant banks of the link."""
+    cdef const OutRow* out = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef size_t count = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
+    cdef uint64_t total = 0
+    cdef list banks = []
+    for i in range(count):
+        if out[i].kind == K_GLOBAL or out[i].kind == K_GLOBAL_INIT:
+            total += out[i].size
+        elif out[i].kind == K_CONSTANT and out[i].size:
+            banks.append((out[i].bank, out[i].size))
+    return total, sorted(banks)
+
+
+def kernel_use(bytes entities, bytes functions, bytes outs, list blobs, list spans,
+               bint executable):
+    """Resources of every kernel of the output, last born first.
+
+    A list of (entity, registers, barriers, stack, shared, banks): `stack` in bytes, 0 where the
+    depth of calls has no bound; `shared` is the size of .nv.shared.K, reserve included; `banks`
+    lists (bank, bytes) of the kernel's own constant banks. Relocatable outputs count what a
+    kernel uses by itself. `blobs` and `spans` hold the attribute records, as pairs.
+    """
+    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
+    cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
+    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef const FunctionRow* f = <const FunctionRow*>PyBytes_AS_STRING(functions)
+    cdef const OutRow* out = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef uint32_t stack
+    cdef dict barriers = {}, shared = {}, banks = {}
+    cdef list result = []
+    if <size_t>PyBytes_GET_SIZE(functions) // sizeof(FunctionRow) != n:
+        raise ValueError("one function row per entity")
+    for blob, made in zip(blobs, spans):
+        count_barriers(out, out_count, blob, made, barriers)
+    for i in range(out_count):
+        if out[i].entity < 0 or out[i].notes & OF_NAME_ONLY:
+            continue
+        if out[i].kind == K_SHARED:
+            shared[out[i].entity] = out[i].size
+        elif out[i].kind == K_CONSTANT0 or out[i].kind == K_CONSTANT_FUNC:
+            banks.setdefault(out[i].entity, []).append((out[i].bank, out[i].size))
+    for i in range(n):
+        if not e[i].flags & EF_KERNEL or not e[i].flags & EF_LIVE:
+            continue
+        stack = f[i].stack if executable and f[i].stack != NO_STACK_BOUND else 0
+        result.append((i, f[i].regcount if executable else e[i].regcount, barriers.get(i, 0),
+                       stack, shared.get(i, 0), sorted(banks.get(i, []))))
+    result.reverse()
+    return result
+
+
+cdef void count_barriers(const OutRow* out, size_t out_count, bytes blob, bytes made,
+                         dict barriers):
+    """Enter NUM_BARRIERS of the records that `made` places in .nv.info.F sections."""
+    cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(blob)
+    cdef const SpanRow* span = <const SpanRow*>PyBytes_AS_STRING(made)
+    cdef uint64_t limit = PyBytes_GET_SIZE(blob), at, end
+    cdef size_t i
+    cdef uint16_t value
+    for i in range(PyBytes_GET_SIZE(made) // sizeof(SpanRow)):
+        if (span[i].out < 0 or <size_t>span[i].out >= out_count
+                or out[span[i].out].kind != K_INFO_FUNC):
+            continue
+        if span[i].offset > limit or span[i].size > limit - span[i].offset:
+            raise IndexError("span outside its blob")
+        at = span[i].offset
+        end = at + span[i].size
+        while end - at >= 4:
+            memcpy(&value, data + at + 2, 2)
+            if data[at + 1] == EIATTR_NUM_BARRIERS:
+                barriers[out[span[i].out].entity] = value
+            at += 4
+            if data[at - 4] == 4:
+                if value > end - at:
+                    break
+                at += value
+
+
+def call_lists(bytes entities, bytes calls, bytes prototypes):
+    """Every function in order of birth, with what it may call.
+
+    A list of (entity, regcount, callees): `regcount` is -1 where no input defines the function;
+    `callees` are the places, from 1, of the called functions in this list, newest call first,
+    an indirect call as all functions of its prototype whose address is taken.
+    """
+    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
+    cdef size_t nodes = n + PyBytes_GET_SIZE(prototypes) // 8, i, j
+    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef list result = [], callees, taken
+    cdef list number = [0] * n, candidates = [None] * nodes
+    cdef CallGraph graph
+    cdef uint32_t to
+    j = 0
+    for i in range(n):
+        if e[i].kind == E_FUNC:
+            j += 1
+            number[i] = j
+    if not graph_init(&graph, <const CallRow*>PyBytes_AS_STRING(calls),
+                      PyBytes_GET_SIZE(calls) // sizeof(CallRow), n, nodes):
+        raise MemoryError
+    try:
+        for i in range(n, nodes):
+            taken = [number[graph.edges[j]] for j in range(graph.start[i], graph.start[i + 1])]
+            candidates[i] = sorted(set(taken), reverse=True)
+        for i in range(n):
+            if e[i].kind != E_FUNC:
+                continue
+            callees = []
+            for j in range(graph.start[i + 1], graph.start[i], -1):
+                to = graph.edges[j - 1]
+                if to < n:
+                    callees.append(number[to])
+                else:
+                    callees.extend(candidates[to])
+            result.append((i, <object>e[i].regcount if e[i].flags & EF_DEFINED else -1, callees))
+    finally:
+        graph_free(&graph)
+    return result
+
+
+def propagations(bytes arena, bytes sections, bytes entities, bytes functions, bytes calls,
+                 bytes prototypes, bytes outs):
+    """Which functions raise the register count of which kernels.
+
+    A list of (registers, function, kernel, limit). Functions come in the order of their code, the
+    kernels that reach one last born first; a kernel is named when the function needs more than
+    it and all functions before need. `limit` is the most that the kernel may have.
+    """
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef const FunctionRow* f = <const FunctionRow*>PyBytes_AS_STRING(functions)
+    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
+    cdef size_t nodes = n + PyBytes_GET_SIZE(prototypes) // 8, i, node, depth
+    cdef size_t count = PyBytes_GET_SIZE(calls) // sizeof(CallRow)
+    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef const CallRow* call = <const CallRow*>PyBytes_AS_STRING(calls)
+    cdef const OutRow* out = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef uint32_t *start
+    cdef uint32_t *edges
+    cdef uint32_t *current
+    cdef uint32_t *stack
+    cdef uint32_t *stamp
+    cdef uint32_t tail = 0, head = 0, walk = 0
+    cdef uint32_t* memory = <uint32_t*>calloc(5 * (nodes + 2) + count, 4)
+    cdef int32_t at
+    cdef list result = [], raised
+    if memory == NULL:
+        raise MemoryError
+    start = memory
+    current = start + nodes + 2
+    stack = current + nodes + 2
+    stamp = stack + nodes + 2
+    edges = stamp + nodes + 2
+    try:
+        # The graph backwards: from a function to what may call it.
+        for i in range(count):
+            if call_edge(&call[i], n, &tail, &head):
+                if tail >= nodes or head >= nodes:
+                    raise IndexError("call row names an unknown function")
+                start[head + 2] += 1
+        for i in range(2, nodes + 2):
+            start[i] += start[i - 1]
+        for i in range(count):
+            if call_edge(&call[i], n, &tail, &head):
+                edges[start[head + 1]] = tail
+                start[head + 1] += 1
+        for i in range(n):
+            current[i] = e[i].regcount
+        for i in range(PyBytes_GET_SIZE(outs) // sizeof(OutRow)):
+            if out[i].kind != K_TEXT or out[i].entity < 0:
+                continue
+            node = out[i].entity
+            if e[node].flags & EF_KERNEL:
+                continue
+            walk += 1
+            stamp[node] = walk
+            stack[0] = <uint32_t>node
+            depth = 1
+            raised = []
+            while depth:
+                depth -= 1
+                tail = stack[depth]
+                if tail < n and e[tail].flags & EF_KERNEL and e[tail].flags & EF_LIVE:
+                    if e[node].regcount > current[tail]:
+                        current[tail] = e[node].regcount
+                        raised.append(tail)
+                for j in range(start[tail], start[tail + 1]):
+                    if stamp[edges[j]] != walk:
+                        stamp[edges[j]] = walk
+                        stack[depth] = edges[j]
+                        depth += 1
+            for kernel in sorted(raised, reverse=True):
+                at = f[<size_t>kernel].info
+                result.append((e[node].regcount, node, kernel, 255 if at < 0 else
+                               register_limit(base + s[at].offset, s[at].size)))
+    finally:
+        free(memory)
+    return result

@@ -1,0 +1,79 @@
+"""Part of merge: the call graph as text, kernels that call functions with too many registers."""
+
+from __future__ import annotations
+
+from pylink._native import report
+from pylink.tables import ENTITY, KERNEL, LIVE, TAKEN, symbol_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
+    from pylink.phases.merge import Merged
+
+LEGEND = (
+    "# A: s -> B // s (number A) potentially calls B",
+    "# s [N]     // s uses N registers",
+    "# ^s        // s is entry point",
+    "# &s        // s has address taken",
+)
+
+
+def report_calls(merged: Merged, sink: Sink, *, dump: bool) -> None:
+    """With `dump` a line per function, then what register counts the kernels take over.
+
+    A count above a kernel's own limit is an error. nvlink demangles the names of the graph in
+    both forms of the option.
+    """
+    objects = merged.objects
+    if dump:
+        _report_graph(merged, sink)
+    for registers, function, kernel, limit in report.propagations(
+        objects.arena,
+        objects.sections,
+        merged.entities,
+        merged.functions,
+        merged.calls,
+        merged.prototypes,
+        merged.outs,
+    ):
+        if registers > limit:
+            sink.report(
+                "too-many-registers",
+                symbol=_name(merged, kernel),
+                limit=limit,
+                callee=_name(merged, function),
+                registers=registers,
+            )
+        if dump:
+            sink.report(
+                "call-graph",
+                line=f"regcount {registers} for {_shown(merged, function)} "
+                f"propagated to entry {_shown(merged, kernel)}",
+            )
+
+
+def _report_graph(merged: Merged, sink: Sink) -> None:
+    lines = [f"callgraph for sm_{merged.objects.job.target.sm}:", *LEGEND]
+    functions = report.call_lists(merged.entities, merged.calls, merged.prototypes)
+    for number, (entity, registers, callees) in enumerate(functions, 1):
+        flags = ENTITY.unpack_from(merged.entities, entity * ENTITY.size)[3]
+        if not flags & LIVE:
+            lines.append(f"{number}: ")
+            continue
+        marks = ("^" if flags & KERNEL else "") + ("&" if flags & TAKEN else "")
+        used = f" [{registers}]" if registers >= 0 else ""
+        calls = "".join(f" {callee}" for callee in callees)
+        lines.append(f"{number}: {marks}{_shown(merged, entity)}{used} ->{calls}")
+    for line in lines:
+        sink.report("call-graph", line=line)
+
+
+def _shown(merged: Merged, entity: int) -> str:
+    from pylink.demangle import demangle  # noqa: PLC0415 - not for errors alone
+
+    return demangle(_name(merged, entity))
+
+
+def _name(merged: Merged, entity: int) -> str:
+    first = ENTITY.unpack_from(merged.entities, entity * ENTITY.size)[0]
+    return symbol_name(merged.objects.arena, merged.objects.symbols, first)

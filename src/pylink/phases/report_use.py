@@ -1,0 +1,47 @@
+"""Phase report, with -v: the memory of the link and the resources of every kernel."""
+
+from __future__ import annotations
+
+from pylink._native import report
+from pylink.tables import ENTITY, symbol_name
+from pylink.target import FAMILY_C
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
+    from pylink.phases.layout import Placed
+
+# Shared memory that every kernel leaves to the system; the figures of sm_90 contain it, those of
+# sm_100 and later do not.
+SYSTEM_SHARED = 0x400
+
+
+def report_use(placed: Placed, sink: Sink) -> None:
+    """Memory of the whole link, then two lines for each kernel, last born first."""
+    merged = placed.merged
+    objects = merged.objects
+    executable = objects.job.executable
+    mercury = objects.job.target.family == FAMILY_C
+    total, banks = report.memory_use(placed.outs)
+    sink.report("verbose-memory", sizes=_listed([f"{total} bytes gmem"], banks, mercury))
+    for entity, registers, barriers, stack, shared, own in report.kernel_use(
+        merged.entities, merged.functions, placed.outs, placed.blobs, placed.spans, executable
+    ):
+        first = ENTITY.unpack_from(merged.entities, entity * ENTITY.size)[0]
+        counted = max(0, shared - SYSTEM_SHARED) if mercury and executable else shared
+        sink.report("verbose-function", symbol=symbol_name(objects.arena, objects.symbols, first))
+        sink.report(
+            "verbose-usage",
+            registers=registers,
+            barriers=barriers,
+            stack=stack,
+            memory=_listed([f"{counted} bytes smem"], own, mercury),
+            lmem=0,
+        )
+
+
+def _listed(parts: list[str], banks: list[tuple[int, int]], mercury: bool) -> str:
+    """Sizes between commas; from sm_100 on without the constant banks."""
+    if not mercury:
+        parts += [f"{size} bytes cmem[{bank}]" for bank, size in banks]
+    return ", ".join(parts)
