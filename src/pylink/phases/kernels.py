@@ -60,10 +60,10 @@ def _mode(objects: Objects) -> int | None:
     """What the link asks for; None for a link that leaves its kernels alone."""
     job: Job = objects.job
     barriers = notes.has_attribute(objects.arena, objects.sections, rules.INFO, GEN_ERRBAR_AT_EXIT)
-    if not job.executable:
-        return LASTING_BARRIERS if barriers else None
     if job.options.debug and not job.options.suppress_debug_info:
         return LASTING_BARRIERS
+    if not job.executable:
+        return LASTING_BARRIERS if barriers else None
     return BARRIERS if barriers else NO_BARRIERS
 
 
