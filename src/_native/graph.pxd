@@ -16,11 +16,11 @@ ctypedef struct CallGraph:
 cdef inline bint call_edge(const CallRow* call, size_t entities, uint32_t* tail,
                            uint32_t* head) noexcept nogil:
     """The edge that a row stands for; False for rows that are no edge."""
-    if call.block == -1 and call.won:
+    if call.block == -1:
         tail[0] = call.caller
         head[0] = call.callee
         return True
-    if call.block == -3 and call.won:
+    if call.block == -3:
         tail[0] = call.caller
         head[0] = <uint32_t>entities + call.callee
         return True

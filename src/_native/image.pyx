@@ -78,7 +78,7 @@ def copy_contents(bytes arena, bytes sections, bytes outs, bytes section_order, 
 
 
 def write_relocations(bytes image, bytes outs, bytes section_index, bytes places, bytes keeps,
-                      bytes symbol_index, bytes section_symbol_index):
+                      bytes symbol_index, bytes section_symbol_index, bytes instance_index):
     """Write the entries of every relocation section that stays, newest first."""
     cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
     cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
@@ -87,6 +87,7 @@ def write_relocations(bytes image, bytes outs, bytes section_index, bytes places
     cdef const KeepRow* keep = <const KeepRow*>PyBytes_AS_STRING(keeps)
     cdef const uint32_t* symbol = <const uint32_t*>PyBytes_AS_STRING(symbol_index)
     cdef const uint32_t* section = <const uint32_t*>PyBytes_AS_STRING(section_symbol_index)
+    cdef const uint32_t* instance = <const uint32_t*>PyBytes_AS_STRING(instance_index)
     cdef uint8_t* start = <uint8_t*>PyBytes_AS_STRING(image)
     cdef uint8_t* data
     cdef int32_t at
@@ -103,6 +104,8 @@ def write_relocations(bytes image, bytes outs, bytes section_index, bytes places
                 entry.r_type = keep[at].type
                 if keep[at].entity >= 0:
                     entry.r_sym = symbol[keep[at].entity]
+                elif keep[at].section < -1:
+                    entry.r_sym = instance[-2 - keep[at].section]
                 else:
                     entry.r_sym = section[keep[at].section] if keep[at].section >= 0 else 0
                 entry.r_addend = keep[at].addend
@@ -121,6 +124,7 @@ cdef struct Writer:
     const uint32_t* symbol_index    # by entity
     const uint64_t* values
     const int32_t* homes
+    const uint64_t* dynamic
     uint8_t* image
     uint32_t family
     bint executable
@@ -128,8 +132,8 @@ cdef struct Writer:
 
 def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, bytes outs,
                   bytes out_symbols, bytes symbol_order, bytes section_index, bytes places,
-                  bytes values, bytes homes, bytes merc_values, uint64_t null_value, int family,
-                  bint executable):
+                  bytes values, bytes homes, bytes merc_values, bytes dynamic, uint64_t null_value,
+                  int family, bint executable):
     """Write .symtab and .nv.merc.symtab; returns their sh_info values.
 
     `merc_values` overrides `values` in the mercury table.
@@ -150,6 +154,7 @@ def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, by
     w.index = <const uint32_t*>PyBytes_AS_STRING(section_index)
     w.values = <const uint64_t*>PyBytes_AS_STRING(values)
     w.homes = <const int32_t*>PyBytes_AS_STRING(homes)
+    w.dynamic = <const uint64_t*>PyBytes_AS_STRING(dynamic)
     w.image = <uint8_t*>PyBytes_AS_STRING(image)
     w.family = family
     w.executable = executable
@@ -188,6 +193,11 @@ cdef void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out) noexcept no
         out.st_info = STT_SECTION
         set_section(out, w.index[row.section])
         return
+    if row.instance >= 0:
+        out.st_info = STB_WEAK << 4 | STT_CUDA_OBJECT
+        out.st_other = STO_SHARED | STV_INTERNAL
+        out.st_value = w.dynamic[row.instance]
+        return
     e = &w.entities[row.entity]
     s = &w.symbols[e.winner]
     binding = s.info >> 4
@@ -199,6 +209,10 @@ cdef void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out) noexcept no
         if e.kind == E_FUNC:
             out.st_size = 0
         out.st_value = s.value
+        if e.kind == E_SHARED and w.homes[row.entity] >= 0:
+            # The link gives extern arrays their place.
+            out.st_value = w.values[row.entity]
+            set_section(out, w.index[w.homes[row.entity]])
     else:
         out.st_size = e.size
         out.st_value = w.values[row.entity]
@@ -224,6 +238,8 @@ cdef void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const Sym* pl
     cdef const EntityRow* e
     cdef int32_t home
     out[0] = plain[0]
+    if row.instance >= 0:
+        return
     if row.section >= 0:
         home = row.section
         if (w.outs[home].kind == K_CONSTANT and w.outs[home].bank == 3) \
@@ -234,7 +250,7 @@ cdef void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const Sym* pl
         home = w.homes[row.entity] if e.flags & EF_DEFINED else -1
         if e.kind == E_FUNC:
             out.st_size = w.symbols[e.winner].merc_size
-        elif e.flags & EF_DEFINED:
+        elif e.flags & EF_DEFINED or e.kind == E_SHARED:
             out.st_info = (out.st_info & 0xf0) | (w.symbols[e.winner].info & 15)
             out.st_other = w.symbols[e.winner].other
             out.st_value = values[row.entity]
@@ -314,7 +330,7 @@ def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes
         if phnum:
             header.e_phoff = shoff + (count + 1) * sizeof(Shdr)
             header.e_phnum = <uint16_t>phnum
-        if phnum or family == FAMILY_A:
+        if phnum or family != FAMILY_C:
             header.e_phentsize = sizeof(Phdr)
         if count + 1 < SHN_LORESERVE:
             header.e_shnum = <uint16_t>(count + 1)

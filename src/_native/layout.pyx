@@ -126,9 +126,10 @@ def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family
           bint executable):
     """Number the sections and symbols of the output.
 
-    Returns `(section_order, section_index, symbol_order, symbol_index, section_symbol_index)`:
-    OutRow numbers in file order; uint32 header index per OutRow (0: omitted); OutSymbolRow
-    numbers in symbol-table order; uint32 symbol index per entity and per OutRow (0: none).
+    Returns `(section_order, section_index, symbol_order, symbol_index, section_symbol_index,
+    instance_index)`: OutRow numbers in file order; uint32 header index per OutRow (0: omitted);
+    OutSymbolRow numbers in symbol-table order; uint32 symbol index per entity and per OutRow (0:
+    none); symbol index of the externsharedinstance per kernel entity.
     """
     cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i, at
     cdef size_t symbol_count = PyBytes_GET_SIZE(out_symbols) // sizeof(OutSymbolRow)
@@ -141,6 +142,8 @@ def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family
     cdef bytes section_index = PyBytes_FromStringAndSize(NULL, 4 * n)
     cdef bytes symbol_index = PyBytes_FromStringAndSize(NULL, 4 * entity_count)
     cdef bytes section_symbol_index = PyBytes_FromStringAndSize(NULL, 4 * n)
+    cdef bytes instance_index = PyBytes_FromStringAndSize(NULL, 4 * entity_count)
+    cdef uint32_t* by_instance = <uint32_t*>PyBytes_AS_STRING(instance_index)
     cdef uint32_t* index = <uint32_t*>PyBytes_AS_STRING(section_index)
     cdef uint32_t* by_entity = <uint32_t*>PyBytes_AS_STRING(symbol_index)
     cdef uint32_t* by_section = <uint32_t*>PyBytes_AS_STRING(section_symbol_index)
@@ -153,6 +156,7 @@ def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family
         memset(index, 0, 4 * n)
         memset(by_entity, 0, 4 * entity_count)
         memset(by_section, 0, 4 * n)
+        memset(by_instance, 0, 4 * entity_count)
         for i in range(call_count):
             if (call[i].block == BLOCK_PROTOTYPE and e[call[i].caller].flags & EF_LIVE
                     and not e[call[i].caller].flags & EF_TAKEN):
@@ -167,11 +171,13 @@ def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family
                     if index[symbol[i].section] == 0 or row[symbol[i].section].notes & OF_NO_SYMBOL:
                         continue
                     by_section[symbol[i].section] = <uint32_t>at
+                elif symbol[i].instance >= 0:
+                    by_instance[symbol[i].instance] = <uint32_t>at
                 else:
                     by_entity[symbol[i].entity] = <uint32_t>at
                 ok = ok and push_number(&symbols, <int32_t>i)
     tables = (vec_take(&sections), section_index, vec_take(&symbols), symbol_index,
-              section_symbol_index)
+              section_symbol_index, instance_index)
     if not ok:
         raise MemoryError
     return tables

@@ -52,6 +52,7 @@ ctypedef struct Merge:
     int32_t* born               # by entity: out symbol, or -1
     int32_t* sections_of        # by entity: newest OutRow, or -1
     uint8_t* referenced         # by entity: some code, dead code too, refers to it
+    uint8_t* uses_array         # by entity: -r, a kernel whose own code uses extern arrays
     int32_t callgraph
     int32_t prototype
     int32_t rel_action
@@ -68,7 +69,8 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     kernels whose literal-pool section is created by the pools of the device functions they call.
     Returns a tuple: OutRow, OutSymbolRow, KeepRow, FixRow and RebuildRow tables; per input
     section int32 OutRow and uint64 offset of its piece; .shstrtab and .strtab so far; the uint32
-    .strtab offset of each prototype string; a byte per entity that any code refers to.
+    .strtab offset of each prototype string; a byte per entity that any code refers to; a byte per
+    kernel entity whose own code names extern arrays through an instance (-r).
     """
     cdef Merge m
     memset(&m, 0, sizeof(Merge))
@@ -107,6 +109,9 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     memset(m.base, 0, 8 * m.section_count)
     m.referenced = <uint8_t*>PyBytes_AS_STRING(referenced)
     memset(m.referenced, 0, m.entity_count)
+    cdef bytes uses_array = PyBytes_FromStringAndSize(NULL, m.entity_count)
+    m.uses_array = <uint8_t*>PyBytes_AS_STRING(uses_array)
+    memset(m.uses_array, 0, m.entity_count)
     m.wanted = <uint8_t*>calloc(m.section_count + 1, 1)
     m.born = <int32_t*>calloc(m.entity_count + 1, 4)
     m.sections_of = <int32_t*>calloc(m.entity_count + 1, 4)
@@ -137,7 +142,7 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     free(m.sections_of)
     tables = (vec_take(&m.outs), vec_take(&m.out_symbols), vec_take(&m.keeps),
               vec_take(&m.fixes), vec_take(&m.rebuilds), out_of, base, shstr, strs,
-              prototype_offsets, referenced)
+              prototype_offsets, referenced, uses_array)
     if not ok:
         raise MemoryError
     return tables
@@ -164,6 +169,7 @@ cdef void merge_all(Merge* m, const int32_t* pools, size_t pool_count) noexcept 
         file_section(m, b".nv.global", 10, K_GLOBAL, 0, SHT_CUDA_GLOBAL, 3, -1)
     m.callgraph = simple(m, b".nv.callgraph", 13, K_CALLGRAPH, SHT_CUDA_CALLGRAPH, 0, 4, 8)
     m.prototype = simple(m, b".nv.prototype", 13, K_PROTOTYPE, SHT_CUDA_PROTOTYPE, 0, 4, 8)
+    instances(m)
     for i in range(pool_count):
         born_pool(m, pools[i])
     if m.family != FAMILY_C and not m.mode & M_RELOCATABLE:
@@ -221,6 +227,7 @@ cdef int32_t new_symbol(Merge* m, int32_t entity, int32_t section, uint32_t part
     row.name = name
     row.entity = entity
     row.section = section
+    row.instance = -1
     row.part = part
     row.dropped = False
     return <int32_t>(m.out_symbols.count - 1)
@@ -380,6 +387,8 @@ cdef bint stays(Merge* m, int32_t entity) noexcept nogil:
         if e.kind == E_CONST0_SIZE or (e.kind == E_UNIFIED and not m.mode & M_RELOCATABLE):
             return False
         return s.name_size != 0
+    if e.kind == E_SHARED and m.mode & M_DEBUG:
+        return True
     if e.kind == E_SHARED or e.kind == E_UNIFIED or e.kind == E_CONST0_SIZE or s.name_size == 0:
         return False
     return not e.flags & EF_INTERNAL
@@ -848,6 +857,22 @@ cdef void late_constants(Merge* m) noexcept nogil:
     free(source)
 
 
+cdef void instances(Merge* m) noexcept nogil:
+    """-r: each kernel that uses extern arrays itself has one symbol for them all."""
+    cdef size_t i
+    cdef int64_t name
+    cdef int32_t row
+    for i in range(m.entity_count):
+        if not m.uses_array[i]:
+            continue
+        name = strings_intern(&m.str, <const uint8_t*>b"externsharedinstance", 20)
+        row = new_symbol(m, -1, -1, PART_LOCAL, <uint32_t>name)
+        if name < 0 or row < 0:
+            m.failed = True
+            return
+        (<OutSymbolRow*>m.out_symbols.data)[row].instance = <int32_t>i
+
+
 cdef void find_text(Merge* m) noexcept nogil:
     cdef size_t i
     cdef OutRow* row
@@ -973,7 +998,8 @@ cdef void relocation_section(Merge* m, const FileRow* file, int32_t at,
     if target.kind == K_TEXT or target.kind == K_CAPMERC:
         symbol = function_symbol(m, s.target)
         function = m.entity[symbol]
-        mark_referenced(m, file, s)
+        if m.role[symbol] == ROLE_WON:
+            mark_referenced(m, file, s)
         if function < 0 or not m.entities[function].flags & EF_LIVE:
             return
         if m.role[symbol] == ROLE_LOST or m.role[symbol] == ROLE_NONE:
@@ -1084,7 +1110,7 @@ cdef void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_
         if not mercury and rebuilt(m, target):
             add_rebuild(m, at, r, addend, out, symbol, e, section)
         elif action == KEEP:
-            add_keep(m, r, addend, reloc, e, section, base, how, mercury)
+            add_keep(m, r, addend, reloc, e, section, function, base, how, mercury)
         else:
             if mercury:
                 how |= FIX_MERC
@@ -1197,16 +1223,21 @@ cdef int32_t decide(Merge* m, const SectionRow* s, const SectionRow* target, int
     if row.kind == E_CONSTANT:
         return KEEP if loader_only(type, mercury) else FIX
     if row.kind == E_SHARED:
-        if m.mode & M_RELOCATABLE:
-            if m.family == FAMILY_C and not row.flags & EF_UNSIZED:
-                return FIX
+        if m.mode & M_RELOCATABLE and not m.mode & M_DEBUG and row.flags & EF_UNSIZED:
+            # Kernels keep a reference to their own instance, device functions get 0.
+            if function >= 0 and m.entities[function].flags & EF_KERNEL:
+                how[0] |= FIX_INSTANCE
+                return KEEP
+            how[0] |= FIX_ZERO
+            return FIX
+        if m.mode & M_RELOCATABLE and row.flags & EF_WEAK:
             return KEEP
         return FIX
     if row.kind == E_UNIFIED:
-        if m.mode & M_RELOCATABLE and not (m.family == FAMILY_B and type in (102, 103, 114)):
-            return KEEP
         if m.family == FAMILY_C:
             return GONE
+        if m.mode & M_RELOCATABLE and type not in (102, 103, 114):
+            return KEEP
         how[0] |= FIX_ZERO
         return FIX
     if row.kind == E_CONST0_SIZE:
@@ -1349,7 +1380,8 @@ cdef uint32_t ordinary(uint32_t type, bint mercury) noexcept nogil:
 
 
 cdef void add_keep(Merge* m, const Rela* r, int64_t addend, int32_t reloc, int32_t entity,
-                   int32_t section, uint64_t base, uint32_t how, bint mercury) noexcept nogil:
+                   int32_t section, int32_t function, uint64_t base, uint32_t how,
+                   bint mercury) noexcept nogil:
     cdef KeepRow* keep = <KeepRow*>vec_push(&m.keeps)
     cdef OutRow* row = out_row(m, reloc)
     if keep == NULL:
@@ -1360,6 +1392,10 @@ cdef void add_keep(Merge* m, const Rela* r, int64_t addend, int32_t reloc, int32
     keep.type = r.r_type if m.mode & M_RELOCATABLE else ordinary(r.r_type, mercury)
     keep.entity = entity
     keep.section = -1
+    if how & FIX_INSTANCE:
+        m.uses_array[function] = True
+        keep.entity = -1
+        keep.section = -2 - function
     if section >= 0:
         keep.section = m.out_of[section]
         if keep.section >= 0 and out_row(m, keep.section).twin >= 0:

@@ -146,11 +146,11 @@ cdef Py_ssize_t patch_rows(uint8_t* data, uint64_t size, const PatchRow* row,
 
 def resolve_values(bytes fixes, bytes outs, bytes places, bytes entities, bytes values,
                    bytes homes, bytes base, bytes out_of, bytes functions_extern, bytes lost,
-                   uint64_t constant3_size):
+                   uint64_t constant3_size, bint arrays_by_name):
     """The PatchRow of every FixRow that changes bytes, in order of the table.
 
     `values` and `homes` are a uint64 and an OutRow per entity; `functions_extern` is the uint64
-    offset of the extern shared array per function entity; `lost` marks, a byte per entity, the
+    offset of extern arrays per function entity or, with `arrays_by_name` (-g), per array; `lost` marks, a byte per entity, the
     shared variables without a place. Relocations of capsules are left to `patch_capsules`.
     """
     cdef Py_ssize_t n = PyBytes_GET_SIZE(fixes) // <Py_ssize_t>sizeof(FixRow), i
@@ -193,7 +193,9 @@ def resolve_values(bytes fixes, bytes outs, bytes places, bytes entities, bytes 
             elif e[fix[i].entity].kind == E_CONST0_SIZE:
                 row.value = constant3_size
             elif e[fix[i].entity].flags & EF_UNSIZED and e[fix[i].entity].kind == E_SHARED:
-                if fix[i].function >= 0:
+                if arrays_by_name:
+                    row.value += dynamic[fix[i].entity]
+                elif fix[i].function >= 0:
                     row.value += dynamic[fix[i].function]
                 else:
                     row.value += ~<uint64_t>0

@@ -220,6 +220,8 @@ cdef void choose(Resolver* r, int32_t at, EntityRow* e) noexcept nogil:
         e.flags |= EF_WEAK
     if s.shndx == SHN_COMMON:
         e.flags |= EF_COMMON
+    if e.kind == E_SHARED and s.size == 0:
+        e.flags |= EF_UNSIZED       # an extern array that an earlier -r link defined
     if (s.info >> 4) == STB_LOCAL and (s.other & 3) == STV_INTERNAL:
         e.flags |= EF_INTERNAL
     r.role[at] = ROLE_WON
@@ -241,6 +243,8 @@ cdef bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noexcept no
             e.size = s.size
         return True
     if not e.flags & EF_DEFINED:
+        if e.flags & EF_UNSIZED and s.size == 0:
+            return clash(r, 1, at, old)     # a mention counts as the definition of an array
         choose(r, at, e)
         return True
     r.role[at] = ROLE_LOST

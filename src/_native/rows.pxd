@@ -166,6 +166,7 @@ cdef enum Mode:
     M_RELOCATABLE = 1           # -r
     M_KEEP_RELOCS = 2           # --preserve-relocs
     M_KEEP_CODE = 4             # no dead-code removal
+    M_DEBUG = 8                 # -g without --suppress-debug-info
 
 # Architecture families (docs/format-notes.md): how code relocations are stored, mercury or not.
 cdef enum Family:
@@ -216,6 +217,7 @@ cdef packed struct OutSymbolRow:
     uint32_t name               # offset in .strtab
     int32_t entity              # or -1
     int32_t section             # section symbol: the OutRow
+    int32_t instance            # externsharedinstance: entity of its kernel, or -1
     uint32_t part
     uint32_t dropped            # name stays, symbol goes
 
@@ -225,7 +227,7 @@ cdef packed struct KeepRow:
     int64_t addend
     uint32_t type
     int32_t entity              # symbol, or -1
-    int32_t section             # section symbol: the OutRow, or -1
+    int32_t section             # section symbol: the OutRow; -2 - kernel: its instance; or -1
     int32_t next
 
 # A relocation that the link resolves.
@@ -247,6 +249,7 @@ cdef enum FixHow:
     FIX_ZERO = 4                # value 0
     FIX_LOST = 8                # shared variable of a code copy that lost: value -1
     FIX_MERC = 16               # a mercury relocation number
+    FIX_INSTANCE = 32           # -r: names the externsharedinstance of its kernel
 
 # A relocation of a debug section that family C rebuilds.
 cdef enum Outcome:

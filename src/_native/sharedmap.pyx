@@ -44,11 +44,13 @@ ctypedef struct Reference:
 
 def gather(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, bytes symbol_role,
            bytes calls, bytes prototypes, bytes fixes, bytes outs, bytes referenced,
-           bint tie_by_name):
+           bytes uses_array, bint tie_by_name, bint executable):
     """The tables that the layout of shared memory starts from.
 
     `referenced` marks, a byte per entity, what any code refers to. Ties of extern arrays are
-    entities: the function with the use or, with `tie_by_name` (-g), the array. Returns `(variables, uses,
+    entities: the function with the use or, with `tie_by_name` (-g), the array. Without
+    `executable` (-r) only the kernels' own code counts, and `uses_array` says which kernels name
+    arrays through their instance. Returns `(variables, uses,
     extern_uses, variable_entities, kernel_entities)`, the last two as int32 tables.
     """
     cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
@@ -90,8 +92,10 @@ def gather(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, b
                   and list_uses(&graph, e, n, <int32_t*>kernels.data, kernels.count,
                                 <VariableRow*>variables.data, first,
                                 <Reference*>references.data, references.count, stamp, stack,
-                                <int32_t*>owners.data if tie_by_name else NULL,
+                                <int32_t*>owners.data if tie_by_name else NULL, executable,
                                 &uses, &extern_uses))
+    if ok and not executable:
+        ok = list_instances(<const uint8_t*>PyBytes_AS_STRING(uses_array), number, n, &extern_uses)
     graph_free(&graph)
     free(number)
     free(first)
@@ -145,7 +149,7 @@ cdef bint list_variables(const SectionRow* s, const SymbolRow* sym, size_t symbo
         if sym[i].section >= 0 and s[sym[i].section].kind == K_SHARED:
             function = s[s[sym[i].section].target].target
             row.owner = -2
-            if role[function] == ROLE_WON and entity[function] >= 0:
+            if entity[function] >= 0:
                 if number[entity[function]] >= 0:
                     row.owner = number[entity[function]]
         number[at] = <int32_t>(variables.count - 1)
@@ -172,7 +176,7 @@ cdef bint list_references(const FixRow* fix, size_t count, const OutRow* out, co
 cdef bint list_uses(const CallGraph* graph, const EntityRow* e, size_t n, const int32_t* kernels,
                     size_t kernel_count, const VariableRow* variables, const int32_t* first,
                     const Reference* references, size_t reference_count, uint32_t* stamp,
-                    uint32_t* stack, const int32_t* arrays, Vec* uses,
+                    uint32_t* stack, const int32_t* arrays, bint deep, Vec* uses,
                     Vec* extern_uses) noexcept nogil:
     """Walk the calls of every kernel; free when nothing refers to shared memory."""
     cdef size_t k, depth
@@ -207,7 +211,7 @@ cdef bint list_uses(const CallGraph* graph, const EntityRow* e, size_t n, const 
                     use.variable = <uint32_t>references[at].variable
                     use.kernel = <uint32_t>k
                 at = references[at].next
-            for j in range(graph.start[node], graph.start[node + 1]):
+            for j in range(graph.start[node], graph.start[node + 1] if deep else graph.start[node]):
                 to = graph.edges[j]
                 if stamp[to] != <uint32_t>k + 1:
                     stamp[to] = <uint32_t>k + 1
@@ -216,87 +220,174 @@ cdef bint list_uses(const CallGraph* graph, const EntityRow* e, size_t n, const 
     return True
 
 
+cdef bint list_instances(const uint8_t* uses_array, const int32_t* number, size_t n,
+                         Vec* extern_uses) noexcept nogil:
+    cdef size_t i
+    cdef ExternUseRow* row
+    for i in range(n):
+        if uses_array[i]:
+            row = <ExternUseRow*>vec_push(extern_uses)
+            if row == NULL:
+                return False
+            row.kernel = <uint32_t>number[i]
+            row.function = -1
+    return True
+
+
+cdef enum:
+    RESERVED = 0x400            # bytes that the system keeps from sm_90 on
+    NO_USER = -1
+    MANY_USERS = -2
+
+
+# What `apply` fills in.
+ctypedef struct Places:
+    const SectionRow* sections
+    const SymbolRow* symbols
+    const EntityRow* entities
+    const int32_t* entity           # by input symbol
+    const int32_t* kernels          # entities
+    OutRow* outs
+    uint64_t* value                 # by entity: S in relocations
+    uint64_t* symbol_value          # by entity: st_value
+    uint64_t* merc_value            # by entity: st_value in .nv.merc.symtab
+    int32_t* home
+    uint64_t* dynamic
+    uint8_t* lost
+    int32_t* shared_out             # by entity: its .nv.shared row
+    int32_t common                  # .nv_debug.shared, or -1
+    uint64_t reserved               # what symbol values count from
+    uint64_t array_reserved         # the same for extern arrays
+    bint executable
+    bint keep_symbols
+
+
 def apply(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, bytes outs,
-          bytes values, bytes homes, bytes variable_entities, bytes kernel_entities, bytes offsets, bytes kernels,
-          bytes functions, bint executable):
+          bytes values, bytes homes, bytes variable_entities, bytes kernel_entities,
+          bytes variables, bytes offsets, bytes kernels, bytes ties, bytes uses,
+          bint executable, bint keep_symbols, int family):
     """Values of shared variables, and the sections that hold them.
 
-    Without `executable` (-r) nothing is laid out yet: sections keep their pieces. Returns `(values, homes, outs, dynamic, lost, merc_values)`: the tables with shared memory filled in,
-    the uint64 offset of extern arrays per function entity, a byte per entity for variables
-    without a place, and the values that the mercury symbol table has.
+    Without `executable` (-r) variables keep their alignments as values. With `keep_symbols` they
+    stay in the symbol table: those with one user, `uses` tells, in that kernel's section, with
+    values that count the bytes the system reserves. Returns `(values, symbol_values, merc_values,
+    homes, outs, dynamic, lost)`: the tables with shared memory filled in, st_value in both symbol
+    tables, the uint64 address of extern arrays per tie or kernel, and a byte per entity for
+    variables without a place.
     """
     cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
     cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
     cdef size_t variable_count = PyBytes_GET_SIZE(variable_entities) // 4
     cdef size_t kernel_count = PyBytes_GET_SIZE(kernel_entities) // 4
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const SymbolRow* sym = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
-    cdef const int32_t* entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
+    cdef size_t tie_count = PyBytes_GET_SIZE(ties) // 8
     cdef bytes new_values = PyBytes_FromStringAndSize(PyBytes_AS_STRING(values), 8 * n)
+    cdef bytes symbol_values
+    cdef bytes merc_values
     cdef bytes new_homes = PyBytes_FromStringAndSize(PyBytes_AS_STRING(homes), 4 * n)
     cdef bytes new_outs = PyBytes_FromStringAndSize(PyBytes_AS_STRING(outs),
                                                     PyBytes_GET_SIZE(outs))
-    cdef bytes dynamic_table = PyBytes_FromStringAndSize(NULL, 8 * n)
-    cdef bytes lost_table = PyBytes_FromStringAndSize(NULL, n)
-    cdef uint64_t* value = <uint64_t*>PyBytes_AS_STRING(new_values)
-    cdef int32_t* home = <int32_t*>PyBytes_AS_STRING(new_homes)
-    cdef OutRow* out = <OutRow*>PyBytes_AS_STRING(new_outs)
-    cdef uint64_t* dynamic = <uint64_t*>PyBytes_AS_STRING(dynamic_table)
-    cdef uint8_t* lost = <uint8_t*>PyBytes_AS_STRING(lost_table)
+    cdef bytes dynamic = PyBytes_FromStringAndSize(NULL, 8 * n)
+    cdef bytes lost = PyBytes_FromStringAndSize(NULL, n)
     cdef const int32_t* variable = <const int32_t*>PyBytes_AS_STRING(variable_entities)
-    cdef const int32_t* kernel = <const int32_t*>PyBytes_AS_STRING(kernel_entities)
     cdef const int64_t* offset = <const int64_t*>PyBytes_AS_STRING(offsets)
     cdef const KernelRow* size = <const KernelRow*>PyBytes_AS_STRING(kernels)
-    cdef const int64_t* shared_by = <const int64_t*>PyBytes_AS_STRING(functions)
-    cdef size_t function_count = PyBytes_GET_SIZE(functions) // 8
-    cdef int32_t* shared_out = <int32_t*>calloc(n + 1, 4)   # by entity: its .nv.shared row
-    cdef bytes mercury
-    cdef uint64_t* merc_value
-    cdef int32_t common = -1, section
-    if shared_out == NULL:
+    cdef const VariableRow* row = <const VariableRow*>PyBytes_AS_STRING(variables)
+    cdef const int64_t* tie = <const int64_t*>PyBytes_AS_STRING(ties)
+    cdef const UseRow* use = <const UseRow*>PyBytes_AS_STRING(uses)
+    cdef size_t use_count = PyBytes_GET_SIZE(uses) // sizeof(UseRow)
+    cdef int32_t* user
+    cdef Places p
+    # A separate copy each: equal bytes objects may not share memory that is written to.
+    symbol_values = PyBytes_FromStringAndSize(PyBytes_AS_STRING(values), 8 * n)
+    merc_values = PyBytes_FromStringAndSize(PyBytes_AS_STRING(values), 8 * n)
+    p.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
+    p.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
+    p.entities = <const EntityRow*>PyBytes_AS_STRING(entities)
+    p.entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
+    p.kernels = <const int32_t*>PyBytes_AS_STRING(kernel_entities)
+    p.outs = <OutRow*>PyBytes_AS_STRING(new_outs)
+    p.value = <uint64_t*>PyBytes_AS_STRING(new_values)
+    p.symbol_value = <uint64_t*>PyBytes_AS_STRING(symbol_values)
+    p.merc_value = <uint64_t*>PyBytes_AS_STRING(merc_values)
+    p.home = <int32_t*>PyBytes_AS_STRING(new_homes)
+    p.dynamic = <uint64_t*>PyBytes_AS_STRING(dynamic)
+    p.lost = <uint8_t*>PyBytes_AS_STRING(lost)
+    p.common = -1
+    p.reserved = RESERVED if executable and family != FAMILY_A else 0
+    p.array_reserved = RESERVED if executable and family == FAMILY_C else 0
+    p.executable = executable
+    p.keep_symbols = keep_symbols
+    p.shared_out = <int32_t*>calloc(n + 1, 4)
+    user = <int32_t*>calloc(variable_count + 1, 4)
+    if p.shared_out == NULL or user == NULL:
+        free(p.shared_out)
+        free(user)
         raise MemoryError
-    mercury = PyBytes_FromStringAndSize(PyBytes_AS_STRING(new_values), 8 * n)
-    merc_value = <uint64_t*>PyBytes_AS_STRING(mercury)
     with nogil:
-        memset(shared_out, 0xff, 4 * n)
-        memset(lost, 0, n)
-        for i in range(n):
-            dynamic[i] = <uint64_t>shared_by[i] if i < function_count else 0
+        memset(p.shared_out, 0xff, 4 * n)
+        memset(p.lost, 0, n)
+        find_users(use, use_count, user, variable_count)
         for i in range(out_count):
-            if out[i].kind == K_SHARED:
-                shared_out[out[i].entity] = <int32_t>i
-            elif out[i].kind == K_DEBUG_SHARED:
-                common = <int32_t>i
-        for i in range(kernel_count):
-            section = shared_out[kernel[i]]
-            if size[i].extern_address >= 0:
-                dynamic[kernel[i]] = <uint64_t>size[i].extern_address
-            if section < 0:
-                continue
-            take_size(&out[section], &size[i])
+            if p.outs[i].kind == K_SHARED:
+                p.shared_out[p.outs[i].entity] = <int32_t>i
+            elif p.outs[i].kind == K_DEBUG_SHARED:
+                p.common = <int32_t>i
         for i in range(n):
-            # An own variable of a code copy that lost is in no table.
-            if e[i].kind == E_SHARED:
-                lost[i] = True
-                home[i] = -1
+            p.dynamic[i] = <uint64_t>tie[i] if i < tie_count else 0
+            if p.entities[i].kind == E_SHARED:
+                # An own variable of a code copy that lost is in no table.
+                p.lost[i] = executable
+                p.home[i] = -1
+        for i in range(kernel_count):
+            if size[i].extern_address >= 0:
+                p.dynamic[p.kernels[i]] = <uint64_t>size[i].extern_address
+            if p.shared_out[p.kernels[i]] >= 0:
+                take_size(&p.outs[p.shared_out[p.kernels[i]]], &size[i])
+        if p.common >= 0:
+            take_size(&p.outs[p.common], &size[kernel_count])
         for i in range(variable_count):
-            value[variable[i]] = <uint64_t>offset[i] if offset[i] >= 0 else 0
-            lost[variable[i]] = False
-            section = sym[e[variable[i]].winner].section
-            if section < 0:
-                continue
-            if s[section].kind == K_DEBUG_SHARED:
-                home[variable[i]] = common
-            else:
-                lost[variable[i]] = offset[i] < 0
-                section = entity[s[s[section].target].target]
-                home[variable[i]] = shared_out[section] if section >= 0 else -1
-            merc_value[variable[i]] = 0
-        if common >= 0:
-            take_size(&out[common], &size[kernel_count])
-    free(shared_out)
-    return new_values, new_homes, new_outs, dynamic_table, lost_table, mercury
+            if family == FAMILY_B and executable and row[i].owner == -1 and not row[i].flags & 2:
+                p.array_reserved = RESERVED
+        for i in range(variable_count):
+            place_variable(&p, variable[i], offset[i] if executable else -1, user[i])
+    free(p.shared_out)
+    free(user)
+    return new_values, symbol_values, merc_values, new_homes, new_outs, dynamic, lost
+
+
+cdef void find_users(const UseRow* use, size_t count, int32_t* user, size_t n) noexcept nogil:
+    """The kernel that alone uses a variable, or NO_USER or MANY_USERS."""
+    cdef size_t i
+    for i in range(n):
+        user[i] = NO_USER
+    for i in range(count):
+        if user[use[i].variable] == NO_USER:
+            user[use[i].variable] = <int32_t>use[i].kernel
+        elif user[use[i].variable] != <int32_t>use[i].kernel:
+            user[use[i].variable] = MANY_USERS
+
+
+cdef void place_variable(Places* p, int32_t v, int64_t offset, int32_t user) noexcept nogil:
+    cdef const EntityRow* e = &p.entities[v]
+    cdef int32_t section = p.symbols[e.winner].section, kernel
+    cdef bint array = e.flags & EF_UNSIZED != 0
+    cdef bint common = section < 0 or p.sections[section].kind == K_DEBUG_SHARED
+    p.lost[v] = False
+    if p.executable:
+        p.value[v] = <uint64_t>offset if offset >= 0 else 0
+    if array:
+        p.value[v] = p.dynamic[v] if p.executable or p.keep_symbols else 0
+        p.home[v] = p.common
+    elif common:
+        p.home[v] = p.common
+        if p.executable and user >= 0 and p.keep_symbols:
+            p.home[v] = p.shared_out[p.kernels[user]]
+    else:
+        p.lost[v] = p.executable and offset < 0
+        kernel = p.entity[p.sections[p.sections[section].target].target]
+        p.home[v] = p.shared_out[kernel] if kernel >= 0 else -1
+    p.merc_value[v] = p.value[v]
+    p.symbol_value[v] = p.value[v] + (p.array_reserved if array else p.reserved)
 
 
 cdef inline void take_size(OutRow* out, const KernelRow* size) noexcept nogil:

@@ -13,22 +13,28 @@ if TYPE_CHECKING:
 RELOCATABLE = 1
 KEEP_RELOCS = 2
 KEEP_CODE = 4
+DEBUG = 8
 
 
 class Job:
-    """One link: its options, inputs and target, and the mode bits that kernels test."""
+    """One link: its options, inputs and target, and the mode bits that kernels test.
 
-    __slots__ = ("executable", "inputs", "mode", "options", "target")
+    `executable` is the opposite of -r; `debug` is -g without --suppress-debug-info.
+    """
+
+    __slots__ = ("debug", "executable", "inputs", "mode", "options", "target")
 
     def __init__(self, options: Options, inputs: list[Input]) -> None:
         self.options = options
         self.inputs = inputs
         self.target = Target(options.arch)
         self.executable = not options.relocatable_link
+        self.debug = options.debug and not options.suppress_debug_info
         self.mode = (
             (RELOCATABLE if options.relocatable_link else 0)
             | (KEEP_RELOCS if options.preserve_relocs else 0)
             | (KEEP_CODE if self._keeps_code() else 0)
+            | (DEBUG if self.debug else 0)
         )
 
     @property

@@ -60,7 +60,7 @@ def _mode(objects: Objects) -> int | None:
     """What the link asks for; None for a link that leaves its kernels alone."""
     job: Job = objects.job
     barriers = notes.has_attribute(objects.arena, objects.sections, rules.INFO, GEN_ERRBAR_AT_EXIT)
-    if job.options.debug and not job.options.suppress_debug_info:
+    if job.debug:
         return LASTING_BARRIERS
     if not job.executable:
         return LASTING_BARRIERS if barriers else None

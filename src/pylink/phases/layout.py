@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 class Placed:
     """Where everything is.
 
-    By entity: `values`, `homes` (its OutRow), `merc_values`, `dynamic` (offset of extern arrays in
-    a function), `lost`, `symbol_index`. By OutRow: `outs`, `places`, `section_index`,
+    By entity: `values` (S in relocations), `symbol_values` and `merc_values` (st_value), `homes`
+    (its OutRow), `dynamic` (address of extern arrays in a function), `lost`, `symbol_index`,
+    `instance_index` (symbol of a kernel's externsharedinstance). By OutRow: `outs`, `places`, `section_index`,
     `section_symbol_index`. In file order: `section_order`, `symbol_order`. `blobs` and `spans`
     hold the contents that the link makes; `table_offset` is the section header table's.
     """
@@ -28,6 +29,7 @@ class Placed:
         "blobs",
         "dynamic",
         "homes",
+        "instance_index",
         "lost",
         "merc_values",
         "merged",
@@ -42,13 +44,15 @@ class Placed:
         "spans",
         "symbol_index",
         "symbol_order",
+        "symbol_values",
         "table_offset",
         "values",
     )
 
     def __init__(self, merged: Merged) -> None:
         self.merged = merged
-        self.outs = self.values = self.homes = self.merc_values = b""
+        self.outs = self.values = self.homes = b""
+        self.symbol_values = self.merc_values = self.instance_index = b""
         self.dynamic = self.lost = b""
         self.section_order = self.section_index = self.section_symbol_index = b""
         self.symbol_order = self.symbol_index = b""
@@ -95,6 +99,7 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         placed.symbol_order,
         placed.symbol_index,
         placed.section_symbol_index,
+        placed.instance_index,
     ) = native_layout.order(
         placed.outs,
         merged.out_symbols,
@@ -127,7 +132,8 @@ def _place_shared(placed: Placed) -> None:
     """Offsets of shared variables and sizes of .nv.shared sections."""
     merged = placed.merged
     objects = merged.objects
-    family = objects.job.target.family
+    job = objects.job
+    keeps_symbols = job.debug or job.options.preserve_relocs
     variables, uses, extern_uses, variable_entities, kernel_entities = sharedmap.gather(
         objects.sections,
         objects.symbols,
@@ -139,24 +145,35 @@ def _place_shared(placed: Placed) -> None:
         merged.fixes,
         merged.outs,
         merged.referenced,
-        objects.job.options.debug,
+        merged.uses_array,
+        job.debug,
+        job.executable,
     )
-    offsets, kernels, functions = native_shared.layout_shared(
-        family,
-        len(kernel_entities) // 4,
-        len(merged.functions) // FUNCTION.size,
-        variables,
-        uses,
-        extern_uses,
-        objects.job.options.debug or objects.job.options.preserve_relocs,
-    )
+    kernel_count = len(kernel_entities) // 4
+    tie_count = len(merged.functions) // FUNCTION.size
+    offsets = b""
+    if job.executable:
+        offsets, kernels, ties = native_shared.layout_shared(
+            job.target.family,
+            kernel_count,
+            tie_count,
+            variables,
+            uses,
+            extern_uses,
+            keeps_symbols,
+        )
+    else:
+        kernels, ties = native_shared.layout_relocatable(
+            kernel_count, tie_count, variables, extern_uses
+        )
     (
         placed.values,
+        placed.symbol_values,
+        placed.merc_values,
         placed.homes,
         placed.outs,
         placed.dynamic,
         placed.lost,
-        placed.merc_values,
     ) = sharedmap.apply(
         objects.sections,
         objects.symbols,
@@ -167,10 +184,14 @@ def _place_shared(placed: Placed) -> None:
         placed.homes,
         variable_entities,
         kernel_entities,
+        variables,
         offsets,
         kernels,
-        functions,
-        objects.job.executable,
+        ties,
+        uses,
+        job.executable,
+        keeps_symbols,
+        job.target.family,
     )
 
 

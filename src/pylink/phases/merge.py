@@ -22,7 +22,7 @@ class Merged:
     Of the link: `entities` (EntityRow), `symbol_entity` and `symbol_role` by input symbol,
     `calls`, `prototypes` (arena offsets), `functions` (FunctionRow by entity), `pools`. Of the
     output: `outs` (OutRow), `out_symbols`, `keeps`, `fixes`, `rebuilds`, `out_of` and `base` by
-    input section, `shstrtab`, `strtab`, `prototype_offsets`, `referenced` by entity; `made` has
+    input section, `shstrtab`, `strtab`, `prototype_offsets`, `referenced` and `uses_array` by entity; `made` has
     contents that replace those of the inputs, as pairs of bytes and SpanRow.
     """
 
@@ -47,6 +47,7 @@ class Merged:
         "strtab",
         "symbol_entity",
         "symbol_role",
+        "uses_array",
     )
 
     def __init__(self, objects: Objects) -> None:
@@ -55,7 +56,7 @@ class Merged:
         self.calls = self.prototypes = self.functions = self.pools = b""
         self.outs = self.out_symbols = self.keeps = self.fixes = self.rebuilds = b""
         self.out_of = self.base = self.shstrtab = self.strtab = b""
-        self.prototype_offsets = self.referenced = b""
+        self.prototype_offsets = self.referenced = self.uses_array = b""
         self.made: list[tuple[bytes, bytes]] = []
 
 
@@ -117,6 +118,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         merged.strtab,
         merged.prototype_offsets,
         merged.referenced,
+        merged.uses_array,
     ) = native_merge.merge(
         objects.arena,
         objects.files,

@@ -25,6 +25,7 @@ def relocate(placed: Placed, sink: Sink) -> Image:
     """Copy contents and write relocated fields and the relocations that stay."""
     merged = placed.merged
     objects = merged.objects
+    job = objects.job
     data = native_image.copy_contents(
         objects.arena,
         objects.sections,
@@ -49,6 +50,7 @@ def relocate(placed: Placed, sink: Sink) -> Image:
         placed.dynamic,
         placed.lost,
         0,
+        job.debug,
     )
     bad = relocs.patch(data, patches)
     if bad >= 0:
@@ -70,5 +72,6 @@ def relocate(placed: Placed, sink: Sink) -> Image:
         merged.keeps,
         placed.symbol_index,
         placed.section_symbol_index,
+        placed.instance_index,
     )
     return Image(placed, data)
