@@ -4,6 +4,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy
 
+from pages cimport prefer_large_pages
+
 
 cdef inline uint64_t hash_name(const uint8_t* text, size_t size) noexcept nogil:
     """Multiply-and-fold over 8-byte words; spreads well enough for a table of names."""
@@ -17,13 +19,14 @@ cdef inline uint64_t hash_name(const uint8_t* text, size_t size) noexcept nogil:
     word = 0
     memcpy(&word, text, size)
     h = (h ^ word) * 0xff51afd7ed558ccdULL
-    return h ^ (h >> 29)
+    h = (h ^ (h >> 32)) * 0xc4ceb9fe1a85ec53ULL     # the last bytes reach the low bits, too
+    return h ^ (h >> 32)
 
 
 ctypedef struct NameSlot:
     const uint8_t* text
     uint32_t size
-    uint32_t tag            # high bits of the hash: most misses stop here
+    uint32_t tag            # half of the hash: the slot to begin at, and most misses stop here
     int32_t value           # -1: empty
 
 
@@ -42,6 +45,7 @@ cdef inline bint index_init(NameIndex* index, size_t room) noexcept nogil:
     index.count = 0
     if index.slots == NULL:
         return False
+    prefer_large_pages(index.slots, capacity * sizeof(NameSlot))
     for i in range(capacity):
         index.slots[i].value = -1
     return True
@@ -59,7 +63,7 @@ cdef inline bint index_grow(NameIndex* index) noexcept nogil:
         return False
     for i in range(index.mask + 1):
         if index.slots[i].value >= 0:
-            at = hash_name(index.slots[i].text, index.slots[i].size) & wider.mask
+            at = index.slots[i].tag & wider.mask
             while wider.slots[at].value >= 0:
                 at = (at + 1) & wider.mask
             wider.slots[at] = index.slots[i]
@@ -76,21 +80,21 @@ cdef inline NameSlot* index_find(NameIndex* index, const uint8_t* text,
     NULL when memory is exhausted. A caller that sets `value` counts the name with
     `index.count += 1`. The text must stay where it is.
     """
-    cdef uint64_t h
+    cdef uint32_t tag
     cdef size_t at
     cdef NameSlot* slot
     if 2 * index.count > index.mask and not index_grow(index):
         return NULL
-    h = hash_name(text, size)
-    at = h & index.mask
+    tag = <uint32_t>hash_name(text, size)
+    at = tag & index.mask
     while True:
         slot = &index.slots[at]
         if slot.value < 0:
             slot.text = text
             slot.size = size
-            slot.tag = <uint32_t>(h >> 32)
+            slot.tag = tag
             return slot
-        if (slot.tag == <uint32_t>(h >> 32) and slot.size == size
+        if (slot.tag == tag and slot.size == size
                 and memcmp(slot.text, text, size) == 0):
             return slot
         at = (at + 1) & index.mask
