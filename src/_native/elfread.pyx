@@ -13,6 +13,7 @@ from elf64 cimport *
 from pages cimport *
 from rows cimport *
 from vec cimport *
+from workers cimport *
 
 cdef extern from "<fcntl.h>" nogil:
     int c_open "open"(const char* path, int flags)
@@ -68,7 +69,7 @@ def read_files(list paths, list sizes, list data):
     """
     cdef Py_ssize_t n = len(paths), i
     cdef uint64_t total = 0, size
-    cdef bytes path
+    cdef bytes path, chunk
     cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
     cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
     for i in range(n):
@@ -77,28 +78,52 @@ def read_files(list paths, list sizes, list data):
         extent[2 * i + 1] = size
         total += (size + ALIGN - 1) & ~<uint64_t>(ALIGN - 1)
     cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
-    cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(arena)
-    prefer_large_pages(base, total)
-    cdef const char* name
-    cdef uint8_t* place
-    cdef int failure
+    cdef Reading r
+    r.base = <uint8_t*>PyBytes_AS_STRING(arena)
+    r.extent = extent
+    cdef bytes outcomes = PyBytes_FromStringAndSize(NULL, n * sizeof(int))
+    r.outcome = <int*>PyBytes_AS_STRING(outcomes)
+    cdef bytes sources = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
+    r.path = <const char**>PyBytes_AS_STRING(sources)
+    cdef bytes contents = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
+    r.data = <const char**>PyBytes_AS_STRING(contents)
     for i in range(n):
-        place = base + extent[2 * i]
-        size = extent[2 * i + 1]
-        memset(place + size, 0, ((size + ALIGN - 1) & ~<uint64_t>(ALIGN - 1)) - size)
         if paths[i] is None:
             chunk = data[i]
-            if PyBytes_GET_SIZE(chunk) != <Py_ssize_t>size:
+            if PyBytes_GET_SIZE(chunk) != <Py_ssize_t>extent[2 * i + 1]:
                 raise ValueError(f"input {i} changed its size")
-            memcpy(place, PyBytes_AS_STRING(chunk), size)
-            continue
-        path = paths[i]
-        name = PyBytes_AS_STRING(path)
-        with nogil:
-            failure = read_one(name, place, size)
-        if failure != 0:
-            return arena, extents, i, failure if failure > 0 else 0
+            r.path[i] = NULL
+            r.data[i] = PyBytes_AS_STRING(chunk)
+        else:
+            path = paths[i]
+            r.path[i] = PyBytes_AS_STRING(path)
+    with nogil:
+        prefer_large_pages(r.base, total)
+        for_each(read_input, &r, n, total)
+    for i in range(n):
+        if r.outcome[i] != 0:
+            return arena, extents, i, max(r.outcome[i], 0)
     return arena, extents, -1, 0
+
+
+ctypedef struct Reading:
+    uint8_t* base
+    const uint64_t* extent
+    const char** path           # NULL: the bytes are in `data`
+    const char** data
+    int* outcome                # what `read_one` says
+
+
+cdef void read_input(void* context, size_t item) noexcept nogil:
+    cdef Reading* r = <Reading*>context
+    cdef uint64_t size = r.extent[2 * item + 1]
+    cdef uint8_t* place = r.base + r.extent[2 * item]
+    memset(place + size, 0, ((size + ALIGN - 1) & ~<uint64_t>(ALIGN - 1)) - size)
+    r.outcome[item] = 0
+    if r.path[item] == NULL:
+        memcpy(place, r.data[item], size)
+    else:
+        r.outcome[item] = read_one(r.path[item], place, size)
 
 
 cdef int read_one(const char* path, uint8_t* place, uint64_t size) noexcept nogil:

@@ -1,0 +1,58 @@
+# Two threads for one row of independent items: copying is bound by memory and page faults, which a
+# second core halves, and nothing a kernel does here needs the interpreter.
+#
+# Items are handed out in runs, so that a busy core takes fewer. What a task writes depends on its
+# item alone: results are the same however the items fall.
+
+from libc.stddef cimport size_t
+
+cdef extern from "<pthread.h>" nogil:
+    ctypedef struct pthread_t:
+        pass
+    int pthread_create(pthread_t* thread, const void* attributes, void* (*start)(void*) noexcept nogil,
+                       void* argument)
+    int pthread_join(pthread_t thread, void** result)
+
+cdef extern from *:
+    """
+    #define take_run(next, run) __atomic_fetch_add((next), (run), __ATOMIC_RELAXED)
+    """
+    size_t take_run(size_t* next, size_t run) noexcept nogil
+
+cdef enum:
+    RUN = 4                     # items taken at a time
+    WORTH_A_THREAD = 4 << 20    # bytes to move; starting a thread costs as much as moving 0.1 MB
+
+
+ctypedef void (*Task)(void* context, size_t item) noexcept nogil
+
+ctypedef struct Work:
+    Task task
+    void* context
+    size_t count
+    size_t next
+
+
+cdef inline void* take_items(void* argument) noexcept nogil:
+    cdef Work* work = <Work*>argument
+    cdef size_t first = take_run(&work.next, RUN), item
+    while first < work.count:
+        for item in range(first, min(first + RUN, work.count)):
+            work.task(work.context, item)
+        first = take_run(&work.next, RUN)
+    return NULL
+
+
+cdef inline void for_each(Task task, void* context, size_t count, size_t size) noexcept nogil:
+    """Call `task` for items 0 to `count` - 1, which move `size` bytes in all."""
+    cdef Work work
+    cdef pthread_t helper
+    cdef bint helped
+    work.task = task
+    work.context = context
+    work.count = count
+    work.next = 0
+    helped = size >= WORTH_A_THREAD and pthread_create(&helper, NULL, take_items, &work) == 0
+    take_items(&work)
+    if helped:
+        pthread_join(helper, NULL)
