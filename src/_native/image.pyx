@@ -172,7 +172,7 @@ def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, by
             mercury[0].st_value = null_value
         for i in range(n):
             write_symbol(&w, &symbol[order[i]], &table[i + 1])
-            if (table[i + 1].st_info >> 4) == STB_LOCAL:
+            if (table[i + 1].st_info >> 4) == STB_LOCAL or symbol[order[i]].part == PART_LOCAL:
                 info = <uint32_t>(i + 2)
             if mercury != NULL and symbol[order[i]].part != PART_TAIL:
                 write_mercury_symbol(&w, &symbol[order[i]], &table[i + 1], &mercury[i + 1],

@@ -10,8 +10,8 @@ from rows cimport *
 from vec cimport *
 
 
-def assign_values(bytes sections, bytes symbols, bytes entities, bytes outs, bytes out_symbols,
-                  bytes out_of, bytes base):
+def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, bytes outs,
+                  bytes out_symbols, bytes out_of, bytes base):
     """Offsets of data symbols in their sections; common symbols get room at the end of .nv.global.
 
     Returns `(values, homes, outs)`: uint64 value and int32 OutRow per entity (-1: none), and the
@@ -32,12 +32,18 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes outs, byt
     cdef uint64_t* value = <uint64_t*>PyBytes_AS_STRING(values)
     cdef int32_t* home = <int32_t*>PyBytes_AS_STRING(homes)
     cdef OutRow* row = <OutRow*>PyBytes_AS_STRING(grown)
+    cdef const int32_t* entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
+    cdef int32_t* constant0 = <int32_t*>calloc(n + 1, 4)
     cdef int32_t section, common = -1
     cdef uint64_t align
+    if constant0 == NULL:
+        raise MemoryError
     with nogil:
         for i in range(out_count):
             if row[i].kind == K_GLOBAL:
                 common = <int32_t>i
+            elif row[i].kind == K_CONSTANT0:
+                constant0[row[i].entity] = <int32_t>i + 1
         for i in range(n):
             section = sym[e[i].winner].section
             home[i] = -1
@@ -45,6 +51,10 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes outs, byt
             if section >= 0:
                 home[i] = out[section]
                 value[i] += piece[section]
+                if s[section].kind == K_CONSTANT0 and out[section] < 0 and s[section].target >= 0:
+                    # Parameters of a kernel copy that lost are those of the copy that stays.
+                    section = entity[s[s[section].target].target]
+                    home[i] = constant0[section] - 1 if section >= 0 else -1
         for i in range(symbol_count):
             section = born[symbol_count - 1 - i].entity
             if section < 0 or common < 0 or not e[section].flags & EF_COMMON:
@@ -57,6 +67,7 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes outs, byt
             row[common].size = value[section] + e[section].size
             if align > row[common].align:
                 row[common].align = <uint32_t>align
+    free(constant0)
     return values, homes, grown
 
 
@@ -109,7 +120,7 @@ cdef enum:
 cdef bint omitted(const OutRow* all_rows, const OutRow* row, bint prototypes,
                   uint32_t family) noexcept nogil:
     if row.kind == K_RELOC and family == FAMILY_C and row.count == 0:
-        return not (row.notes & OF_SHARED_FIXED
+        return not (row.notes & OF_EMPTY_STAYS
                     or all_rows[row.target].kind == K_CONSTANT_FUNC)
     if row.kind == K_RELOC:
         return row.count == 0

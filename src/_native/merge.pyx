@@ -153,6 +153,7 @@ cdef void merge_all(Merge* m, const int32_t* pools, size_t pool_count) noexcept 
     cdef int32_t out
     for f in range(m.file_count):
         prototype_strings(m, &m.files[f])
+        find_referenced(m, &m.files[f])
     start(m)
     for f in range(m.file_count):
         functions(m, &m.files[f])
@@ -388,7 +389,9 @@ cdef bint stays(Merge* m, int32_t entity) noexcept nogil:
             return False
         return s.name_size != 0
     if e.kind == E_SHARED and m.mode & M_DEBUG:
-        return True
+        # A common variable that no code refers to has no place to name.
+        return (m.referenced[entity] or e.flags & EF_UNSIZED != 0 or s.section < 0
+                or m.sections[s.section].kind == K_SHARED)
     if e.kind == E_SHARED or e.kind == E_UNIFIED or e.kind == E_CONST0_SIZE or s.name_size == 0:
         return False
     return not e.flags & EF_INTERNAL
@@ -439,9 +442,35 @@ cdef void enter_symbol(Merge* m, int32_t e, bint early) noexcept nogil:
     m.born[e] = new_symbol(m, e, -1, PART_LOCAL if early else PART_GLOBAL, <uint32_t>name)
 
 
+cdef void optimizer_symbol(Merge* m, int32_t e, int32_t function, uint32_t number) noexcept nogil:
+    """-r of family C renames the constants of a function: the section's first name and a number."""
+    cdef uint32_t size, digits = 1, i, rest = number
+    cdef const uint8_t* name = entity_name(m, function, &size)
+    cdef uint8_t* text
+    cdef int64_t at
+    while rest >= 10:
+        rest //= 10
+        digits += 1
+    text = pool_take(&m.pool, 24 + size + digits)
+    if text == NULL:
+        m.failed = True
+        return
+    memcpy(text, <const char*>b".nv.constant.optimizer.", 23)
+    memcpy(text + 23, name, size)
+    text[23 + size] = 46
+    for i in range(digits):
+        text[23 + size + digits - i] = <uint8_t>(48 + number % 10)
+        number //= 10
+    at = strings_intern(&m.str, text, 24 + size + digits)
+    if at < 0:
+        m.failed = True
+        return
+    m.born[e] = new_symbol(m, e, -1, PART_LOCAL, <uint32_t>at)
+
+
 cdef void objects(Merge* m, const FileRow* file) noexcept nogil:
-    cdef uint32_t i
-    cdef int32_t e, out
+    cdef uint32_t i, number = 0
+    cdef int32_t e, last = -1
     cdef const SymbolRow* s
     cdef EntityRow* row
     for i in range(file.first_symbol + 1, file.first_symbol + file.symbol_count):
@@ -454,6 +483,13 @@ cdef void objects(Merge* m, const FileRow* file) noexcept nogil:
             m.wanted[s.section] |= 1 if m.role[i] == ROLE_LOST else 3
             if m.role[i] != ROLE_LOST or m.sections[s.section].kind != K_GLOBAL:
                 section_of_object(m, s.section)
+            if (m.family == FAMILY_C and m.mode & M_RELOCATABLE
+                    and m.sections[s.section].kind == K_CONSTANT_FUNC):
+                number = number + 1 if s.section == last else 1
+                last = s.section
+                if m.born[e] < 0:
+                    optimizer_symbol(m, e, function_of(m, s.section), number)
+                continue
         elif row.kind == E_SHARED and row.flags & EF_UNSIZED:
             debug_shared(m, -1)
         if m.born[e] < 0 and (stays(m, e) or (row.kind == E_UNIFIED and row.flags & EF_LIVE)):
@@ -998,8 +1034,6 @@ cdef void relocation_section(Merge* m, const FileRow* file, int32_t at,
     if target.kind == K_TEXT or target.kind == K_CAPMERC:
         symbol = function_symbol(m, s.target)
         function = m.entity[symbol]
-        if m.role[symbol] == ROLE_WON:
-            mark_referenced(m, file, s)
         if function < 0 or not m.entities[function].flags & EF_LIVE:
             return
         if m.role[symbol] == ROLE_LOST or m.role[symbol] == ROLE_NONE:
@@ -1019,16 +1053,32 @@ cdef void relocation_section(Merge* m, const FileRow* file, int32_t at,
             function = function_of(m, s.target)
     if out < 0:
         return
+    if m.family == FAMILY_C and not mercury and s.size == 0 and (
+            target.kind == K_TEXT or target.kind == K_CONSTANT_FUNC):
+        # Family C keeps a section that is empty already.
+        symbol = relocation_row(m, at, out, True)
+        if symbol >= 0:
+            out_row(m, symbol).notes |= OF_EMPTY_STAYS
     entries(m, file, at, out, function, mercury, replaced)
 
 
-cdef void mark_referenced(Merge* m, const FileRow* file, const SectionRow* s) noexcept nogil:
-    cdef uint64_t entsize = 16 if s.type == SHT_REL else 24, i
+cdef void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
+    """Mark what the code of function copies that count refers to, dead ones included."""
+    cdef uint32_t i
+    cdef uint64_t entsize, k
+    cdef const SectionRow* s
     cdef int32_t e
-    for i in range(s.size // entsize):
-        e = m.entity[file.first_symbol + (<const Rel*>(m.arena + s.offset + i * entsize)).r_sym]
-        if e >= 0:
-            m.referenced[e] = True
+    for i in range(file.first_section, file.first_section + file.section_count):
+        s = &m.sections[i]
+        if (s.kind != K_RELOC or m.sections[s.target].kind != K_TEXT
+                or m.role[m.sections[s.target].target] != ROLE_WON):
+            continue
+        entsize = 16 if s.type == SHT_REL else 24
+        for k in range(s.size // entsize):
+            e = m.entity[file.first_symbol
+                         + (<const Rel*>(m.arena + s.offset + k * entsize)).r_sym]
+            if e >= 0:
+                m.referenced[e] = True
 
 
 cdef int32_t plain_of_mercury(Merge* m, const FileRow* file, const SectionRow* s) noexcept nogil:
@@ -1424,7 +1474,7 @@ cdef void add_fix(Merge* m, const Rela* r, int64_t addend, int32_t out, int32_t 
     fix.order = 0
     fix.reloc = reloc
     if entity >= 0 and m.entities[entity].kind == E_SHARED and reloc >= 0:
-        out_row(m, reloc).notes |= OF_SHARED_FIXED
+        out_row(m, reloc).notes |= OF_EMPTY_STAYS
 
 
 cdef void add_rebuild(Merge* m, int32_t at, const Rela* r, int64_t addend, int32_t out,

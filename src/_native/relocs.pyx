@@ -183,7 +183,7 @@ def resolve_values(bytes fixes, bytes outs, bytes places, bytes entities, bytes 
             row.bank = 0
             row.value = <uint64_t>fix[i].addend
             if fix[i].how & (FIX_CLEAR | FIX_ZERO):
-                if fix[i].how & FIX_ZERO:
+                if fix[i].how & FIX_ZERO and e[fix[i].entity].kind != E_SHARED:
                     row.value = 0
                 row.implicit = 0
             elif fix[i].section >= 0:

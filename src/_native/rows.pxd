@@ -177,7 +177,7 @@ cdef enum Family:
 cdef enum OutFlag:
     OF_NO_SYMBOL = 1            # never has a section symbol
     OF_NAME_ONLY = 2            # leaves its name in the string tables and nothing else
-    OF_SHARED_FIXED = 4         # relocations of this section lost an entry to a shared variable
+    OF_EMPTY_STAYS = 4          # a relocation section that stays though it has no entry left
     OF_REBUILT = 8              # contents come from a rebuild, not from its pieces
     OF_STAYS = 16               # shared memory: the section is part of the output
 

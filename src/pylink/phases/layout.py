@@ -71,6 +71,7 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         objects.sections,
         objects.symbols,
         merged.entities,
+        merged.symbol_entity,
         merged.outs,
         merged.out_symbols,
         merged.out_of,
