@@ -9,6 +9,7 @@ from elf64 cimport *
 from pages cimport *
 from rows cimport *
 from vec cimport *
+from workers cimport *
 
 
 cdef inline bint has_bytes(const OutRow* row) noexcept nogil:
@@ -16,20 +17,47 @@ cdef inline bint has_bytes(const OutRow* row) noexcept nogil:
                 or row.kind == K_LOCAL)
 
 
+cdef enum:
+    CHUNK = 64                  # input sections that one thread copies in a row
+
+ctypedef struct Pieces:
+    const uint8_t* input
+    uint8_t* image
+    const SectionRow* sections
+    size_t section_count
+    const OutRow* outs
+    const PlaceRow* places
+    const int32_t* out_of
+    const uint64_t* base
+
+
+cdef inline bint is_copied(const Pieces* p, size_t at) noexcept nogil:
+    """Whether input section `at` is a part of an output section that keeps the input's bytes."""
+    cdef int32_t o = p.out_of[at]
+    if o < 0 or not has_bytes(&p.outs[o]) or p.places[o].made:
+        return False
+    # A layout that shrank the section replaced its contents.
+    return p.base[at] + p.sections[at].size <= p.places[o].size
+
+
+cdef void copy_pieces(void* context, size_t item) noexcept nogil:
+    cdef const Pieces* p = <const Pieces*>context
+    cdef size_t i
+    for i in range(item * CHUNK, min((item + 1) * CHUNK, p.section_count)):
+        if is_copied(p, i):
+            memcpy(p.image + p.places[p.out_of[i]].offset + p.base[i],
+                   p.input + p.sections[i].offset, p.sections[i].size)
+
+
 def copy_contents(bytes arena, bytes sections, bytes outs, bytes section_order, bytes places,
                   bytes out_of, bytes base, list blobs, list spans, uint64_t size):
     """A new image of `size` bytes with the contents of every section that comes from the inputs
     or from a blob; the rest of it is zeros."""
     cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
-    cdef size_t section_count = PyBytes_GET_SIZE(sections) // sizeof(SectionRow)
     cdef size_t count = PyBytes_GET_SIZE(section_order) // 4
-    cdef const uint8_t* input = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
     cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
     cdef const int32_t* order = <const int32_t*>PyBytes_AS_STRING(section_order)
     cdef const PlaceRow* place = <const PlaceRow*>PyBytes_AS_STRING(places)
-    cdef const int32_t* out = <const int32_t*>PyBytes_AS_STRING(out_of)
-    cdef const uint64_t* piece = <const uint64_t*>PyBytes_AS_STRING(base)
     cdef bytes image = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
     cdef uint8_t* data = <uint8_t*>PyBytes_AS_STRING(image)
     cdef uint64_t* filled = <uint64_t*>calloc(n + 1, 8)
@@ -38,20 +66,27 @@ def copy_contents(bytes arena, bytes sections, bytes outs, bytes section_order, 
     cdef const uint8_t* made
     cdef size_t spans_here
     cdef int32_t o
+    cdef Pieces p
     if filled == NULL:
         raise MemoryError
+    p.input = <const uint8_t*>PyBytes_AS_STRING(arena)
+    p.image = data
+    p.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
+    p.section_count = PyBytes_GET_SIZE(sections) // sizeof(SectionRow)
+    p.outs = row
+    p.places = place
+    p.out_of = <const int32_t*>PyBytes_AS_STRING(out_of)
+    p.base = <const uint64_t*>PyBytes_AS_STRING(base)
     with nogil:
         prefer_large_pages(data, size)
-        for i in range(section_count):
-            o = out[i]
-            if o < 0 or not has_bytes(&row[o]) or place[o].made:
+        for_each(copy_pieces, &p, (p.section_count + CHUNK - 1) // CHUNK, size)
+        for i in range(p.section_count):
+            if not is_copied(&p, i):
                 continue
-            if piece[i] + s[i].size > place[o].size:
-                continue            # a layout that shrank the section replaced its contents
-            if piece[i] > filled[o]:
-                memset(data + place[o].offset + filled[o], 0, piece[i] - filled[o])
-            memcpy(data + place[o].offset + piece[i], input + s[i].offset, s[i].size)
-            filled[o] = piece[i] + s[i].size
+            o = p.out_of[i]
+            if p.base[i] > filled[o]:
+                memset(data + place[o].offset + filled[o], 0, p.base[i] - filled[o])
+            filled[o] = p.base[i] + p.sections[i].size
     for table, blob in zip(spans, blobs):
         span = <const SpanRow*>PyBytes_AS_STRING(table)
         spans_here = PyBytes_GET_SIZE(table) // sizeof(SpanRow)
