@@ -389,7 +389,9 @@ cdef bint stays(Merge* m, int32_t entity) noexcept nogil:
             return False
         return s.name_size != 0
     if e.kind == E_SHARED and m.mode & M_DEBUG:
-        # A common variable that no code refers to has no place to name.
+        # A common variable that no code refers to has no place to name, an instance no name.
+        if not e.flags & EF_DEFINED and e.flags & EF_WEAK:
+            return False
         return (m.referenced[entity] or e.flags & EF_UNSIZED != 0 or s.section < 0
                 or m.sections[s.section].kind == K_SHARED)
     if e.kind == E_SHARED or e.kind == E_UNIFIED or e.kind == E_CONST0_SIZE or s.name_size == 0:
@@ -1306,6 +1308,8 @@ cdef int32_t relocation_row(Merge* m, int32_t at, int32_t out, bint explicit) no
     cdef bint first = out_row(m, out).rela < 0 and out_row(m, out).rel < 0
     if row >= 0:
         return row
+    if m.family == FAMILY_C and out_row(m, out).kind == K_CONSTANT_FUNC:
+        return optimizer_relocations(m, out)
     row = new_out(m, K_RELOC, SHT_RELA if explicit else SHT_REL, 0x40, 8, 24 if explicit else 16)
     if row < 0:
         return -1

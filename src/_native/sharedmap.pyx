@@ -264,7 +264,7 @@ ctypedef struct Places:
 
 def apply(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, bytes outs,
           bytes values, bytes homes, bytes variable_entities, bytes kernel_entities,
-          bytes variables, bytes offsets, bytes kernels, bytes ties, bytes uses,
+          bytes offsets, bytes kernels, bytes ties, bytes uses,
           bint executable, bint keep_symbols, int family):
     """Values of shared variables, and the sections that hold them.
 
@@ -291,7 +291,6 @@ def apply(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, by
     cdef const int32_t* variable = <const int32_t*>PyBytes_AS_STRING(variable_entities)
     cdef const int64_t* offset = <const int64_t*>PyBytes_AS_STRING(offsets)
     cdef const KernelRow* size = <const KernelRow*>PyBytes_AS_STRING(kernels)
-    cdef const VariableRow* row = <const VariableRow*>PyBytes_AS_STRING(variables)
     cdef const int64_t* tie = <const int64_t*>PyBytes_AS_STRING(ties)
     cdef const UseRow* use = <const UseRow*>PyBytes_AS_STRING(uses)
     cdef size_t use_count = PyBytes_GET_SIZE(uses) // sizeof(UseRow)
@@ -345,9 +344,8 @@ def apply(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, by
                 take_size(&p.outs[p.shared_out[p.kernels[i]]], &size[i])
         if p.common >= 0:
             take_size(&p.outs[p.common], &size[kernel_count])
-        for i in range(variable_count):
-            if family == FAMILY_B and executable and row[i].owner == -1 and not row[i].flags & 2:
-                p.array_reserved = RESERVED
+        if family == FAMILY_B and executable and size[kernel_count].size > RESERVED:
+            p.array_reserved = RESERVED
         for i in range(variable_count):
             place_variable(&p, variable[i], offset[i] if executable else -1, user[i])
     free(p.shared_out)

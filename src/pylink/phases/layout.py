@@ -185,7 +185,6 @@ def _place_shared(placed: Placed) -> None:
         placed.homes,
         variable_entities,
         kernel_entities,
-        variables,
         offsets,
         kernels,
         ties,
