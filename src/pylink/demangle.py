@@ -1,7 +1,0 @@
-"""Names as nvlink's call graph shows them."""
-
-from __future__ import annotations
-
-
-def demangle(name: str) -> str:
-    return name

@@ -1,0 +1,122 @@
+"""A place in a mangled name, and what every part of the parser shares."""
+
+from __future__ import annotations
+
+DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class NotMangled(Exception):
+    """The name does not follow the rules, or uses one that nvlink does not know."""
+
+
+class Type:
+    """A type in two halves, between which a declarator's `*`, `&` or name goes.
+
+    `kind` is `base`, `pointer` (all that ends in a declarator), `array` or `function`. `spaced`
+    says whether a blank separates a base from its declarator: not so after an abbreviated name.
+    """
+
+    __slots__ = ("kind", "left", "right", "spaced")
+
+    def __init__(self, left: str, right: str = "", kind: str = "base", *, spaced: bool = True):
+        self.left = left
+        self.right = right
+        self.kind = kind
+        self.spaced = spaced
+
+    def __str__(self) -> str:
+        return self.left + self.right
+
+    @property
+    def before(self) -> str:
+        """The left half, ready for a declarator."""
+        return f"{self.left} " if self.kind == "base" and self.spaced else self.left
+
+
+class Cursor:
+    """The name, how far it is read, and the parts that later parts may abbreviate."""
+
+    def __init__(self, name: str, at: int) -> None:
+        self.name = name
+        self.at = at
+        self.known: list[Type] = []
+        self.bare_parameters = False  # a template parameter takes no arguments here
+
+    def peek(self, count: int = 1) -> str:
+        return self.name[self.at : self.at + count]
+
+    def take(self, text: str) -> bool:
+        """Step over `text` if it is next."""
+        if self.name.startswith(text, self.at):
+            self.at += len(text)
+            return True
+        return False
+
+    def need(self, text: str) -> None:
+        if not self.take(text):
+            raise NotMangled
+
+    def next(self) -> str:
+        """The next character, which is stepped over."""
+        if self.at >= len(self.name):
+            raise NotMangled
+        self.at += 1
+        return self.name[self.at - 1]
+
+    def number(self) -> int:
+        """A decimal number, which must be there."""
+        start = self.at
+        while self.peek().isdecimal():
+            self.at += 1
+        if start == self.at:
+            raise NotMangled
+        return int(self.name[start : self.at])
+
+    def ordinal(self) -> int:
+        """`_` is 0, `0_` is 1, `1_` is 2."""
+        if self.take("_"):
+            return 0
+        value = self.number() + 1
+        self.need("_")
+        return value
+
+    def remember(self, part: Type) -> Type:
+        self.known.append(part)
+        return part
+
+    def recall(self) -> Type:
+        """The part that what follows `S` abbreviates: `_`, `0_` and so on, in base 36."""
+        place = 0
+        if not self.take("_"):
+            while not self.take("_"):
+                place = place * 36 + DIGITS.index(self._digit())
+            place += 1
+        if place >= len(self.known):
+            raise NotMangled
+        return self.known[place]
+
+    def _digit(self) -> str:
+        digit = self.next()
+        if digit not in DIGITS:
+            raise NotMangled
+        return digit
+
+    # What the other classes of the parser supply.
+
+    def type(self) -> Type:
+        raise NotImplementedError
+
+    def expression(self) -> str:
+        raise NotImplementedError
+
+    def encoding(self, *, bare: bool = False) -> str:
+        raise NotImplementedError
+
+    def class_type(self) -> Type:
+        raise NotImplementedError
+
+    def unqualified(self, scope: str) -> str:
+        raise NotImplementedError
+
+    def template_args(self) -> str:
+        raise NotImplementedError

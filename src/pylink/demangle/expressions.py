@@ -1,0 +1,199 @@
+"""Expressions in template arguments, array bounds and decltype; only the common ones."""
+
+from __future__ import annotations
+
+import struct
+
+from pylink.demangle.cursor import NotMangled
+from pylink.demangle.types import TypeParser
+
+OPERATORS = {
+    "nw": "new ",
+    "na": "new[] ",
+    "dl": "delete ",
+    "da": "delete[] ",
+    "ps": "+",
+    "ng": "-",
+    "ad": "&",
+    "de": "*",
+    "co": "~",
+    "pl": "+",
+    "mi": "-",
+    "ml": "*",
+    "dv": "/",
+    "rm": "%",
+    "an": "&",
+    "or": "|",
+    "eo": "^",
+    "aS": "=",
+    "pL": "+=",
+    "mI": "-=",
+    "mL": "*=",
+    "dV": "/=",
+    "rM": "%=",
+    "aN": "&=",
+    "oR": "|=",
+    "eO": "^=",
+    "ls": "<<",
+    "rs": ">>",
+    "lS": "<<=",
+    "rS": ">>=",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "gt": ">",
+    "le": "<=",
+    "ge": ">=",
+    "ss": "<=>",
+    "nt": "!",
+    "aa": "&&",
+    "oo": "||",
+    "pp": "++",
+    "mm": "--",
+    "cm": ",",
+    "pm": "->*",
+    "pt": "->",
+    "cl": "()",
+    "ix": "[]",
+    "qu": "?",
+    "st": "sizeof()",
+    "sz": "sizeof()",
+    "aw": "co_await",
+}
+UNARY = ("ps", "ng", "ad", "de", "co", "nt")
+NOT_BINARY = {*UNARY, "nw", "na", "dl", "da", "pp", "mm", "pt", "cl", "ix", "qu", "st", "sz", "aw"}
+BINARY = {code for code in OPERATORS if code not in NOT_BINARY}
+CASTS = {
+    "sc": "static_cast",
+    "dc": "dynamic_cast",
+    "cc": "const_cast",
+    "rc": "reinterpret_cast",
+}
+
+
+class ExpressionParser(TypeParser):
+    """Reads one expression; operands carry no parentheses, as in nvlink's texts."""
+
+    def expression(self) -> str:
+        code = self.peek(2)
+        if code[:1] == "L":
+            return self.literal()
+        if code[:1] == "T":
+            return str(self.type())
+        if code[:1].isdecimal():
+            return self._reference("")
+        self.at += 2
+        if code in UNARY:
+            return OPERATORS[code] + self.expression()
+        if code in BINARY:
+            first = self.expression()
+            return f"{first}{OPERATORS[code]}{self.expression()}"
+        if code in CASTS:
+            to = self.type()
+            return f"{CASTS[code]}<{to}>({self.expression()})"
+        rule = getattr(self, f"_{code}", None)
+        if rule is None:
+            raise NotMangled
+        text: str = rule()
+        return text
+
+    def _listed(self) -> str:
+        """Expressions up to an E, between commas."""
+        found = []
+        while not self.take("E"):
+            found.append(self.expression())
+        return ", ".join(found)
+
+    def _reference(self, scope: str) -> str:
+        """A name, perhaps with template arguments."""
+        name = self.unqualified(scope)
+        return name + self.template_args() if self.peek() == "I" else name
+
+    def _fp(self) -> str:
+        return f"param#{self.ordinal() + 1}"
+
+    def _cl(self) -> str:
+        callee = self.expression()
+        return f"{callee}({self._listed()})"
+
+    def _cv(self) -> str:
+        to = self.type()
+        if self.take("_"):
+            return f"{to}({self._listed()})"
+        return f"({to}){self.expression()}"
+
+    def _dt(self) -> str:
+        return f"({self.expression()}.{self._reference('')})"
+
+    def _pt(self) -> str:
+        return f"({self.expression()}->{self._reference('')})"
+
+    def _ix(self) -> str:
+        array = self.expression()
+        return f"{array}[{self.expression()}]"
+
+    def _qu(self) -> str:
+        condition, yes = self.expression(), self.expression()
+        return f"{condition}?{yes}:{self.expression()}"
+
+    def _sp(self) -> str:
+        return f"{self.expression()}..."
+
+    def _st(self) -> str:
+        return f"sizeof({self.type()})"
+
+    def _sz(self) -> str:
+        return f"sizeof({self.expression()})"
+
+    def _sZ(self) -> str:
+        return f"sizeof...({self.expression()})"
+
+    def _nx(self) -> str:
+        return f"noexcept({self.expression()})"
+
+    def _tl(self) -> str:
+        of = self.type()
+        return f"{of}{{{self._listed()}}}"
+
+    def _il(self) -> str:
+        return f"{{{self._listed()}}}"
+
+    def _sr(self) -> str:
+        """A member of a scope: a class, or names up to an E."""
+        if not self.peek().isdecimal():
+            return f"{self.type()}::{self._reference('')}"
+        scope = []
+        while not self.take("E"):
+            scope.append(self._reference(""))
+        return f"{'::'.join(scope)}::{self._reference('')}"
+
+    def literal(self) -> str:
+        """`L type value E`, or the name of an entity."""
+        self.need("L")
+        if self.take("_Z"):
+            text = self.encoding(bare=True)
+            self.need("E")
+            return text
+        code = self.peek()
+        of = self.type()
+        sign = "-" if self.take("n") else ""
+        end = self.name.find("E", self.at)
+        digits = self.name[self.at : end]
+        if code in ("f", "d"):
+            value = _real(digits, code)
+        elif digits.isdecimal():
+            value = digits
+        else:
+            raise NotMangled
+        self.at = end + 1
+        return f"({of}){sign}{value}"
+
+
+def _real(digits: str, code: str) -> str:
+    """A floating-point number from the hexadecimal digits of its bits, most significant first."""
+    try:
+        (value,) = struct.unpack(f">{code}", bytes.fromhex(digits))
+    except (ValueError, struct.error):
+        raise NotMangled from None
+    text = f"{value:.6g}" if code == "f" else f"{value:.15g}"
+    return text if "." in text or not text.strip("-").isdecimal() else f"{text}.0"

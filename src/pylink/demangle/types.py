@@ -1,0 +1,203 @@
+"""Types: built-in ones, and what declarators make of others."""
+
+from __future__ import annotations
+
+from pylink.demangle.cursor import Cursor, NotMangled, Type
+
+BUILTIN = {
+    "v": "void",
+    "w": "wchar_t",
+    "b": "bool",
+    "c": "char",
+    "a": "signed char",
+    "h": "unsigned char",
+    "s": "short",
+    "t": "unsigned short",
+    "i": "int",
+    "j": "unsigned int",
+    "l": "long",
+    "m": "unsigned long",
+    "x": "long long",
+    "y": "unsigned long long",
+    "n": "__int128",
+    "o": "unsigned __int128",
+    "f": "float",
+    "d": "double",
+    "e": "long double",
+    "g": "__float128",
+}
+BUILTIN_D = {
+    "n": "std::nullptr_t",
+    "a": "auto",
+    "c": "decltype(auto)",
+    "h": "__fp16",
+    "i": "char32_t",
+    "s": "char16_t",
+    "u": "char8_t",
+}
+POINTERS = {"P": "*", "R": "&", "O": "&&"}
+QUALIFIERS = {"K": "const", "V": "volatile", "r": "restrict"}
+
+
+class TypeParser(Cursor):
+    """Reads one type, or the parameters of a function."""
+
+    def type(self) -> Type:
+        code = self.peek()
+        if code in BUILTIN and code:
+            self.at += 1
+            return Type(BUILTIN[code])
+        if code in POINTERS and code:
+            self.at += 1
+            return self.remember(declare(self.type(), POINTERS[code]))
+        if code in QUALIFIERS and code:
+            return self.remember(qualify(self._qualifiers(), self.type()))
+        if code == "D":
+            return self._extended()
+        if code == "F":
+            return self.remember(self._function())
+        if code == "A":
+            return self.remember(self._array())
+        if code == "M":
+            self.at += 1
+            scope = self.type()
+            return self.remember(declare(self.type(), f" :: {scope}::*"))
+        if code == "C":
+            self.at += 1
+            return self.remember(Type(f"_Complex {self.type()} ", spaced=False))
+        if code == "U":
+            self.at += 1
+            extension = self._source()
+            inner = self.type()
+            kind = "base" if inner.kind == "base" else "pointer"
+            return self.remember(Type(inner.before + extension, inner.right, kind, spaced=False))
+        if code == "u":
+            self.at += 1
+            return self.remember(Type(self._source()))
+        if code == "T" and self.peek(2)[1:] not in ("s", "u", "e"):
+            self.at += 1
+            return self._arguments_of(self.remember(Type(f"T{self.ordinal() + 1}")))
+        return self.class_type()
+
+    def _arguments_of(self, template: Type) -> Type:
+        if self.peek() != "I" or self.bare_parameters:
+            return template
+        return self.remember(Type(template.left + self.template_args(), spaced=template.spaced))
+
+    def _qualifiers(self) -> str:
+        found = ""
+        while self.peek() in QUALIFIERS and self.peek():
+            found += self.next()
+        return " ".join(word for code, word in QUALIFIERS.items() if code in found)
+
+    def _source(self) -> str:
+        size = self.number()
+        if size == 0 or size > len(self.name) - self.at:
+            raise NotMangled
+        self.at += size
+        return self.name[self.at - size : self.at]
+
+    def _extended(self) -> Type:
+        """Types whose code begins with D."""
+        code = self.peek(2)[1:]
+        if code in BUILTIN_D and code:
+            self.at += 2
+            return Type(BUILTIN_D[code])
+        if code in ("t", "T"):
+            return self.remember(Type(self.decltype()))
+        if self.take("Dp"):
+            inner = self.type()
+            text = str(inner) if inner.kind != "base" else inner.left
+            return self.remember(Type(f"{text}...", kind=inner.kind))
+        if self.take("DF16_"):
+            return Type("_Float16")
+        if self.take("DF16b"):
+            return Type("std::bfloat16_t")
+        if self.take("Dv"):
+            count = self.number()
+            self.need("_")
+            of = str(self.type())
+            text = f"{of} __attribute((vector_size({count}*sizeof({of})))) "
+            return self.remember(Type(text))
+        if code in ("o", "O"):
+            self.at += 2
+            condition = ""
+            if code == "O":
+                condition = f"({self.expression()})"
+                self.need("E")
+            function = self._function()
+            return self.remember(
+                Type(function.left, f"{function.right} noexcept{condition}", "function")
+            )
+        raise NotMangled
+
+    def decltype(self) -> str:
+        general = self.take("DT")
+        if not general:
+            self.need("Dt")
+        text = self.expression()
+        self.need("E")
+        return f"decltype(({text}))" if general else f"decltype({text})"
+
+    def _function(self) -> Type:
+        self.need("F")
+        self.take("Y")
+        result = self.type()
+        right = self.parameters("RO")
+        if self.take("R"):
+            right += " &"
+        elif self.take("O"):
+            right += " &&"
+        self.need("E")
+        return Type(result.before, right + result.right, "function")
+
+    def parameters(self, reference: str = "") -> str:
+        """The parameters up to what ends a function type or a name, in parentheses.
+
+        A letter of `reference` before the end qualifies the function and is no parameter.
+        """
+        if self.take("v"):
+            return "()"
+        found = []
+        while self.peek() not in ("", "E", "$"):
+            if self.peek() in reference and self.peek(2)[1:] == "E":
+                break
+            if self.take("z"):
+                found.append("...")
+                break
+            found.append(str(self.type()))
+        if not found:
+            raise NotMangled
+        return f"({', '.join(found)})"
+
+    def _array(self) -> Type:
+        self.need("A")
+        size = ""
+        if self.peek().isdecimal():
+            size = str(self.number())
+        elif self.peek() != "_":
+            size = self.expression()
+        self.need("_")
+        of = self.type()
+        return Type(of.before, f"[{size}]{of.right}", "array")
+
+
+def declare(inner: Type, operator: str) -> Type:
+    """The type with one more declarator; functions and arrays need parentheses around it."""
+    if inner.kind in ("array", "function"):
+        return Type(f"{inner.left}({operator}", f"){inner.right}", "pointer")
+    return Type(inner.before + operator, inner.right, "pointer")
+
+
+def qualify(words: str, inner: Type) -> Type:
+    """Qualifiers precede a base, follow a pointer or the parameters of a member function."""
+    if inner.kind == "base":
+        return Type(f"{words} {inner.left}", inner.right, spaced=inner.spaced)
+    if inner.kind == "function":
+        parameters, _, reference = inner.right.partition(") &")
+        if reference or inner.right.endswith(") &"):
+            return Type(inner.left, f"{parameters}) {words} &{reference}", "function")
+        return Type(inner.left, f"{inner.right} {words}", "function")
+    if inner.kind == "array":
+        return inner
+    return Type(f"{inner.left}{words} ", inner.right, "pointer")
