@@ -88,9 +88,22 @@ __cuda_sm20_div_rn_f64_full | __cuda_sm20_div_rn_f64_full
 foo$bar | foo$bar
 """
 
-REFUSED = (
-    "_Z _Z1 _Z3f _Zfoo _ZN _ZN1A _Z0 _Z1fQ _Z1fi_x _Z1fv1 _Z1f$1i _Z1fSt _Z1fv$1a __Z1fv".split()
-)
+REFUSED = [
+    "_Z",
+    "_Z1",
+    "_Z3f",
+    "_Zfoo",
+    "_ZN",
+    "_ZN1A",
+    "_Z0",
+    "_Z1fQ",
+    "_Z1fi_x",
+    "_Z1fv1",
+    "_Z1f$1i",
+    "_Z1fSt",
+    "_Z1fv$1a",
+    "__Z1fv",
+]
 
 
 def pairs(*tables: str) -> list[tuple[str, str]]:
