@@ -369,13 +369,11 @@ cdef void prototype_names(Merge* m, const uint64_t* prototypes, size_t count,
                           uint32_t* offsets) noexcept nogil:
     cdef size_t i
     cdef uint32_t size
-    cdef NameSlot* slot
     for i in range(count):
         size = 0
         while m.arena[prototypes[i] + size]:
             size += 1
-        slot = index_find(&m.str.index, m.arena + prototypes[i], size)
-        offsets[i] = <uint32_t>slot.value if slot != NULL and slot.value >= 0 else 0
+        offsets[i] = strings_find(&m.str, m.arena + prototypes[i], size).at if size else 0
 
 
 cdef bint stays(Merge* m, int32_t entity) noexcept nogil:

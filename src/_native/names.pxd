@@ -100,26 +100,70 @@ cdef inline NameSlot* index_find(NameIndex* index, const uint8_t* text,
         at = (at + 1) & index.mask
 
 
-# A string table under construction: NUL-terminated strings, each exact string once.
+# A string table under construction: NUL-terminated strings, each exact string once. Its index
+# holds eight bytes a cell, since it is the larger part of what the cache has to keep.
+ctypedef struct StringCell:
+    uint32_t tag            # half of the hash
+    uint32_t at             # offset of the string; 0: empty
+
+
 ctypedef struct StringTable:
     uint8_t* data
     size_t size
     size_t room
-    NameIndex index
+    StringCell* cells
+    size_t mask
+    size_t count
 
 
 cdef inline bint strings_init(StringTable* t) noexcept nogil:
     t.room = 1 << 16
     t.data = <uint8_t*>calloc(t.room, 1)
     t.size = 1
-    t.index.slots = NULL
-    return t.data != NULL and index_init(&t.index, 1024)
+    t.mask = 1023
+    t.count = 0
+    t.cells = <StringCell*>calloc(t.mask + 1, sizeof(StringCell))
+    return t.data != NULL and t.cells != NULL
 
 
 cdef inline void strings_free(StringTable* t) noexcept nogil:
     free(t.data)
+    free(t.cells)
     t.data = NULL
-    index_free(&t.index)
+    t.cells = NULL
+
+
+cdef inline bint strings_widen(StringTable* t) noexcept nogil:
+    cdef size_t mask = 2 * t.mask + 1, i, at
+    cdef StringCell* cells = <StringCell*>calloc(mask + 1, sizeof(StringCell))
+    if cells == NULL:
+        return False
+    for i in range(t.mask + 1):
+        if t.cells[i].at:
+            at = t.cells[i].tag & mask
+            while cells[at].at:
+                at = (at + 1) & mask
+            cells[at] = t.cells[i]
+    free(t.cells)
+    t.cells = cells
+    t.mask = mask
+    return True
+
+
+cdef inline StringCell* strings_find(StringTable* t, const uint8_t* text,
+                                     uint32_t size) noexcept nogil:
+    """The cell of that string, with its tag; empty when the table does not have it."""
+    cdef uint32_t tag = <uint32_t>hash_name(text, size)
+    cdef size_t at = tag & t.mask
+    cdef StringCell* cell = &t.cells[at]
+    while cell.at:
+        if (cell.tag == tag and t.size - cell.at > size and t.data[cell.at + size] == 0
+                and memcmp(t.data + cell.at, text, size) == 0):
+            return cell
+        at = (at + 1) & t.mask
+        cell = &t.cells[at]
+    cell.tag = tag
+    return cell
 
 
 cdef inline uint8_t* strings_grow(StringTable* t, size_t more) noexcept nogil:
@@ -151,21 +195,21 @@ cdef inline int64_t strings_append(StringTable* t, const uint8_t* text,
 
 cdef inline int64_t strings_intern(StringTable* t, const uint8_t* text,
                                    uint32_t size) noexcept nogil:
-    """Offset of the string, added when it is new; -1 without memory. `text` must stay."""
-    cdef NameSlot* slot
+    """Offset of the string, added when it is new; -1 without memory. It holds no NUL."""
+    cdef StringCell* cell
     cdef int64_t at
     if size == 0:
         return 0
-    slot = index_find(&t.index, text, size)
-    if slot == NULL:
+    if 2 * t.count > t.mask and not strings_widen(t):
         return -1
-    if slot.value < 0:
+    cell = strings_find(t, text, size)
+    if cell.at == 0:
         at = strings_append(t, text, size)
         if at < 0 or at > 0x7fffffff:
             return -1
-        slot.value = <int32_t>at
-        t.index.count += 1
-    return slot.value
+        cell.at = <uint32_t>at
+        t.count += 1
+    return cell.at
 
 
 # Text made by the linker that must outlive the tables which point at it.
