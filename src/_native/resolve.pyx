@@ -26,7 +26,6 @@ ctypedef struct Resolver:
     uint8_t* role           # by symbol row
     uint32_t* regcount      # by symbol row, from the file's .nv.info
     uint32_t* frame
-    uint8_t* linked         # by file: it is the result of a -r link
     Vec entities
     Vec calls
     Vec clashes
@@ -59,13 +58,12 @@ def resolve(bytes arena, bytes files, bytes sections, bytes symbols):
     memset(r.role, 0, symbol_count)
     r.regcount = <uint32_t*>calloc(symbol_count + 1, 4)
     r.frame = <uint32_t*>calloc(symbol_count + 1, 4)
-    r.linked = <uint8_t*>calloc(r.file_count + 1, 1)
     vec_init(&r.entities, sizeof(EntityRow))
     vec_init(&r.calls, sizeof(CallRow))
     vec_init(&r.clashes, sizeof(ClashRow))
     vec_init(&r.prototypes, 8)
     r.names.slots = r.prototype_names.slots = NULL
-    ok = (r.regcount != NULL and r.frame != NULL and r.linked != NULL and index_init(&r.names, symbol_count // 2)
+    ok = (r.regcount != NULL and r.frame != NULL and index_init(&r.names, symbol_count // 2)
           and index_init(&r.prototype_names, 64))
     if ok:
         with nogil:
@@ -74,7 +72,6 @@ def resolve(bytes arena, bytes files, bytes sections, bytes symbols):
     index_free(&r.prototype_names)
     free(r.regcount)
     free(r.frame)
-    free(r.linked)
     if not ok:
         vec_free(&r.entities)
         vec_free(&r.calls)
@@ -90,7 +87,6 @@ cdef bint resolve_all(Resolver* r) noexcept nogil:
     cdef uint32_t i, first, end
     for f in range(r.file_count):
         read_function_facts(r, &r.files[f])
-        r.linked[f] = is_linked(r, &r.files[f])
         first = r.files[f].first_symbol
         end = first + r.files[f].symbol_count
         for i in range(first, end):
@@ -130,23 +126,6 @@ cdef void read_function_facts(Resolver* r, const FileRow* file) noexcept nogil:
                         r.frame[file.first_symbol + word] = value
                 at += <uint32_t>data[at + 2] | <uint32_t>data[at + 3] << 8
             at += 4
-
-
-cdef bint is_linked(Resolver* r, const FileRow* file) noexcept nogil:
-    """Whether the first tool note names a linker: header, name, version 2, string offsets."""
-    cdef const SectionRow* s
-    cdef uint32_t i, offset
-    cdef const uint8_t* tool
-    for i in range(file.first_section, file.first_section + file.section_count):
-        s = &r.sections[i]
-        if s.kind != K_TKINFO or s.size < 60:
-            continue
-        memcpy(&offset, r.arena + s.offset + 32, 4)
-        if offset > s.size - 60:
-            return False
-        tool = r.arena + s.offset + 48 + offset
-        return memcmp(tool, b"nvlink", 7) == 0 or memcmp(tool, b"pylink", 7) == 0
-    return False
 
 
 cdef uint32_t kind_of(Resolver* r, const SymbolRow* s) noexcept nogil:
@@ -282,10 +261,7 @@ cdef bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noexcept no
         return clash(r, 1, at, old)
     if weak and e.flags & EF_WEAK and e.kind == E_FUNC:
         # Between weak copies the one that needs fewer registers is the better citizen.
-        if r.regcount[at] > e.regcount or (
-                # Of equals the first stays, unless it has been through a link before.
-                r.regcount[at] == e.regcount
-                and (not r.linked[r.symbols[old].file] or r.linked[s.file])):
+        if r.regcount[at] >= e.regcount:
             return True
     elif weak:
         return True

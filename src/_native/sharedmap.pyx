@@ -144,6 +144,8 @@ cdef bint list_variables(const SectionRow* s, const SymbolRow* sym, size_t symbo
         owner[0] = at
         row.size = e[at].size
         row.align = e[at].align if e[at].align else 1
+        if e[at].flags & EF_UNSIZED and sym[i].value:
+            row.align = sym[i].value        # that of an instance looks like an alignment
         row.owner = -1
         row.flags = (1 if used[at] else 0) | (2 if e[at].flags & EF_UNSIZED else 0)
         if sym[i].section >= 0 and s[sym[i].section].kind == K_SHARED:
@@ -375,6 +377,8 @@ cdef void place_variable(Places* p, int32_t v, int64_t offset, int32_t user) noe
         p.value[v] = <uint64_t>offset if offset >= 0 else 0
     if array:
         p.value[v] = p.dynamic[v] if p.executable or p.keep_symbols else 0
+        if p.keep_symbols and p.value[v] == ~<uint64_t>0:
+            p.value[v] = 0              # no kernel uses it
         p.home[v] = p.common
     elif common:
         p.home[v] = p.common
