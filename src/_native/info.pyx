@@ -249,6 +249,38 @@ cdef bint emit_file_info(Info* m, uint16_t kind) noexcept nogil:
     return not m.executable or emit_stack_sizes(m)
 
 
+def has_file_records(bytes arena, bytes files, bytes sections, bytes entities,
+                     bytes symbol_entity, bytes symbol_role, bint executable):
+    """Whether .nv.info of the output has any record; nvlink leaves out an empty one."""
+    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), f
+    cdef uint32_t i
+    cdef uint64_t at
+    cdef const uint8_t* data
+    cdef Info m
+    for i in range(n):
+        if e[i].kind == E_FUNC and e[i].flags & EF_LIVE and e[i].flags & EF_DEFINED:
+            return True
+    memset(&m, 0, sizeof(Info))
+    m.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
+    m.files = <const FileRow*>PyBytes_AS_STRING(files)
+    m.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
+    m.entities = e
+    m.entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
+    m.role = <const uint8_t*>PyBytes_AS_STRING(symbol_role)
+    m.executable = executable
+    for f in range(PyBytes_GET_SIZE(files) // sizeof(FileRow)):
+        for i in range(m.files[f].first_section,
+                       m.files[f].first_section + m.files[f].section_count):
+            at = 0
+            while m.sections[i].kind == K_INFO and at < m.sections[i].size:
+                data = m.arena + m.sections[i].offset + at
+                if file_record_stays(&m, data, &m.files[f]):
+                    return True
+                at += record_size(data)
+    return False
+
+
 cdef inline bint names_function(const uint8_t* data) noexcept nogil:
     return data[0] == 4 and (data[1] == EIATTR_REGCOUNT or data[1] == EIATTR_FRAME_SIZE
                              or data[1] == EIATTR_MAX_STACK_SIZE
@@ -565,7 +597,7 @@ cdef bint inherit(Info* m, int32_t kernel, uint64_t start) noexcept nogil:
                     memcpy(&theirs, data + 2, 2)
                     if theirs > mine:
                         memcpy(m.blob.data + at + 2, &theirs, 2)
-            elif data[1] == EIATTR_EXTERNS and data[0] == 4:
+            elif data[1] == EIATTR_EXTERNS and data[0] == 4 and m.live_kernels > 1:
                 if own_record(m, start, EIATTR_EXTERNS) < 0:
                     empty[0] = 4
                     empty[1] = EIATTR_EXTERNS
@@ -574,7 +606,74 @@ cdef bint inherit(Info* m, int32_t kernel, uint64_t start) noexcept nogil:
                         return False
                 if not add_externs(m, start, data, s.file):
                     return False
+    if m.live_kernels == 1 and not gather_externs(m, start):
+        return False
     return drop_empty_externs(m, start)
+
+
+cdef bint gather_externs(Info* m, uint64_t start) noexcept nogil:
+    """EXTERNS of a single kernel: those of every live function, newest first.
+
+    The kernel's own record stays while the others add nothing to it; else one at the end
+    replaces it.
+    """
+    cdef size_t i
+    cdef const OutRow* out
+    cdef const SectionRow* s
+    cdef uint64_t at, place
+    cdef int64_t own
+    cdef uint32_t size
+    cdef uint8_t head[4]
+    m.externs.count = 0
+    for i in range(m.out_count):
+        out = &m.outs[i]
+        if out.kind != K_TEXT or not m.gives[out.entity]:
+            continue
+        s = info_source(m, out.entity)
+        at = 0
+        while at < s.size:
+            if not push_externs(m, m.arena + s.offset + at, s.file):
+                return False
+            at += record_size(m.arena + s.offset + at)
+    size = <uint32_t>(4 * m.externs.count)
+    own = own_record(m, start, EIATTR_EXTERNS)
+    if size == 0 or size > 0xffff:
+        return True
+    if own >= 0:
+        place = <uint64_t>own
+        if record_size(m.blob.data + place) == 4 + size:
+            return True
+        cut_record(m, place)
+    head[0] = 4
+    head[1] = EIATTR_EXTERNS
+    set_length(head, size)
+    if put(m, head, 4) == NULL:
+        return False
+    for i in range(m.externs.count):
+        if put(m, m.externs.data + 4 * (m.externs.count - 1 - i), 4) == NULL:
+            return False
+    return True
+
+
+cdef bint push_externs(Info* m, const uint8_t* data, uint32_t file) noexcept nogil:
+    """Append to `externs` what an EXTERNS record adds."""
+    cdef uint32_t i, symbol
+    cdef uint32_t* row
+    cdef size_t j
+    if data[0] != 4 or data[1] != EIATTR_EXTERNS:
+        return True
+    for i in range((record_size(data) - 4) // 4):
+        symbol = external(m, file, word_at(data + 4 + 4 * i))
+        row = <uint32_t*>m.externs.data
+        j = 0
+        while j < m.externs.count and row[j] != symbol:
+            j += 1
+        if symbol and j == m.externs.count:
+            row = <uint32_t*>vec_push(&m.externs)
+            if row == NULL:
+                return False
+            row[0] = symbol
+    return True
 
 
 cdef bint add_externs(Info* m, uint64_t start, const uint8_t* data, uint32_t file) noexcept nogil:
@@ -611,12 +710,16 @@ cdef inline void shift_right(uint8_t* data, uint64_t size) noexcept nogil:
 
 cdef bint drop_empty_externs(Info* m, uint64_t start) noexcept nogil:
     cdef int64_t at = own_record(m, start, EIATTR_EXTERNS)
-    cdef uint64_t i
     if at >= 0 and m.blob.data[at] == 4 and record_size(m.blob.data + at) == 4:
-        for i in range(<uint64_t>at + 4, m.blob.count):
-            m.blob.data[i - 4] = m.blob.data[i]
-        m.blob.count -= 4
+        cut_record(m, <uint64_t>at)
     return True
+
+
+cdef void cut_record(Info* m, uint64_t at) noexcept nogil:
+    cdef uint64_t size = record_size(m.blob.data + at), i
+    for i in range(at + size, m.blob.count):
+        m.blob.data[i - size] = m.blob.data[i]
+    m.blob.count -= size
 
 
 # --- .nv.callgraph, .nv.prototype ---------------------------------------------------------------

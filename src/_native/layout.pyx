@@ -117,8 +117,10 @@ cdef enum:
     RANKS = 19
 
 
-cdef bint omitted(const OutRow* all_rows, const OutRow* row, bint prototypes,
+cdef bint omitted(const OutRow* all_rows, const OutRow* row, bint prototypes, bint info,
                   uint32_t family) noexcept nogil:
+    if row.kind == K_INFO or row.kind == K_MERC_INFO:
+        return not info
     if row.kind == K_RELOC and family == FAMILY_C and row.count == 0:
         return not (row.notes & OF_EMPTY_STAYS
                     or all_rows[row.target].kind == K_CONSTANT_FUNC)
@@ -134,7 +136,7 @@ cdef bint omitted(const OutRow* all_rows, const OutRow* row, bint prototypes,
 
 
 def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family,
-          bint executable):
+          bint executable, bint has_file_records):
     """Number the sections and symbols of the output.
 
     Returns `(section_order, section_index, symbol_order, symbol_index, section_symbol_index,
@@ -172,7 +174,7 @@ def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family
             if (call[i].block == BLOCK_PROTOTYPE and e[call[i].caller].flags & EF_LIVE
                     and not e[call[i].caller].flags & EF_TAKEN):
                 prototypes = True
-        ok = order_sections(row, n, family, prototypes, &sections, index)
+        ok = order_sections(row, n, family, prototypes, has_file_records, &sections, index)
         for part in range(3):
             for i in range(symbol_count):
                 if symbol[i].part != part or symbol[i].dropped:
@@ -216,7 +218,8 @@ cdef int by_place(const void* a, const void* b) noexcept nogil:
     return -1 if x.birth < y.birth else x.birth > y.birth
 
 
-cdef bint order_sections(const OutRow* row, size_t n, uint32_t family, bint prototypes, Vec* sections, uint32_t* index) noexcept nogil:
+cdef bint order_sections(const OutRow* row, size_t n, uint32_t family, bint prototypes, bint info,
+                         Vec* sections, uint32_t* index) noexcept nogil:
     """Rank by rank, in order of birth; a mercury section ranks by its twin's birth."""
     cdef Place* places = <Place*>calloc(n + 1, sizeof(Place))
     cdef size_t i, count = 0
@@ -224,7 +227,7 @@ cdef bint order_sections(const OutRow* row, size_t n, uint32_t family, bint prot
     if not ok:
         return False
     for i in range(n):
-        if not omitted(row, &row[i], prototypes, family):
+        if not omitted(row, &row[i], prototypes, info, family):
             places[count].rank = rank(&row[i], family)
             places[count].birth = row[i].twin if row[i].twin >= 0 else <int32_t>i
             places[count].out = <int32_t>i

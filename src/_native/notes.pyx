@@ -50,12 +50,13 @@ def has_attribute(bytes arena, bytes sections, int kind, int attribute):
     return False
 
 
-def merge_compat(bytes arena, bytes sections, int family, bint arch_specific):
+def merge_compat(bytes arena, bytes sections, int family, bint arch_specific,
+                 bint has_code):
     """The attributes of .nv.compat, merged over all inputs.
 
     Attribute 2 is 0 if any input has 0, else the largest; 3 the union; 6 and the bytes of 7 stay
     while equal, else 1 and the larger; 9 depends on the target; 0x0b, from sm_100 on, the
-    intersection. Order and formats are those of the first input. Empty for inputs without any.
+    intersection, all zero when the output has no code. Order and formats are those of the first input. Empty for inputs without any.
     """
     cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
@@ -85,6 +86,10 @@ def merge_compat(bytes arena, bytes sections, int family, bint arch_specific):
     mine = find(merged, 9)
     if mine < <uint64_t>len(merged):
         merged[mine + 2] = arch_specific
+    mine = find(merged, 0x0b)
+    if mine < <uint64_t>len(merged) and merged[mine] == 4 and not has_code:
+        record = merged
+        memset(record + mine + 4, 0, record[mine + 2] | record[mine + 3] << 8)
     return bytes(merged)
 
 

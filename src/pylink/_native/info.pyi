@@ -27,6 +27,17 @@ def emit_info(
     The spans are SpanRow rows: the OutRow that each part of the blob belongs to.
     """
 
+def has_file_records(
+    arena: bytes,
+    files: bytes,
+    sections: bytes,
+    entities: bytes,
+    symbol_entity: bytes,
+    symbol_role: bytes,
+    executable: bool,
+) -> bool:
+    """Whether .nv.info of the output has any record; nvlink leaves out an empty one."""
+
 def emit_callgraph(
     calls: bytes, entities: bytes, symbol_index: bytes, prototype_offsets: bytes
 ) -> tuple[bytes, bytes]:

@@ -19,8 +19,14 @@ def assign_values(
     """
 
 def order(
-    outs: bytes, out_symbols: bytes, calls: bytes, entities: bytes, family: int, executable: bool
-) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+    outs: bytes,
+    out_symbols: bytes,
+    calls: bytes,
+    entities: bytes,
+    family: int,
+    executable: bool,
+    has_file_records: bool,
+) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes]:
     """Number the sections and symbols of the output.
 
     Returns (section_order, section_index, symbol_order, symbol_index, section_symbol_index): i32

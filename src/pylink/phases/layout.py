@@ -108,6 +108,15 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         merged.entities,
         job.target.family,
         job.executable,
+        info.has_file_records(
+            objects.arena,
+            objects.files,
+            objects.sections,
+            merged.entities,
+            merged.symbol_entity,
+            merged.symbol_role,
+            job.executable,
+        ),
     )
     _make_contents(placed)
     placed.places, placed.shstrtab, placed.phdrs, placed.table_offset, placed.size = (
@@ -233,7 +242,7 @@ def _make_contents(placed: Placed) -> None:
         rules.PROTOTYPE: prototypes,
         rules.TKINFO: tkinfo_note(job.options) + inherited,
         rules.CUINFO: cuinfo_note(objects),
-        rules.COMPAT: compat_note(objects),
+        rules.COMPAT: compat_note(objects, has_code=native_layout.find_kind(placed.outs, rules.TEXT) >= 0),
         rules.REL_ACTION: REL_ACTION,
     }
     for kind, contents in made.items():

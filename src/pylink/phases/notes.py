@@ -49,7 +49,9 @@ def cuinfo_note(objects: Objects) -> bytes:
     return note(NT_CUINFO, pack("<4H", 2, lowest, TOOLKIT, 0))
 
 
-def compat_note(objects: Objects) -> bytes:
+def compat_note(objects: Objects, *, has_code: bool) -> bytes:
     """.nv.compat of the output."""
     target = objects.job.target
-    return notes.merge_compat(objects.arena, objects.sections, target.family, target.specific)
+    return notes.merge_compat(
+        objects.arena, objects.sections, target.family, target.specific, has_code
+    )
