@@ -381,6 +381,7 @@ cdef void place_variable(Places* p, int32_t v, int64_t offset, int32_t user) noe
             p.value[v] = 0              # no kernel uses it
         p.home[v] = p.common
     elif common:
+        p.lost[v] = p.executable and offset < 0
         p.home[v] = p.common
         if p.executable and user >= 0 and p.keep_symbols:
             p.home[v] = p.shared_out[p.kernels[user]]
