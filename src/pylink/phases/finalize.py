@@ -41,7 +41,7 @@ def finalize(image: Image, sink: Sink) -> Final:
         placed.homes,
         placed.merc_values,
         placed.dynamic,
-        0,
+        placed.null_value,
         job.target.family,
         job.executable,
     )

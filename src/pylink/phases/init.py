@@ -43,6 +43,14 @@ class Job:
         options = self.options
         return self.executable and (options.dump_callgraph or options.dump_callgraph_no_demangle)
 
+    @property
+    def folds_constants(self) -> bool:
+        """Whether the link selects kernels, which folds the pieces of the constant bank."""
+        options = self.options
+        if options.debug or options.relocatable_link:
+            return False
+        return any(options.kernels_used) or bool(options.variables_used)
+
     def _keeps_code(self) -> bool:
         options = self.options
         return options.debug or options.relocatable_link or options.preserve_relocs

@@ -22,7 +22,8 @@ class Placed:
     (its OutRow), `dynamic` (address of extern arrays in a function), `lost`, `symbol_index`,
     `instance_index` (symbol of a kernel's externsharedinstance). By OutRow: `outs`, `places`, `section_index`,
     `section_symbol_index`. In file order: `section_order`, `symbol_order`. `blobs` and `spans`
-    hold the contents that the link makes; `table_offset` is the section header table's.
+    hold the contents that the link makes; `table_offset` is the section header table's,
+    `null_value` the value of the null symbol.
     """
 
     __slots__ = (
@@ -33,6 +34,7 @@ class Placed:
         "lost",
         "merc_values",
         "merged",
+        "null_value",
         "outs",
         "phdrs",
         "places",
@@ -59,7 +61,7 @@ class Placed:
         self.places = self.phdrs = self.shstrtab = b""
         self.blobs: list[bytes] = []
         self.spans: list[bytes] = []
-        self.size = self.table_offset = 0
+        self.size = self.table_offset = self.null_value = 0
 
 
 def layout(merged: Merged, sink: Sink) -> Placed:
@@ -94,6 +96,8 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         placed.blobs.append(blob)
         placed.spans.append(spans)
     _place_shared(placed)
+    if job.folds_constants:
+        _fold_constants(placed, sink)
     (
         placed.section_order,
         placed.section_index,
@@ -202,6 +206,21 @@ def _place_shared(placed: Placed) -> None:
         keeps_symbols,
         job.target.family,
     )
+
+
+def _fold_constants(placed: Placed, sink: Sink) -> None:
+    """The constant bank of a link that selects kernels."""
+    from pylink._native import constants  # noqa: PLC0415 -- most links keep all kernels
+
+    merged = placed.merged
+    objects = merged.objects
+    placed.outs, blob, spans, placed.null_value = constants.fold_pieces(
+        objects.arena, objects.sections, merged.out_of, placed.outs
+    )
+    placed.blobs.append(blob)
+    placed.spans.append(spans)
+    if constants.find_cut_relocation(placed.outs, merged.keeps):
+        sink.fatal("internal-error", reason="Internal error: relocation is past end of offset")
 
 
 def _make_contents(placed: Placed) -> None:
