@@ -1122,13 +1122,15 @@ cdef void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_
         action = decide(m, s, target, symbol, r.r_type, function, mercury, &how)
         if action == DROP:
             continue
+        if (action == DEAD or action == CLEAR) and is_deselected(m, m.entity[symbol]):
+            trace(m, at, out, explicit, mercury, addend)
         if not mercury and rebuilt(m, target) and (action == DEAD or action == CLEAR):
             if action == DEAD:
-                out_row(m, out).counted += 1
+                out_row(m, out).counted += not is_deselected(m, m.entity[symbol])
                 add_rebuild(m, at, r, addend, out, symbol, m.entity[symbol], -1)
             continue
         if action == DEAD:
-            if explicit and not mercury:
+            if explicit and not mercury and not is_deselected(m, m.entity[symbol]):
                 out_row(m, out).counted += 1
             continue
         if target.kind == K_GLOBAL_INIT or target.kind == K_MERC_GLOBAL_INIT:
@@ -1169,6 +1171,19 @@ cdef void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_
     if replaced or target.kind == K_GLOBAL_INIT or target.kind == K_CONSTANT:
         # Data counts file by file, code and debug data through all files.
         out_row(m, out).counted = 0
+
+
+cdef bint is_deselected(Merge* m, int32_t entity) noexcept nogil:
+    """Whether a dead function is a kernel that --kernels-used leaves out."""
+    return m.entities[entity].flags & EF_KERNEL != 0
+
+
+cdef void trace(Merge* m, int32_t at, int32_t out, bint explicit, bint mercury,
+                int64_t addend) noexcept nogil:
+    """Debug data of a kernel that was not selected: gone, but only after its section's birth."""
+    if not mercury:
+        if relocation_row(m, at, out, explicit) >= 0:
+            count_entry(m, at, out, out, explicit, addend)
 
 
 cdef int32_t mercury_home(Merge* m, const FileRow* file, uint32_t symbol) noexcept nogil:
@@ -1263,6 +1278,9 @@ cdef int32_t decide(Merge* m, const SectionRow* s, const SectionRow* target, int
         if not row.flags & EF_LIVE:
             if not debug:
                 return DROP
+            if m.role[symbol] == ROLE_LOST:
+                # What stays of a copy that lost names the winner, and goes with it only later.
+                return DROP if is_frame_or_line(m, target) else GONE
             return CLEAR if is_clear(type, mercury) else DEAD
         role = m.role[symbol]
         if role == ROLE_LOST and is_frame_or_line(m, target):
