@@ -163,15 +163,17 @@ cdef struct Writer:
     uint8_t* image
     uint32_t family
     bint executable
+    bint preserved
 
 
 def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, bytes outs,
                   bytes out_symbols, bytes symbol_order, bytes section_index, bytes places,
                   bytes values, bytes homes, bytes merc_values, bytes dynamic, uint64_t null_value,
-                  int family, bint executable):
+                  int family, bint executable, bint preserved):
     """Write .symtab and .nv.merc.symtab; returns their sh_info values.
 
-    `merc_values` overrides `values` in the mercury table.
+    `merc_values` overrides `values` in the mercury table. With `preserved` (--preserve-relocs)
+    shared variables have internal visibility.
     """
     cdef Writer w
     cdef size_t n = PyBytes_GET_SIZE(symbol_order) // 4, i, out_count
@@ -193,6 +195,7 @@ def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, by
     w.image = <uint8_t*>PyBytes_AS_STRING(image)
     w.family = family
     w.executable = executable
+    w.preserved = preserved
     out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
     with nogil:
         for i in range(out_count):
@@ -258,6 +261,8 @@ cdef void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out) noexcept no
     if w.executable and type == STT_CUDA_OBJECT:
         type = STT_OBJECT
         out.st_other &= 0x1f
+        if w.preserved and e.kind == E_SHARED:
+            out.st_other = STV_INTERNAL
     if w.family == FAMILY_C and (e.kind == E_RESERVED or e.kind == E_UNIFIED):
         type = STT_CUDA_OBJECT
     out.st_info = <uint8_t>(binding << 4 | type)

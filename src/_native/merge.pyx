@@ -14,7 +14,7 @@ Afterwards no section or symbol appears.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcmp, memcpy, memset, strlen
 
 from elf64 cimport *
 from names cimport *
@@ -382,6 +382,8 @@ cdef bint stays(Merge* m, int32_t entity) noexcept nogil:
     cdef const SymbolRow* s = &m.symbols[e.winner]
     if e.kind == E_FUNC:
         return e.flags & EF_LIVE != 0
+    if m.mode & M_KEEP_RELOCS and not m.mode & M_RELOCATABLE and e.flags & EF_UNSIZED:
+        return False
     if m.mode & (M_RELOCATABLE | M_KEEP_RELOCS):
         if e.kind == E_CONST0_SIZE or (e.kind == E_UNIFIED and not m.mode & M_RELOCATABLE):
             return False
@@ -692,6 +694,8 @@ cdef int32_t optimizer_relocations(Merge* m, int32_t out) noexcept nogil:
     out_row(m, row).target = out
     out_row(m, out).rela = row
     user_constant(m, row, <const char*>final, 19 + size, <const char*>first, 28 + size)
+    if m.mode & M_KEEP_RELOCS:
+        resolved_row(m, out)
     return row
 
 
@@ -1340,22 +1344,21 @@ cdef int32_t relocation_row(Merge* m, int32_t at, int32_t out, bint explicit) no
     else:
         name_out(m, row, m.arena + s.name, s.name_size)
     if first and m.mode & M_KEEP_RELOCS:
-        resolved_row(m, at, out)
+        resolved_row(m, out)
     return row
 
 
-cdef void resolved_row(Merge* m, int32_t at, int32_t out) noexcept nogil:
-    """--preserve-relocs: the section that will list what was resolved."""
-    cdef const SectionRow* s = &m.sections[at]
-    cdef uint32_t skip = 5 if s.type != SHT_REL else 4
-    cdef uint8_t* text = pool_join(&m.pool, b".nv.resolvedrela", 16, m.arena + s.name + skip,
-                                   s.name_size - skip)
+cdef void resolved_row(Merge* m, int32_t out) noexcept nogil:
+    """--preserve-relocs: the section that will list what was resolved, named as `out` was born."""
+    cdef const char* name = <const char*>m.str.data + out_row(m, out).symbol_name
+    cdef uint32_t size = <uint32_t>strlen(name)
+    cdef uint8_t* text = pool_join(&m.pool, b".nv.resolvedrela", 16, <const uint8_t*>name, size)
     cdef int32_t row = new_out(m, K_RESOLVED_RELA, SHT_CUDA_RESOLVED_RELA, 0x40, 8, 24)
     if text == NULL or row < 0:
         m.failed = True
         return
     out_row(m, row).target = out
-    name_out(m, row, text, 16 + s.name_size - skip)
+    name_out(m, row, text, 16 + size)
 
 
 cdef int32_t mercury_relocation_row(Merge* m, int32_t at, int32_t out) noexcept nogil:

@@ -46,14 +46,17 @@ def write_symbols(
     values: bytes,
     homes: bytes,
     merc_values: bytes,
+    dynamic: bytes,
     null_value: int,
     family: int,
     executable: bool,
+    preserved: bool,
 ) -> tuple[int, int]:
     """Write .symtab and .nv.merc.symtab; returns their sh_info values.
 
-    ``merc_values`` overrides ``values`` in the mercury table; ``null_value`` is the value of the
-    null symbol.
+    ``merc_values`` overrides ``values`` in the mercury table; ``dynamic`` has the values of the
+    instances of extern arrays, ``null_value`` is the value of the null symbol. With
+    ``preserved`` (--preserve-relocs) shared variables have internal visibility.
     """
 
 def write_headers(

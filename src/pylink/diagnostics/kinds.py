@@ -94,6 +94,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Input files are not allowed with -ghls option; use --help for more information",
     ),
     "host-script-failed": (129, CATASTROPHE, "Host linker script creation failed."),
+    "preserve-relocs-partial": (
+        130,
+        WARNING,
+        "Option '--preserve-relocs' is not fully implemented for gpu archtecture '{arch}' "
+        "and may not work as expected",
+    ),
     # 2xx: input files as a whole
     "arch-mismatch": (
         201,

@@ -44,6 +44,7 @@ def finalize(image: Image, sink: Sink) -> Final:
         placed.null_value,
         job.target.family,
         job.executable,
+        job.options.preserve_relocs,
     )
     native_image.write_headers(
         image.data,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink.target import Target
+from pylink.target import FAMILY_A, Target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,4 +58,7 @@ class Job:
 
 def init(options: Options, inputs: list[Input], sink: Sink) -> Job:
     """Settle what the link is to do."""
-    return Job(options, inputs)
+    job = Job(options, inputs)
+    if options.preserve_relocs and job.target.family != FAMILY_A:
+        sink.report("preserve-relocs-partial", arch=options.arch)
+    return job

@@ -143,6 +143,8 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
             merged.outs,
             merged.keeps,
         )
+    if job.options.preserve_relocs:
+        _record_resolved(merged)
     if crowded or job.dumps_calls:
         from pylink.phases.report_calls import report_calls  # noqa: PLC0415 -- few links need it
 
@@ -150,6 +152,21 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     if job.target.family == FAMILY_C and not sink.errors:
         rebuild_debug(merged, sink)
     return merged
+
+
+def _record_resolved(merged: Merged) -> None:
+    """List the resolved relocations for --preserve-relocs."""
+    from pylink._native import resolved  # noqa: PLC0415 -- few links ask for the record
+
+    merged.outs, merged.keeps = resolved.record_resolved(
+        merged.entities,
+        merged.outs,
+        merged.keeps,
+        merged.fixes,
+        merged.out_of,
+        merged.base,
+        merged.objects.job.target.family,
+    )
 
 
 def _selected_kernels(objects: Objects, entities: bytes) -> bytes:

@@ -1,0 +1,126 @@
+"""--preserve-relocs: the record of relocations that the link resolved.
+
+`.nv.resolvedrela.S` lists what was resolved in S under the original types; its relocation sections
+of both forms share one list, newest first, as if every entry were pushed to the front while the
+inputs are read (docs/format-notes.md). Entries of the implicit form have addend 0: the field held
+it. What was only cleared leaves no record.
+
+From sm_100 on, only shared memory is recorded, in plain and in mercury code.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+from elf64 cimport *
+from rows cimport *
+from vec cimport *
+
+
+def record_resolved(bytes entities, bytes outs, bytes keeps, bytes fixes, bytes out_of, bytes base,
+                    int family):
+    """List every FixRow with its .nv.resolvedrela section: `(outs, keeps)`.
+
+    The entries are KeepRow rows behind those of `keeps`; mercury records get their sections here,
+    as twins of the plain ones.
+    """
+    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
+    cdef size_t fix_count = PyBytes_GET_SIZE(fixes) // sizeof(FixRow)
+    cdef size_t keep_count = PyBytes_GET_SIZE(keeps) // sizeof(KeepRow)
+    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
+    cdef const int32_t* out = <const int32_t*>PyBytes_AS_STRING(out_of)
+    cdef const uint64_t* piece = <const uint64_t*>PyBytes_AS_STRING(base)
+    cdef int32_t* record = <int32_t*>calloc(n + 1, 4)       # by OutRow: its list
+    cdef Vec rows, entries
+    cdef int32_t at
+    cdef bint ok
+    vec_init(&rows, sizeof(OutRow))
+    vec_init(&entries, sizeof(KeepRow))
+    ok = (record != NULL and copy_rows(&rows, PyBytes_AS_STRING(outs), n)
+          and copy_rows(&entries, PyBytes_AS_STRING(keeps), keep_count))
+    with nogil:
+        if ok:
+            memset(record, 0xff, 4 * n)
+            for i in range(n):
+                if out_row(&rows, i).kind == K_RESOLVED_RELA:
+                    record[out_row(&rows, i).target] = <int32_t>i
+        for i in range(fix_count if ok else 0):
+            if fix[i].reloc < 0 or fix[i].how & (FIX_CLEAR | FIX_ZERO):
+                continue
+            if fix[i].entity >= 0 and e[fix[i].entity].flags & EF_UNSIZED:
+                continue
+            if family == FAMILY_C and not (
+                    fix[i].entity >= 0 and e[fix[i].entity].kind == E_SHARED
+                    and out_row(&rows, fix[i].out).kind == K_TEXT):
+                continue
+            at = list_of(&rows, record, &fix[i])
+            ok = ok and at != NO_MEMORY
+            if ok and at >= 0:
+                ok = push_entry(&entries, out_row(&rows, at), &fix[i], out, piece)
+    free(record)
+    result = vec_take(&rows), vec_take(&entries)
+    if not ok:
+        raise MemoryError
+    return result
+
+
+cdef enum:
+    NO_MEMORY = -2
+
+
+cdef bint copy_rows(Vec* v, const char* table, size_t count):
+    cdef void* place = vec_extend(v, count)
+    if place == NULL and count:
+        return False
+    if count:
+        memcpy(place, table, count * v.row)
+    return True
+
+
+cdef inline OutRow* out_row(Vec* rows, size_t at) noexcept nogil:
+    return <OutRow*>rows.data + at
+
+
+cdef int32_t list_of(Vec* rows, const int32_t* record, const FixRow* fix) noexcept nogil:
+    """The section that lists a resolved relocation; -1 without one."""
+    cdef const OutRow* reloc = out_row(rows, fix.reloc)
+    cdef int32_t plain = record[out_row(rows, reloc.twin).target if reloc.twin >= 0
+                                else reloc.target]
+    cdef OutRow* row
+    if plain < 0 or not fix.how & FIX_MERC or out_row(rows, plain).merc >= 0:
+        return out_row(rows, plain).merc if plain >= 0 and fix.how & FIX_MERC else plain
+    row = <OutRow*>vec_push(rows)
+    if row == NULL:
+        return NO_MEMORY
+    memset(row, 0, sizeof(OutRow))
+    row.kind = K_MERC_RELA
+    row.type = SHT_CUDA_MERC_RESOLVED_RELA
+    row.flags = SHF_MERCURY | 0x40
+    row.align = 8
+    row.entsize = sizeof(Rela)
+    row.twin = plain
+    row.entity = row.target = row.rel = row.rela = row.merc = -1
+    row.next = row.head = row.source = row.text = -1
+    out_row(rows, plain).merc = <int32_t>(rows.count - 1)
+    return <int32_t>(rows.count - 1)
+
+
+cdef bint push_entry(Vec* entries, OutRow* row, const FixRow* fix, const int32_t* out,
+                     const uint64_t* piece) noexcept nogil:
+    cdef KeepRow* keep = <KeepRow*>vec_push(entries)
+    if keep == NULL:
+        return False
+    keep.offset = fix.offset
+    keep.addend = fix.addend
+    keep.type = fix.type
+    keep.entity = fix.entity
+    keep.section = -1
+    if fix.section >= 0:
+        keep.section = out[fix.section]
+        keep.addend += <int64_t>piece[fix.section]
+    keep.next = row.head
+    row.head = <int32_t>(entries.count - 1)
+    row.count += 1
+    return True
