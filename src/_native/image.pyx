@@ -14,7 +14,7 @@ from workers cimport *
 
 cdef inline bint has_bytes(const OutRow* row) noexcept nogil:
     return not (row.kind == K_SHARED or row.kind == K_DEBUG_SHARED or row.kind == K_GLOBAL
-                or row.kind == K_LOCAL)
+                or row.kind == K_LOCAL or row.kind == K_SYSTEM_SHARED)
 
 
 cdef enum:
@@ -294,6 +294,8 @@ cdef void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const Sym* pl
             out.st_info = (out.st_info & 0xf0) | (w.symbols[e.winner].info & 15)
             out.st_other = w.symbols[e.winner].other
             out.st_value = values[row.entity]
+            if e.kind == E_SYSTEM_SHARED and w.executable:
+                out.st_value = 0
         elif e.kind == E_RESERVED:
             out.st_value = 0
     if home >= 0 and w.outs[home].merc >= 0 and w.index[w.outs[home].merc]:
@@ -354,6 +356,8 @@ def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes
             elif row.kind == K_STRTAB:
                 memcpy(w.image + w.places[order[i]].offset, strings,
                        w.places[order[i]].size)
+            elif row.kind == K_MERC_SYSTEM_SHARED:
+                write_system_shared(&w, order, count, order[i])
             elif row.kind == K_CAPMERC:
                 number = <uint16_t>w.index[row.twin]
                 memcpy(w.image + w.places[order[i]].offset, &number, 2)
@@ -378,6 +382,36 @@ def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes
             table[0].sh_size = count + 1
 
 
+cdef void write_system_shared(Writer* w, const int32_t* order, size_t count,
+                              int32_t at) noexcept nogil:
+    """The bytes of .nv.merc.nv.shared.reserved.0.
+
+    The plain section has none, so nvlink copies what follows its offset in a file without
+    mercury: after all sections without bytes, the section header table. It begins with a null
+    header and that of .shstrtab as it was then, which has no name of .nv.constant0 yet.
+    """
+    cdef const PlaceRow* place = &w.places[at]
+    cdef uint64_t plain = w.places[w.outs[at].twin].offset, table = plain
+    cdef Shdr head[2]
+    cdef const OutRow* row
+    cdef size_t i
+    memset(head, 0, sizeof(head))
+    head[1].sh_name = 1
+    head[1].sh_type = SHT_STRTAB
+    head[1].sh_offset = sizeof(Ehdr)
+    head[1].sh_size = place.name
+    head[1].sh_addralign = 1
+    for i in range(count):
+        row = &w.outs[order[i]]
+        if not has_bytes(row):
+            table = max(table, w.places[order[i]].offset)
+        elif (row.kind == K_CONSTANT0 or row.twin >= 0) and w.places[order[i]].name:
+            head[1].sh_size = min(head[1].sh_size, <uint64_t>w.places[order[i]].name)
+    table = ((table + 7) & ~<uint64_t>7) - plain
+    if table < place.size:
+        memcpy(w.image + place.offset + table, head, min(sizeof(head), place.size - table))
+
+
 cdef void write_header(Writer* w, int32_t at, Shdr* out, uint32_t tkinfo, uint32_t compat,
                        uint32_t merc_symtab) noexcept nogil:
     cdef const OutRow* row = &w.outs[at]
@@ -394,7 +428,7 @@ cdef void write_header(Writer* w, int32_t at, Shdr* out, uint32_t tkinfo, uint32
     if w.executable:
         if row.kind in (K_CONSTANT, K_CONSTANT0, K_CONSTANT_FUNC, K_GLOBAL_INIT):
             out.sh_type = SHT_PROGBITS
-        elif row.kind in (K_GLOBAL, K_SHARED, K_DEBUG_SHARED, K_LOCAL):
+        elif row.kind in (K_GLOBAL, K_SHARED, K_DEBUG_SHARED, K_LOCAL, K_SYSTEM_SHARED):
             out.sh_type = SHT_NOBITS
     if row.kind == K_SYMTAB or row.kind == K_MERC_SYMTAB:
         out.sh_link = 2

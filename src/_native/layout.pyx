@@ -51,6 +51,8 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_en
             if section >= 0:
                 home[i] = out[section]
                 value[i] += piece[section]
+                if e[i].kind == E_SYSTEM_SHARED and piece[section]:
+                    value[i] = piece[section]       # until it has a place, its alignment
                 if s[section].kind == K_CONSTANT0 and out[section] < 0 and s[section].target >= 0:
                     # Parameters of a kernel copy that lost are those of the copy that stays.
                     section = entity[s[s[section].target].target]
@@ -92,7 +94,8 @@ cdef int32_t rank(const OutRow* row, uint32_t family) noexcept nogil:
         return 7
     if kind == K_GLOBAL_INIT:
         return 8
-    if kind == K_SHARED or kind == K_DEBUG_SHARED or kind == K_GLOBAL or kind == K_LOCAL:
+    if kind == K_SHARED or kind == K_DEBUG_SHARED or kind == K_GLOBAL or kind == K_LOCAL \
+            or kind == K_SYSTEM_SHARED:
         return 9
     if kind == K_CAPMERC:
         return 11
@@ -108,13 +111,15 @@ cdef int32_t rank(const OutRow* row, uint32_t family) noexcept nogil:
         return 16
     if kind == K_MERC_GLOBAL_INIT:
         return 17
-    if kind == K_MERC_SYMTAB:
+    if kind == K_MERC_SYSTEM_SHARED:
         return 18
+    if kind == K_MERC_SYMTAB:
+        return 19
     return 1
 
 
 cdef enum:
-    RANKS = 19
+    RANKS = 20
 
 
 cdef bint omitted(const OutRow* all_rows, const OutRow* row, bint prototypes, bint info,
@@ -247,7 +252,7 @@ cdef enum:
 
 cdef inline bint is_nobits(const OutRow* row) noexcept nogil:
     return (row.kind == K_SHARED or row.kind == K_DEBUG_SHARED or row.kind == K_GLOBAL
-            or row.kind == K_LOCAL)
+            or row.kind == K_LOCAL or row.kind == K_SYSTEM_SHARED)
 
 
 cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,

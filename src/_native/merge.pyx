@@ -185,6 +185,10 @@ cdef void merge_all(Merge* m, const int32_t* pools, size_t pool_count) noexcept 
             mercury_twins(m)
 
 
+cdef enum:
+    SYSTEM_RESERVE = 0x40       # bytes before the variables of .nv.shared.reserved.0
+
+
 # --- births ---------------------------------------------------------------------------------
 
 cdef OutRow* out_row(Merge* m, int32_t at) noexcept nogil:
@@ -483,7 +487,8 @@ cdef void objects(Merge* m, const FileRow* file) noexcept nogil:
         row = &m.entities[e]
         if s.section >= 0:
             m.wanted[s.section] |= 1 if m.role[i] == ROLE_LOST else 3
-            if m.role[i] != ROLE_LOST or m.sections[s.section].kind != K_GLOBAL:
+            if m.role[i] != ROLE_LOST or m.sections[s.section].kind not in (K_GLOBAL,
+                                                                            K_SYSTEM_SHARED):
                 section_of_object(m, s.section)
             if (m.family == FAMILY_C and m.mode & M_RELOCATABLE
                     and m.sections[s.section].kind == K_CONSTANT_FUNC):
@@ -608,7 +613,8 @@ cdef void birth(Merge* m, int32_t at) noexcept nogil:
         if function_section(m, e, s.kind, s.bank) >= 0:
             return
         constant_section(m, e, s)
-    elif s.kind in (K_CONSTANT, K_GLOBAL, K_GLOBAL_INIT, K_DEBUG, K_LOCAL, K_OTHER):
+    elif s.kind in (K_CONSTANT, K_GLOBAL, K_GLOBAL_INIT, K_DEBUG, K_LOCAL, K_OTHER,
+                    K_SYSTEM_SHARED):
         file_section(m, <const char*>(m.arena + s.name), s.name_size, s.kind, s.bank, s.type,
                      s.flags, at)
 
@@ -703,7 +709,7 @@ cdef void rest(Merge* m, const FileRow* file) noexcept nogil:
     """Births of the sections that no symbol called for, and the place of every piece."""
     cdef uint32_t i
     for i in range(file.first_section, file.first_section + file.section_count):
-        if m.sections[i].kind == K_GLOBAL and m.wanted[i] == 1:
+        if m.sections[i].kind in (K_GLOBAL, K_SYSTEM_SHARED) and m.wanted[i] == 1:
             continue            # every symbol in it lost: it takes no room
         if m.sections[i].kind != K_SHARED and m.sections[i].kind != K_DEBUG_SHARED:
             birth(m, <int32_t>i)
@@ -742,6 +748,14 @@ cdef void place_piece(Merge* m, int32_t at) noexcept nogil:
                            s.type, s.flags, at)
         if out < 0:
             return
+        append_piece(m, at, out)
+    elif s.kind == K_SYSTEM_SHARED:
+        out = file_section(m, <const char*>(m.arena + s.name), s.name_size, s.kind, s.bank,
+                           s.type, s.flags, at)
+        if out < 0:
+            return
+        if out_row(m, out).size == 0 and not m.mode & M_RELOCATABLE:
+            out_row(m, out).size = SYSTEM_RESERVE
         append_piece(m, at, out)
     elif s.kind == K_MERC_DEBUG:
         out = mercury_section(m, at)
@@ -951,6 +965,13 @@ cdef void mercury_twins(Merge* m) noexcept nogil:
         elif kind == K_GLOBAL_INIT:
             new_twin(m, <int32_t>i, K_MERC_GLOBAL_INIT, SHT_CUDA_GLOBAL_INIT, 3,
                      out_row(m, <int32_t>i).align, 0)
+        elif kind == K_SYSTEM_SHARED:
+            out = new_twin(m, <int32_t>i, K_MERC_SYSTEM_SHARED, SHT_CUDA_RESERVED_SHARED, 3,
+                           out_row(m, <int32_t>i).align, 0)
+            if out >= 0:
+                out_row(m, out).size = out_row(m, <int32_t>i).size
+                if not m.mode & M_RELOCATABLE:
+                    out_row(m, out).size -= SYSTEM_RESERVE
         elif kind == K_SYMTAB:
             new_twin(m, <int32_t>i, K_MERC_SYMTAB, SHT_CUDA_MERC_SYMTAB, 0, 8, 24)
         if m.failed:

@@ -141,6 +141,8 @@ cdef uint32_t kind_of(Resolver* r, const SymbolRow* s) noexcept nogil:
             return E_CONSTANT
         if kind == K_SHARED or kind == K_DEBUG_SHARED:
             return E_SHARED
+        if kind == K_SYSTEM_SHARED:
+            return E_SYSTEM_SHARED
     if s.name_size >= 17 and memcmp(name, b".nv.reservedSmem.", 17) == 0:
         return E_RESERVED
     if s.name_size == 19 and memcmp(name, b".nv.ptx.const0.size", 19) == 0:

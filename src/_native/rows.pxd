@@ -40,6 +40,8 @@ cdef enum Kind:
     K_MERC_GLOBAL_INIT = 32
     K_MERC_SYMTAB = 33
     K_MERC_CONSTANT_FUNC = 34   # .nv.merc.nv.constant.optimizer.F
+    K_SYSTEM_SHARED = 35    # .nv.shared.reserved.0: shared memory that the system keeps, sm_110
+    K_MERC_SYSTEM_SHARED = 36
 
 # One input file. Offsets are into the arena, the single buffer that holds all input bytes.
 cdef packed struct FileRow:
@@ -112,6 +114,7 @@ cdef enum EntityKind:
     E_UNIFIED = 5           # __UFT*, __UDT*: tables that this link does not have
     E_CONST0_SIZE = 6       # .nv.ptx.const0.size
     E_OTHER = 7
+    E_SYSTEM_SHARED = 8     # lives in .nv.shared.reserved.0
 
 cdef enum EntityFlag:
     EF_KERNEL = 1

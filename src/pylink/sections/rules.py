@@ -41,6 +41,8 @@ MERC_CONSTANT = 31
 MERC_GLOBAL_INIT = 32
 MERC_SYMTAB = 33
 MERC_CONSTANT_FUNC = 34
+SYSTEM_SHARED = 35
+MERC_SYSTEM_SHARED = 36
 
 EXACT = True
 PREFIX = False
@@ -53,6 +55,8 @@ RULES: tuple[tuple[bytes, bool, int], ...] = (
     (b".nv.constant", PREFIX, CONSTANT),
     (b".rela.", PREFIX, RELOC),
     (b".rel.", PREFIX, RELOC),
+    (b".nv.shared.reserved.0", EXACT, SYSTEM_SHARED),
+    (b".nv.merc.nv.shared.reserved.0", EXACT, MERC_SYSTEM_SHARED),
     (b".nv.shared.", PREFIX, SHARED),
     (b".nv.capmerc.text.", PREFIX, CAPMERC),
     (b".nv.merc.nv.info", EXACT, MERC_INFO),
