@@ -8,6 +8,10 @@ from rows cimport *
 from vec cimport *
 
 
+cdef enum:
+    COMPAT_SPECIFIC = 9         # attribute: the code is for one architecture alone
+
+
 def join_sections(bytes arena, bytes sections, int kind):
     """The bytes of every input section of that kind, one after the other."""
     cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
@@ -50,13 +54,40 @@ def has_attribute(bytes arena, bytes sections, int kind, int attribute):
     return False
 
 
-def merge_compat(bytes arena, bytes sections, int family, bint arch_specific,
-                 bint has_code):
+def specific_files(bytes arena, bytes sections, int files):
+    """A byte per file: 1 when its .nv.compat says that its code is for one architecture alone."""
+    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef bytes result = PyBytes_FromStringAndSize(NULL, files)
+    cdef uint8_t* specific = <uint8_t*>PyBytes_AS_STRING(result)
+    cdef const uint8_t* data
+    cdef uint64_t at, size
+    memset(specific, 0, files)
+    for i in range(n):
+        if s[i].kind != K_COMPAT:
+            continue
+        if s[i].file >= <uint32_t>files:
+            raise IndexError(f"section {i} is in an unknown file")
+        at = 0
+        while s[i].size - at >= 4:
+            data = base + s[i].offset + at
+            size = 4 + ((<uint32_t>data[2] | <uint32_t>data[3] << 8) if data[0] == 4 else 0)
+            if size > s[i].size - at:
+                break
+            if data[1] == COMPAT_SPECIFIC and data[2]:
+                specific[s[i].file] = True
+            at += size
+    return result
+
+
+def merge_compat(bytes arena, bytes sections, int family, bint arch_specific, uint64_t features):
     """The attributes of .nv.compat, merged over all inputs.
 
-    Attribute 2 is 0 if any input has 0, else the largest; 3 the union; 6 and the bytes of 7 stay
-    while equal, else 1 and the larger; 9 depends on the target; 0x0b, from sm_100 on, the
-    intersection, all zero when the output has no code. Order and formats are those of the first input. Empty for inputs without any.
+    Attribute 2 is 0 if any input has 0, else the largest; 3 the union; 5 has two fields of two
+    bits, each 0 if any input has 0, else the largest; 6 stays while equal, else 1; 7 the largest;
+    9 depends on the target; 0x0b, from sm_100 on, the intersection, also with `features`. Order
+    and formats are those of the first input. Empty for inputs without any.
     """
     cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
@@ -83,13 +114,13 @@ def merge_compat(bytes arena, bytes sections, int family, bint arch_specific,
                 continue
             record = merged
             combine(record + mine, data, size)
-    mine = find(merged, 9)
-    if mine < <uint64_t>len(merged):
+    mine = find(merged, COMPAT_SPECIFIC)
+    if mine < <uint64_t>len(merged) and merged[mine] != 4:
         merged[mine + 2] = arch_specific
     mine = find(merged, 0x0b)
-    if mine < <uint64_t>len(merged) and merged[mine] == 4 and not has_code:
-        record = merged
-        memset(record + mine + 4, 0, record[mine + 2] | record[mine + 3] << 8)
+    if mine < <uint64_t>len(merged) and merged[mine] == 4:
+        for i in range(4, min(4 + merged[mine + 2], 12)):
+            merged[mine + i] &= features >> 8 * (i - 4) & 0xff
     return bytes(merged)
 
 
@@ -102,20 +133,29 @@ cdef uint64_t find(bytearray merged, uint8_t attribute):
     return at
 
 
+cdef inline uint8_t weaker(uint8_t a, uint8_t b) noexcept nogil:
+    """0 means nothing is promised, which wins."""
+    return 0 if a == 0 or b == 0 else max(a, b)
+
+
 cdef void combine(uint8_t* mine, const uint8_t* theirs, uint64_t size) noexcept nogil:
     cdef uint64_t i
     cdef uint8_t attribute = mine[1]
-    if mine[0] != theirs[0]:
+    if mine[0] != theirs[0] or (mine[0] == 4) != (attribute == 0x0b):
         return
     if attribute == 2:
-        mine[2] = 0 if mine[2] == 0 or theirs[2] == 0 else max(mine[2], theirs[2])
+        mine[2] = weaker(mine[2], theirs[2])
     elif attribute == 3:
         mine[2] |= theirs[2]
     elif attribute == 6:
-        mine[2] = mine[2] if mine[2] == theirs[2] and mine[2] else 1
+        mine[2] = mine[2] if mine[2] == theirs[2] else 1
     elif attribute == 7:
-        mine[2] = max(mine[2], theirs[2])
-        mine[3] = max(mine[3], theirs[3])
-    elif attribute == 0x0b:
+        if (mine[3] << 8 | mine[2]) < (theirs[3] << 8 | theirs[2]):
+            mine[2] = theirs[2]
+            mine[3] = theirs[3]
+    elif attribute == 5:
+        mine[2] = (weaker(mine[2] & 3, theirs[2] & 3)
+                   | weaker(mine[2] >> 2 & 3, theirs[2] >> 2 & 3) << 2)
+    elif attribute == 0x0b and size == 4 + (<uint32_t>mine[2] | <uint32_t>mine[3] << 8):
         for i in range(4, size):
             mine[i] &= theirs[i]

@@ -6,13 +6,16 @@ def join_sections(arena: bytes, sections: bytes, kind: int) -> bytes:
 def has_attribute(arena: bytes, sections: bytes, kind: int, attribute: int) -> bool:
     """Whether any input section of that kind has an EIATTR record with that attribute."""
 
+def specific_files(arena: bytes, sections: bytes, files: int) -> bytes:
+    """A byte per file: 1 when its .nv.compat says that its code is for one architecture alone."""
+
 def merge_compat(
-    arena: bytes, sections: bytes, family: int, arch_specific: bool, has_code: bool
+    arena: bytes, sections: bytes, family: int, arch_specific: bool, features: int
 ) -> bytes:
     """The attributes of .nv.compat, merged over all inputs; empty for inputs without any.
 
-    Attribute 2 is 0 if any input has 0, else the largest; 3 the union; 6 and the bytes of 7 stay
-    while equal, else 1 and the larger; 9 depends on the target; 0x0b, from sm_100 on, the
-    intersection, all zero when the output has no code. Order and formats are those of the first input. Source: experiments, in
-    docs/format-notes.md.
+    Attribute 2 is 0 if any input has 0, else the largest; 3 the union; 5 has two fields of two
+    bits, each 0 if any input has 0, else the largest; 6 stays while equal, else 1; 7 the largest;
+    9 depends on the target; 0x0b, from sm_100 on, the intersection, also with `features`. Order
+    and formats are those of the first input. Source: experiments, in docs/format-notes.md.
     """

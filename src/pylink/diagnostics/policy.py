@@ -92,7 +92,7 @@ class Policy:
         if WARNING <= severity <= CAUTION:
             if self.warnings_as_errors:
                 return DISCRETIONARY
-            if self.no_warnings:
+            if self.no_warnings and kind not in SHOWN_WITH_W:
                 return SUPPRESSED
         if severity < min(self.threshold, DISCRETIONARY) and kind not in ALWAYS_SHOWN:
             return SUPPRESSED
@@ -107,3 +107,6 @@ ALWAYS_SHOWN = (
     "verbose-usage",
     "call-graph",
 )
+
+# What nvlink says with -w too: which input decides where the program runs.
+SHOWN_WITH_W = ("output-limited", "library-skipped")

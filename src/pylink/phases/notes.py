@@ -52,6 +52,7 @@ def cuinfo_note(objects: Objects) -> bytes:
 def compat_note(objects: Objects, *, has_code: bool) -> bytes:
     """.nv.compat of the output."""
     target = objects.job.target
+    features = target.features if has_code else 0
     return notes.merge_compat(
-        objects.arena, objects.sections, target.family, target.specific, has_code
+        objects.arena, objects.sections, target.family, target.specific, features
     )

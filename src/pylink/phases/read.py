@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 
-from pylink._native import elfread
+from pylink._native import elfread, notes
 from pylink.phases.faults import report_fault
 from pylink.sections import rules
 from pylink.tables import FILE
@@ -70,7 +70,8 @@ def read(job: Job, sink: Sink) -> Objects | None:
     if fault:
         report_fault(fault, arena, files, sections, extents, names, sink)
         return None
-    _check_targets(job, names, files, sink)
+    specific = notes.specific_files(arena, sections, len(names))
+    _check_targets(job, names, files, specific, sink)
     return Objects(job, names, arena, files, sections, symbols)
 
 
@@ -104,12 +105,12 @@ def _measure(one: Input, output: tuple[int, int] | None, sink: Sink) -> tuple[by
         sink.fatal("cannot-open-input", file=one.name)
 
 
-def _check_targets(job: Job, names: list[str], files: bytes, sink: Sink) -> None:
+def _check_targets(job: Job, names: list[str], files: bytes, specific: bytes, sink: Sink) -> None:
     """Refuse inputs that the target cannot run."""
     for number, row in enumerate(table_rows(files, FILE)):
         sm = row[7] >> 8 & 0xFF
-        if job.target.accepts(sm):
+        if job.target.accepts(sm, bool(specific[number])):
             continue
-        if sm < job.target.sm and not job.options.suppress_arch_warning:
-            sink.report("output-limited", file=names[number], arch=str(sm))
+        if job.target.limits(sm):
+            sink.report("output-limited", file=names[number], arch=str(job.target.sm))
         sink.fatal("arch-mismatch", file=names[number], arch=job.options.arch)

@@ -1,0 +1,123 @@
+"""Architectures: which code a target takes, and what .nv.compat of the output says."""
+
+from __future__ import annotations
+
+from struct import pack
+
+import pytest
+
+from pylink._native import notes
+from pylink.sections import rules
+from pylink.tables import SECTION
+from pylink.target import FAMILY_B, FAMILY_C, Target
+
+NAMES = "75 80 86 87 88 89 90 90a 100 100a 100f 103 103a 103f 110 110a 110f 120 120a 120f 121 121a"
+
+# Made for -> numbers of the targets, as nvlink 13.0.88 has it for all pairs.
+RUNS_ON = {
+    "75": {75},
+    "80": {80, 86, 89},
+    "86": {86, 89},
+    "87": {87},
+    "88": {88},
+    "89": {89},
+    "90": {90},
+    "90a": {90},
+    "100": {100, 103},
+    "100a": {100},
+    "100f": {100, 103},
+    "103": {103},
+    "103a": {103},
+    "110": {110},
+    "110a": {110},
+    "120": {120, 121},
+    "120a": {120},
+    "121": {121},
+    "121a": {121},
+}
+
+
+@pytest.mark.parametrize("made_for", RUNS_ON)
+def test_which_targets_take_code_for_an_architecture(made_for: str) -> None:
+    made = Target(f"sm_{made_for}")
+    takers = {
+        name
+        for name in NAMES.split()
+        if Target(f"sm_{name}").accepts(made.sm, specific=made.specific)
+    }
+    assert takers == {name for name in NAMES.split() if int(name.rstrip("af")) in RUNS_ON[made_for]}
+
+
+@pytest.mark.parametrize(
+    ("sm", "target", "limited"),
+    [(90, "sm_100a", True), (75, "sm_121", True), (75, "sm_90", False), (120, "sm_100", False)],
+)
+def test_only_code_without_mercury_limits_an_output(sm: int, target: str, limited: bool) -> None:
+    assert Target(target).limits(sm) is limited
+
+
+def compat(*files: bytes) -> tuple[bytes, bytes]:
+    """An arena of .nv.compat sections, one for each file, and their SectionRow table."""
+    arena, table = b"", b""
+    for number, data in enumerate(files):
+        place = (0, len(arena), len(data), 0, 0, 0, 0, 0, 4, 0, number)
+        table += SECTION.pack(*place, -1, rules.COMPAT, 0)
+        arena += data
+    return arena, table
+
+
+def byte(attribute: int, value: int) -> bytes:
+    return bytes((2, attribute, value, 0))
+
+
+def merged(
+    *files: bytes, family: int = FAMILY_C, specific: bool = False, mask: int = 0xFF
+) -> bytes:
+    return notes.merge_compat(*compat(*files), family, specific, mask)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "one", "other", "result"),
+    [
+        (2, 1, 3, 3),
+        (2, 0, 3, 0),
+        (3, 5, 2, 7),
+        (5, 6, 9, 10),
+        (5, 1, 4, 0),
+        (5, 5, 10, 10),
+        (5, 4, 12, 12),
+        (6, 0, 0, 0),
+        (6, 2, 2, 2),
+        (6, 0, 2, 1),
+    ],
+)
+def test_unequal_attributes(attribute: int, one: int, other: int, result: int) -> None:
+    for pair in ((one, other), (other, one)):
+        assert merged(*(byte(attribute, value) for value in pair)) == byte(attribute, result)
+
+
+def test_a_pair_of_bytes_is_compared_as_a_number() -> None:
+    small, large = bytes((3, 7, 0xFF, 0x01)), bytes((3, 7, 0x00, 0x02))
+    assert merged(small, large) == merged(large, small) == large
+
+
+def test_the_suffix_is_that_of_the_target() -> None:
+    assert merged(byte(9, 1), specific=False) == byte(9, 0)
+    assert merged(byte(9, 0), specific=True) == byte(9, 1)
+
+
+def test_features_are_what_all_inputs_and_the_target_have() -> None:
+    records = [bytes((4, 0x0B, 8, 0)) + pack("<2I", word, 0) for word in (0x59, 0x79)]
+    assert merged(*records, mask=0x50) == records[0][:4] + pack("<2I", 0x50, 0)
+    assert merged(*records, mask=0) == records[0][:4] + bytes(8)
+    assert merged(*records, family=FAMILY_B) == b""
+
+
+def test_damaged_records_change_nothing() -> None:
+    long = bytes((4, 2, 0, 0))
+    assert merged(long, bytes((4, 2, 4, 0)) + bytes(4), byte(2, 1)[:3]) == long
+
+
+def test_which_files_hold_code_for_one_architecture_alone() -> None:
+    tables = compat(byte(2, 1) + byte(9, 1), byte(9, 0), byte(2, 1))
+    assert notes.specific_files(*tables, 4) == bytes((1, 0, 0, 0))
