@@ -22,6 +22,7 @@ FAULT = Struct("<iiqiiQQ")
 FUNCTION = Struct("<IIiiiI")
 OUT = Struct("<IIHHIQQII8i3Iii")
 SPAN = Struct("<iIQQ")
+REBUILD = Struct("<QqiiIIiiI")
 
 # Flags of an entity row.
 KERNEL = 1

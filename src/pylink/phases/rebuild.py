@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 LINES = (b".debug_line", b".nv_debug_line_sass")
 FRAME = b".debug_frame"
+ROLE_REPLACED = 2
 REGISTERS = b".nv_debug_info_reg_sass"
 
 
@@ -59,6 +60,10 @@ def _rebuild_one(
             retargets.append((inputs, units, out))
         elif name == FRAME:
             contents, _, moved = debug.rebuild_frame(arena, pieces, relocations)
+            if ROLE_REPLACED in merged.symbol_role:
+                from pylink.phases.rebuild_copies import merge_frames  # noqa: PLC0415 -- rare
+
+                contents, moved = merge_frames(merged, contents, moved, numbers)
         else:
             names = rebuild.live_names(arena, objects.symbols, merged.entities)
             contents, _ = debug.rebuild_reg_sass(arena, pieces, names)

@@ -1,0 +1,216 @@
+"""Call frames of functions that had a copy which a later one replaced (sm_100 on).
+
+The plain FDEs come from the mercury ones: the first of a function takes the instructions of all
+its copies, at machine-code offsets of the copy that stays, and each further one is the copy's
+mercury CIE and an FDE without instructions. docs/format-notes/family-c-debug.md has the evidence.
+"""
+
+from __future__ import annotations
+
+from struct import Struct, error, pack, unpack_from
+
+from pylink.sections import rules
+from pylink.tables import FILE, REBUILD, SECTION, rows, section_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylink.phases.merge import Merged
+
+MERC_FRAME = ".nv.merc.debug_frame"
+R_MERCURY_ADDRESS64 = 0x1003D
+RELA = Struct("<QIIq")
+MOVED = Struct("<QQ")
+
+CIE_POINTER = 12  # of a record, behind the marker of 64-bit DWARF and the length
+ADDRESS = 20
+INSTRUCTIONS = 36
+NO_CIE = 0xFFFFFFFFFFFFFFFF
+ADVANCE_LOC4 = 4
+TWO_OPERANDS = (0x05, 0x09, 0x0C)
+ONE_OPERAND = (0x06, 0x07, 0x08, 0x0D, 0x0E)
+
+
+def merge_frames(
+    merged: Merged, contents: bytes, moved: bytes, numbers: bytes
+) -> tuple[bytes, bytes]:
+    """Rewrite a rebuilt .debug_frame: (contents, moved rows).
+
+    Unchanged when no function has two FDEs, or when an instruction is unknown.
+    """
+    kept = list(rows(moved, MOVED))
+    source: dict[int, tuple[int, int]] = {}  # FDE to input section, entity
+    copies: dict[int, list[int]] = {}  # entity to its FDEs, the last is that of the copy that stays
+    for address, row in sorted(kept):
+        number = unpack_from("<i", numbers, 4 * row)[0]
+        fields = REBUILD.unpack_from(merged.rebuilds, REBUILD.size * number)
+        source[address - ADDRESS] = (fields[3], fields[6])
+        copies.setdefault(fields[6], []).append(address - ADDRESS)
+    several = {entity: fdes for entity, fdes in copies.items() if len(fdes) > 1}
+    if not several:
+        return contents, moved
+    try:
+        records = _replacements(merged, contents, source, several)
+    except (error, IndexError, ValueError):
+        return contents, moved
+    return _assemble(contents, kept, records)
+
+
+def _replacements(
+    merged: Merged, contents: bytes, source: dict[int, tuple[int, int]],
+    several: dict[int, list[int]],
+) -> dict[int, tuple[bytes, bytes]]:
+    """CIE and FDE that take the place of an FDE and the CIE it points to."""
+    records: dict[int, tuple[bytes, bytes]] = {}
+    for entity, fdes in several.items():
+        winner = fdes[-1]
+        mercury = [_mercury_record(merged, source[fde][0], entity) for fde in fdes]
+        limit = unpack_from("<Q", mercury[-1][1], ADDRESS + 8)[0]
+        program: dict[int, list[bytes]] = {}
+        for fde, (_, twin) in zip(fdes, mercury, strict=True):
+            places = list(_instructions(_record(contents, fde)[INSTRUCTIONS:], 4))
+            origins = list(_instructions(twin[INSTRUCTIONS:], 1))
+            _add(program, places, origins, NO_CIE if fde == winner else limit)
+        first = _record(contents, winner)[:INSTRUCTIONS]
+        records[fdes[0]] = (_cie_of(contents, winner), _finish(first + _encode(program)))
+        for fde, (cie, twin) in zip(fdes[1:], mercury[1:], strict=True):
+            records[fde] = (cie, _finish(twin[:INSTRUCTIONS] + bytes(1)))
+    return records
+
+
+def _add(
+    program: dict[int, list[bytes]],
+    places: list[tuple[int, bytes]],
+    origins: list[tuple[int, bytes]],
+    limit: int,
+) -> None:
+    """Enter instructions that stand before mercury offset `limit`; an empty one is an advance."""
+    # The mercury program opens with an advance by nothing.
+    plain = [entry for entry in places if entry != (0, b"")]
+    mercury = [entry for entry in origins if entry != (0, b"")]
+    if len(plain) != len(mercury):
+        raise ValueError("the two forms of a frame differ")
+    for (place, instruction), (origin, _) in zip(plain, mercury, strict=True):
+        if origin >= limit:
+            return
+        known = program.setdefault(place, [])
+        if instruction and instruction not in known:
+            known.append(instruction)
+
+
+def _instructions(data: bytes, unit: int) -> Iterator[tuple[int, bytes]]:
+    """(offset in the code, instruction) of a call frame program; b"" for an advance."""
+    at = place = 0
+    while at < len(data):
+        start = at
+        operation = data[at]
+        at += 1
+        if operation == ADVANCE_LOC4:
+            place += unit * unpack_from("<I", data, at)[0]
+            at += 4
+            yield place, b""
+        elif operation in TWO_OPERANDS or operation in ONE_OPERAND:
+            for _ in range(2 if operation in TWO_OPERANDS else 1):
+                while data[at] & 0x80:
+                    at += 1
+                at += 1
+            yield place, data[start:at]
+        elif operation in (0x0A, 0x0B):
+            yield place, data[start:at]
+        elif operation:
+            raise ValueError("unknown instruction of a call frame")
+
+
+def _encode(program: dict[int, list[bytes]]) -> bytes:
+    encoded = b""
+    before = 0
+    for place in sorted(program):
+        if place > before:
+            encoded += pack("<BI", ADVANCE_LOC4, (place - before) // 4)
+            before = place
+        encoded += b"".join(program[place])
+    return encoded
+
+
+def _finish(record: bytes) -> bytes:
+    """Pad to 8 bytes and enter the length."""
+    record += bytes(-len(record) % 8)
+    return record[:4] + pack("<Q", len(record) - CIE_POINTER) + record[CIE_POINTER:]
+
+
+def _record(contents: bytes, start: int) -> bytes:
+    size = CIE_POINTER + unpack_from("<Q", contents, start + 4)[0]
+    if start + size > len(contents):
+        raise ValueError("a record of a call frame section is cut off")
+    return contents[start : start + size]
+
+
+def _cie_of(contents: bytes, fde: int) -> bytes:
+    return _record(contents, unpack_from("<Q", contents, fde + CIE_POINTER)[0])
+
+
+def _mercury_record(merged: Merged, piece: int, entity: int) -> tuple[bytes, bytes]:
+    """CIE and FDE of the function in the mercury twin of input section `piece`."""
+    objects = merged.objects
+    arena = objects.arena
+    file = SECTION.unpack_from(objects.sections, SECTION.size * piece)[10]
+    fields = FILE.unpack_from(objects.files, FILE.size * file)
+    first_section, section_count, first_symbol = fields[2], fields[3], fields[4]
+    for row in range(first_section, first_section + section_count):
+        section = SECTION.unpack_from(objects.sections, SECTION.size * row)
+        if section[12] != rules.MERC_RELA or section[11] < 0:
+            continue
+        if section_name(arena, objects.sections, section[11]) != MERC_FRAME:
+            continue
+        target = SECTION.unpack_from(objects.sections, SECTION.size * section[11])
+        contents = arena[target[1] : target[1] + target[2]]
+        for at in range(section[1], section[1] + section[2], RELA.size):
+            offset, kind, symbol, _ = RELA.unpack_from(arena, at)
+            if kind != R_MERCURY_ADDRESS64 or offset < ADDRESS:
+                continue
+            owner = unpack_from("<i", merged.symbol_entity, 4 * (first_symbol + symbol))[0]
+            if owner == entity:
+                return _mercury_cie(contents, offset - ADDRESS), _record(contents, offset - ADDRESS)
+    raise ValueError("a call frame has no mercury form")
+
+
+def _mercury_cie(contents: bytes, fde: int) -> bytes:
+    """The CIE before an FDE; its pointer may be a relocation's."""
+    at = 0
+    cie = b""
+    while at < fde:
+        record = _record(contents, at)
+        if unpack_from("<Q", record, CIE_POINTER)[0] == NO_CIE:
+            cie = record
+        at += len(record)
+    if not cie:
+        raise ValueError("an FDE has no CIE")
+    return cie
+
+
+def _assemble(
+    contents: bytes, kept: list[tuple[int, ...]], records: dict[int, tuple[bytes, bytes]]
+) -> tuple[bytes, bytes]:
+    """Lay the records out anew, each FDE behind its CIE."""
+    made = bytearray()
+    places: dict[int, int] = {}
+    at = written = 0
+    cie = b""
+    while at < len(contents):
+        record = _record(contents, at)
+        if unpack_from("<Q", record, CIE_POINTER)[0] == NO_CIE:
+            cie = record
+            written = -1
+        else:
+            own_cie, fde = records.get(at, (cie, record))
+            if written < 0 or at in records:
+                written = len(made)
+                made += own_cie
+            places[at + ADDRESS] = len(made) + ADDRESS
+            made += fde[:CIE_POINTER] + pack("<Q", written) + fde[ADDRESS:]
+            if at in records:
+                written = -1
+        at += len(record)
+    moved = b"".join(MOVED.pack(places[address], row) for address, row in kept)
+    return bytes(made), moved
