@@ -1127,7 +1127,7 @@ cdef void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_
     cdef uint64_t i, base = m.base[s.target]
     cdef const Rela* r
     cdef int64_t addend
-    cdef int32_t symbol, action, reloc = -1, e, section
+    cdef int32_t symbol, action, reloc = -1, e, section, twin = -2
     cdef uint32_t how
     cdef int32_t patched = out
     if mercury:
@@ -1187,6 +1187,11 @@ cdef void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_
         if not mercury and rebuilt(m, target):
             add_rebuild(m, at, r, addend, out, symbol, e, section)
         elif action == KEEP:
+            if (m.family == FAMILY_C and target.kind == K_DEBUG and addend > 0
+                    and (m.role[symbol] == ROLE_LOST or m.role[symbol] == ROLE_REPLACED)):
+                if twin == -2:
+                    twin = mercury_relocations(m, file, at)
+                addend = addend_of_winner(m, twin, i, r, addend, symbol)
             add_keep(m, r, addend, reloc, e, section, function, base, how, mercury)
         else:
             if mercury:
@@ -1209,6 +1214,31 @@ cdef void trace(Merge* m, int32_t at, int32_t out, bint explicit, bint mercury,
     if not mercury:
         if relocation_row(m, at, out, explicit) >= 0:
             count_entry(m, at, out, out, explicit, addend)
+
+
+cdef int64_t addend_of_winner(Merge* m, int32_t twin, uint64_t i, const Rela* r, int64_t addend,
+                              int32_t symbol) noexcept nogil:
+    """Debug data of a copy that is not in the output ends where the code of the winner does.
+
+    Mercury offsets decide; between 0 and the end nvlink converts them with the winner's table,
+    which is not in the file: such addends stay what the copy's own code makes them.
+    """
+    cdef const SymbolRow* winner = &m.symbols[m.entities[m.entity[symbol]].winner]
+    cdef const SectionRow* s
+    cdef const Rela* other
+    cdef int64_t size
+    if twin < 0 or winner.section < 0:
+        return addend
+    s = &m.sections[twin]
+    size = <int64_t>m.sections[winner.section].size
+    if i >= s.size // 24:
+        return addend
+    other = <const Rela*>(m.arena + s.offset) + i
+    if other.r_sym != r.r_sym or other.r_offset != r.r_offset:
+        return addend
+    if <uint64_t>other.r_addend >= winner.merc_size or addend > size:
+        return size
+    return addend
 
 
 cdef int32_t mercury_home(Merge* m, const FileRow* file, uint32_t symbol) noexcept nogil:
