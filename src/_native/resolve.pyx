@@ -453,7 +453,16 @@ cdef bint contains(const uint8_t* text, size_t size, const char* part, size_t le
 
 
 # Functions that the driver supplies (docs/format-notes.md).
-RUNTIME = (b"vprintf", b"malloc", b"free", b"__assertfail", b"__assert_fail")
+RUNTIME = frozenset((
+    b"malloc", b"free", b"vprintf", b"vfprintf", b"__assertfail",
+    b"cnpDeviceGetAttribute", b"cnpEventCreate", b"cnpEventDestroy", b"cnpEventRecord",
+    b"cnpGetDevice", b"cnpGetDeviceCount", b"cnpGetLastError", b"cnpGetParameterBuffer",
+    b"cnpGetParameterBufferV2", b"cnpLaunchDevice", b"cnpLaunchDeviceV2", b"cnpStreamCreate",
+    b"cnpStreamDestroy", b"cnpStreamWaitEvent", b"cudaGraphKernelNodeSetEnabled",
+    b"cudaGraphKernelNodeSetGridDim", b"cudaGraphKernelNodeSetParam",
+    b"cudaGraphKernelNodeUpdatesApply", b"cudaGraphLaunch", b"cudaGraphSetConditional",
+))
+SYSTEM_CALLS = b"__cuda_syscall"     # all that begin with this
 
 
 def find_undefined(bytes arena, bytes symbols, bytes entities):
@@ -463,10 +472,11 @@ def find_undefined(bytes arena, bytes symbols, bytes entities):
     cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
     cdef list found = []
     for i in range(n):
-        if (e[i].flags & (EF_DEFINED | EF_UNSIZED | EF_LOCAL) or not e[i].flags & EF_LIVE
-                or e[i].kind in (E_RESERVED, E_UNIFIED, E_CONST0_SIZE, E_OTHER)):
+        # A function whose address is taken counts, even where only dead code takes it.
+        if (e[i].flags & (EF_DEFINED | EF_UNSIZED | EF_LOCAL)
+                or not e[i].flags & (EF_LIVE | EF_TAKEN) or e[i].kind in (E_RESERVED, E_UNIFIED, E_CONST0_SIZE, E_OTHER)):
             continue
         name = arena[s[e[i].first].name:s[e[i].first].name + s[e[i].first].name_size]
-        if e[i].kind != E_FUNC or name not in RUNTIME:
+        if e[i].kind != E_FUNC or not (name in RUNTIME or name.startswith(SYSTEM_CALLS)):
             found.append(i)
     return found
