@@ -38,20 +38,27 @@ INFO = "ignore -use-host-info because -kernels-used or -variables-used is specif
     ("values", "lines"),
     [
         ({}, [f"warning : {STACK}", f"warning : {ARCH}", f"info    : {INFO}"]),
-        ({"disable_warnings": True}, [f"info    : {INFO}"]),
+        ({"disable_warnings": True}, [f"warning : {STACK}", f"info    : {INFO}"]),
         (
             {"warning_as_error": True},
             [f"error   : {STACK}", f"error   : {ARCH}", f"info    : {INFO}"],
+        ),
+        (
+            {"disable_infos": True, "warning_as_error": True},
+            [f"error   : {ARCH}", f"info    : {INFO}"],
         ),
         ({"suppress_stack_size_warning": True}, [f"warning : {ARCH}", f"info    : {INFO}"]),
         ({"suppress_arch_warning": True}, [f"warning : {STACK}", f"info    : {INFO}"]),
         (
             {"disable_infos": True, "diag_remark": ("203",)},
-            [f"warning : {STACK}", f"info    : {INFO}"],
+            [f"info    : {INFO}"],
         ),
         (
             {"report_arch": True, "arch": "sm_75", "disable_warnings": True},
-            [f"info    : {INFO} (target: sm_75)"],
+            [
+                f"warning : {STACK} (target: sm_75)",
+                f"info    : {INFO} (target: sm_75)",
+            ],
         ),
         ({"diag_suppress": ("501,203",)}, [f"info    : {INFO}"]),
         ({"diag_suppress": ("501", "203")}, [f"info    : {INFO}"]),

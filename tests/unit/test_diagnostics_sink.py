@@ -127,7 +127,7 @@ def test_records_below_know_their_parent() -> None:
 )
 def test_what_becomes_of_a_warning(policy: dict[str, int], severity: int | None) -> None:
     sink, recorder = make(**policy)
-    record = sink.report("stack-size", symbol="k")
+    record = sink.report("report-incomplete", file="k")
     if severity is None:
         assert record is None
         assert (sink.warnings, sink.errors, recorder.kinds) == (0, 0, [])

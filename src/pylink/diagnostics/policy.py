@@ -25,7 +25,7 @@ class Policy:
 
     `warnings_as_errors` wins over `no_warnings`, as it does in nvlink. `threshold` is the lowest
     severity that is shown or counted, but for errors and `ALWAYS_SHOWN`; `no_infos` puts it
-    above remarks. `error_limit` ends the link after that many errors, 0 for no limit. `numbers`
+    above remarks and drops `DROPPED_AS_INFOS`. `error_limit` ends the link after that many errors, 0 for no limit. `numbers`
     says that numbers are shown, and with them the hint how to use one. Only kinds up to
     `DISCRETIONARY` obey `assign`.
     """
@@ -34,6 +34,7 @@ class Policy:
         "_saved",
         "assigned",
         "error_limit",
+        "no_infos",
         "no_warnings",
         "numbers",
         "once",
@@ -55,6 +56,7 @@ class Policy:
         self.warnings_as_errors = warnings_as_errors
         self.error_limit = error_limit
         self.numbers = numbers
+        self.no_infos = no_infos
         self.threshold = max(threshold, WARNING) if no_infos else threshold
         self.assigned: dict[str, int] = {}
         self.once: set[str] = set()
@@ -90,6 +92,8 @@ class Policy:
         original = KINDS[kind][1]
         severity = self.assigned.get(kind, original)
         if WARNING <= severity <= CAUTION:
+            if self.no_infos and kind in DROPPED_AS_INFOS:
+                return SUPPRESSED
             if self.warnings_as_errors:
                 return DISCRETIONARY
             if self.no_warnings and kind not in SHOWN_WITH_W:
@@ -108,5 +112,8 @@ ALWAYS_SHOWN = (
     "call-graph",
 )
 
-# What nvlink says with -w too: which input decides where the program runs.
-SHOWN_WITH_W = ("output-limited", "library-skipped")
+# Warnings that in nvlink go with -disable-infos, before -Werror sees them, and stay with -w.
+DROPPED_AS_INFOS = ("output-limited", "preserve-relocs-partial", "stack-size")
+
+# Warnings that -w leaves.
+SHOWN_WITH_W = (*DROPPED_AS_INFOS, "library-skipped")
