@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from helpers.compare import compare
-from helpers.compare_image import Image
-from helpers.compare_layout import TOOL_NOTE, actual_layout, expected_layout
+
+from pylink.inspect.image import Image
+from pylink.inspect.layout import TOOL_NOTE, actual_layout, expected_layout
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 IMAGES = sorted(GOLDEN.glob("*/*/exec.nvlink.cubin"))

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from helpers import oracle
-from helpers.compare_image import Image
 
 from pylink import __version__
 from pylink.cli import main
+from pylink.inspect.image import Image
 
 pytestmark = oracle.needs_oracle
 

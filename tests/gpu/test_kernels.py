@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from differential.cases import load
 from gpu.device import FLOAT, INT, POINTER, Gpu, needs_gpu
-from helpers.compare_image import Image
 
 import pylink
 from pylink.cli import main
+from pylink.inspect.image import Image
 
 pytestmark = needs_gpu
 

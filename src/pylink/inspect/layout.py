@@ -11,16 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from helpers.compare_image import (
-    SHF_ALLOC,
-    SHF_EXECINSTR,
-    SHF_WRITE,
-    Image,
-    Section,
-    Segment,
-)
+from pylink.elf.constants import PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE
+from pylink.inspect.image import SECTION_HEADER, SEGMENT_HEADER, Image, Section, Segment
 
-PT_PHDR = 6
 TOOL_NOTE = ".note.nv.tkinfo"
 
 
@@ -66,11 +59,11 @@ def expected_layout(image: Image, note_size: int) -> Layout:
     else:
         end = max((s.offset + s.file_size for s in image.sections), default=64)
     shoff = round_up(end, 8)
-    after = shoff + 64 * len(image.sections)
+    after = shoff + SECTION_HEADER * len(image.sections)
     count = len(image.segments)
     segments = _segments(image, offsets, after)
     phoff = after if count else 0
-    return Layout(tuple(offsets), shoff, phoff, segments, after + 56 * count)
+    return Layout(tuple(offsets), shoff, phoff, segments, after + SEGMENT_HEADER * count)
 
 
 def _runs(image: Image) -> list[list[Section]]:

@@ -1,0 +1,1 @@
+"""Names of the numbers in CUDA ELF files."""

@@ -1,0 +1,137 @@
+"""`pylink inspect`: show what is in cubins, or how two of them differ."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pylink.inspect.compare import Ignore, differences
+from pylink.inspect.contents import reader
+from pylink.inspect.difference import difference_document, difference_text
+from pylink.inspect.image import Image, MalformedCubin
+from pylink.inspect.parts import PARTS, image_document, image_text
+
+EQUAL, DIFFERENT, TROUBLE = 0, 1, 2
+SHOWN = 20
+
+
+class UnreadableCubin(Exception):
+    """A file that cannot be shown; the text names it and says why."""
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(
+        prog="pylink inspect",
+        description="Show what is in a cubin, relocatable or linked, or how two cubins differ.",
+        epilog="Exit status: 0, or 0 for equal and 1 for different cubins, 2 for trouble.",
+    )
+    options.add_argument("files", nargs="+", metavar="FILE", help="cubin")
+    options.add_argument("--json", action="store_true", help="everything as one JSON object")
+    parts = options.add_argument_group("what to show (default: everything)")
+    for part in PARTS:
+        parts.add_argument(
+            f"--{part.name}",
+            dest="parts",
+            action="append_const",
+            const=part.name,
+            help=part.help,
+        )
+    diff = options.add_argument_group("comparing")
+    diff.add_argument("--diff", action="store_true", help="say how the second FILE differs")
+    diff.add_argument(
+        "--ignore-tool-note",
+        action="store_true",
+        help="the linker's own note may differ, and the file offsets that its size moves",
+    )
+    diff.add_argument(
+        "--ignore-scoreboards",
+        action="store_true",
+        help="bits 110 to 121 of the instructions may differ",
+    )
+    diff.add_argument(
+        "--limit",
+        type=int,
+        default=SHOWN,
+        metavar="N",
+        help=f"differences shown of one section; 0 for all (default {SHOWN})",
+    )
+    return options
+
+
+def run(argv: Sequence[str] | None) -> int:
+    """Run the command: 0, 1 when the cubins differ, 2 after a message on what is wrong."""
+    options = parser()
+    try:
+        arguments = options.parse_args(argv)
+        if arguments.diff and len(arguments.files) != 2:
+            options.error("--diff compares two files")
+        if arguments.diff and arguments.parts:
+            options.error("--diff compares everything")
+        if not arguments.diff and (arguments.ignore_tool_note or arguments.ignore_scoreboards):
+            options.error("--ignore-... needs --diff")
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else TROUBLE
+    try:
+        if arguments.diff:
+            return _diff(arguments)
+        _show(arguments)
+    except UnreadableCubin as problem:
+        sys.stderr.write(f"pylink inspect: {problem}\n")
+        return TROUBLE
+    return EQUAL
+
+
+def _show(arguments: argparse.Namespace) -> None:
+    chosen = [part for part in PARTS if not arguments.parts or part.name in arguments.parts]
+    texts, documents = [], []
+    for name in arguments.files:
+        image = _read(name)
+        try:
+            if arguments.json:
+                documents.append(image_document(name, image, chosen))
+            else:
+                texts.append(image_text(name, image, chosen))
+        except MalformedCubin as problem:
+            raise UnreadableCubin(f"{name}: {problem}") from problem
+    if arguments.json:
+        value = documents[0] if len(documents) == 1 else documents
+        sys.stdout.write(json.dumps(value, indent=1) + "\n")
+    else:
+        sys.stdout.write("\n".join(texts))
+
+
+def _diff(arguments: argparse.Namespace) -> int:
+    first, second = (_read(name) for name in arguments.files)
+    for name, image in zip(arguments.files, (first, second), strict=True):
+        _check(name, image)
+    ignore = Ignore(arguments.ignore_tool_note, arguments.ignore_scoreboards)
+    found = differences(first, second, ignore)
+    if arguments.json:
+        value = difference_document(arguments.files, found)
+        sys.stdout.write(json.dumps(value, indent=1) + "\n")
+    elif found:
+        sys.stdout.write(difference_text(arguments.files, found, arguments.limit))
+    return DIFFERENT if found else EQUAL
+
+
+def _read(name: str) -> Image:
+    try:
+        return Image(Path(name).read_bytes())
+    except OSError as problem:
+        raise UnreadableCubin(f"{name}: {problem.strerror}") from problem
+    except MalformedCubin as problem:
+        raise UnreadableCubin(f"{name}: {problem}") from problem
+
+
+def _check(name: str, image: Image) -> None:
+    """Decode everything once, so that a comparison cannot meet what is unreadable."""
+    for section in image.sections:
+        read = reader(section)
+        try:
+            if read is not None:
+                read(image, section)
+        except MalformedCubin as problem:
+            raise UnreadableCubin(f"{name}: {problem}") from problem

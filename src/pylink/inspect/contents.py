@@ -1,0 +1,182 @@
+"""Section contents as rows: which reader a section's name asks for, and the readers."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+
+from pylink.elf.constants import BINDINGS, SYMBOL_TYPES, VISIBILITIES, other_names
+from pylink.elf.relocations import relocation_name
+from pylink.inspect.attributes import compat_records, info_records
+from pylink.inspect.image import Image, MalformedCubin, Section, printable
+from pylink.inspect.rows import (
+    Call,
+    Capsule,
+    Note,
+    NoteField,
+    Prototype,
+    Record,
+    Relocation,
+    Row,
+    Symbol,
+    Text,
+)
+
+Reader = Callable[[Image, Section], Sequence[Row]]
+
+TKINFO, CUINFO = 2000, 1000
+COMPAT = ".nv.compat"
+CAPSULE = ".nv.capmerc.text."
+SYMBOL_TABLES = (".symtab", ".nv.merc.symtab")
+RELA_PREFIXES = (".rela", ".nv.merc.rela", ".nv.resolvedrela", ".nv.merc.nv.resolvedrela")
+INFO_PREFIXES = (".nv.info", ".nv.merc.nv.info")
+
+# The last field of a row names a prototype string in these blocks of the call graph.
+PROTOTYPE_BLOCKS = (-2, -3)
+BLOCKS = {
+    -1: "calls",
+    -2: "address taken, and the prototype",
+    -3: "calls through a pointer, and the prototype",
+    -4: "candidates of calls through a pointer",
+}
+
+
+def reader(section: Section) -> Reader | None:
+    """The reader of a section's rows, or None when it is just bytes."""
+    name = section.name
+    if name in SYMBOL_TABLES:
+        return symbols
+    if name in (".strtab", ".shstrtab"):
+        return strings
+    if is_relocations(section):
+        return relocations
+    if is_records(section):
+        return records
+    if name == ".nv.callgraph":
+        return calls
+    if name == ".nv.prototype":
+        return prototypes
+    if is_notes(section):
+        return note_fields
+    return None
+
+
+def is_relocations(section: Section) -> bool:
+    return section.name.startswith(RELA_PREFIXES) or is_rel(section)
+
+
+def is_rel(section: Section) -> bool:
+    """Whether the addends stand in the fields; `.nv.rel.action` is no such table."""
+    return section.name.startswith(".rel.")
+
+
+def is_records(section: Section) -> bool:
+    return section.name == COMPAT or section.name.startswith(INFO_PREFIXES)
+
+
+def is_notes(section: Section) -> bool:
+    return section.name.startswith(".note.")
+
+
+def records(image: Image, section: Section) -> list[Record]:
+    return (compat_records if section.name == COMPAT else info_records)(image, section)
+
+
+def symbols(image: Image, section: Section) -> list[Symbol]:
+    names = image.mercury_symbols if section.mercury else image.symbols
+    rows = []
+    for i, (_, info, other, shndx, value, size) in enumerate(image.entries(section, "<IBBHQQ")):
+        rows.append(
+            Symbol(
+                names[i] if i < len(names) else f"symbol {i}?",
+                SYMBOL_TYPES.get(info & 15, f"type {info & 15}"),
+                BINDINGS.get(info >> 4, f"binding {info >> 4}"),
+                VISIBILITIES[other & 3],
+                tuple(other_names(other, info & 15)),
+                image.section_name(image.section_of_symbol(section, i, shndx)),
+                value,
+                size,
+            )
+        )
+    return rows
+
+
+def strings(image: Image, section: Section) -> list[Text]:
+    return [Text(printable(text)) for text in image.content(section).split(b"\0")]
+
+
+def relocations(image: Image, section: Section) -> list[Relocation]:
+    rows = []
+    for offset, info, *addend in image.entries(section, "<QQ" if is_rel(section) else "<QQq"):
+        number = info & 0xFFFFFFFF
+        symbol = image.symbol_name(info >> 32, section)
+        name = relocation_name(number)
+        rows.append(Relocation(offset, number, name, symbol, addend[0] if addend else None))
+    return rows
+
+
+def calls(image: Image, section: Section) -> list[Call]:
+    """Rows of the call graph, the markers that open its blocks among them."""
+    rows, block = [], 0
+    for first, second in image.entries(section, "<Ii"):
+        if first == 0 and second < 0:
+            block = second
+            rows.append(Call(block, "", ""))
+            continue
+        name = image.symbol_name(first, section)
+        if block in PROTOTYPE_BLOCKS:
+            rows.append(Call(block, name, image.string(second)))
+        else:
+            rows.append(Call(block, name, image.symbol_name(second & 0xFFFFFFFF, section)))
+    return rows
+
+
+def prototypes(image: Image, section: Section) -> list[Prototype]:
+    return [
+        Prototype(image.symbol_name(function, section), image.string(string))
+        for function, string in image.entries(section, "<II")
+    ]
+
+
+def notes(image: Image, section: Section) -> list[Note]:
+    data, at, rows = image.content(section), 0, []
+    while at < len(data):
+        if len(data) - at < 12:
+            raise MalformedCubin(f"{section.name}+{at:#x}: {len(data) - at} bytes are no note")
+        name_size, size, kind = struct.unpack_from("<III", data, at)
+        name_at, start = at + 12, at + 12 + -(-name_size // 4) * 4
+        if start > len(data) or size > len(data) - start:
+            raise MalformedCubin(f"{section.name}+{at:#x}: the note runs past the section")
+        vendor = printable(data[name_at : name_at + name_size].rstrip(b"\0"))
+        rows.append(Note(vendor, kind, _fields(kind, data[start : start + size])))
+        at = start + -(-size // 4) * 4
+    return rows
+
+
+def note_fields(image: Image, section: Section) -> list[NoteField]:
+    return [field for note in notes(image, section) for field in note.fields]
+
+
+def _fields(kind: int, data: bytes) -> tuple[NoteField, ...]:
+    if kind == TKINFO and len(data) >= 24:
+        version, *offsets = struct.unpack_from("<6I", data)
+        names = ("version", "object file", "tool", "tool version", "tool build", "options")
+        blob = data[24:]
+        texts = [printable(blob[at:].split(b"\0", 1)[0]) for at in offsets]
+        return tuple(map(NoteField, names, (str(version), *texts)))
+    if kind == CUINFO and len(data) == 8:
+        version, sm, toolkit, _ = struct.unpack("<4H", data)
+        values = (str(version), str(sm), f"{toolkit // 10}.{toolkit % 10}")
+        return tuple(map(NoteField, ("version", "sm", "toolkit"), values))
+    return (NoteField("bytes", data.hex(" ", 4)),)
+
+
+def capsules(image: Image) -> list[Capsule]:
+    """The mercury capsules; the first 16-bit word of one is the number of its code section."""
+    rows = []
+    for section in image.sections:
+        if section.name.startswith(CAPSULE):
+            data = image.content(section)
+            code = image.section_name(int.from_bytes(data[:2], "little"))
+            rows.append(Capsule(section.name[len(CAPSULE) :], section.size, code))
+    return rows

@@ -1,0 +1,98 @@
+"""A cubin, part by part, as values for a program: what `--json` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+from pylink.elf.constants import FILE_TYPES, SECTION_TYPES, SEGMENT_TYPES, flag_letters
+from pylink.inspect import contents
+from pylink.inspect.image import Image, Section
+from pylink.inspect.rows import Row
+
+
+def headers(image: Image) -> object:
+    header = image.header
+    return {
+        "type": FILE_TYPES.get(header["type"], header["type"]),
+        "sm": image.sm,
+        "abi_version": image.abi_version,
+        **{f"e_{name}": value for name, value in header.items() if name not in ("ident", "type")},
+        "segments": [
+            {**asdict(segment), "type": SEGMENT_TYPES.get(segment.type, segment.type)}
+            for segment in image.segments
+        ],
+    }
+
+
+def sections(image: Image) -> object:
+    code = {contents.CAPSULE + row.function: row.code for row in contents.capsules(image)}
+    return [
+        {
+            "index": section.index,
+            "name": section.name,
+            "type": SECTION_TYPES.get(section.type, section.type),
+            "flags": flag_letters(section.flags),
+            "sh_type": section.type,
+            "sh_flags": section.flags,
+            "sh_addr": section.addr,
+            "sh_offset": section.offset,
+            "sh_size": section.size,
+            "sh_link": section.link,
+            "sh_info": section.info,
+            "sh_addralign": section.align,
+            "sh_entsize": section.entsize,
+            **({"capsule_of": code[section.name]} if section.name in code else {}),
+        }
+        for section in image.sections
+    ]
+
+
+def symbols(image: Image) -> object:
+    return _tables(image, lambda section: section.name in contents.SYMBOL_TABLES)
+
+
+def relocations(image: Image) -> object:
+    return _tables(image, contents.is_relocations)
+
+
+def info(image: Image) -> object:
+    return _tables(image, contents.is_records)
+
+
+def notes(image: Image) -> object:
+    return [
+        {
+            "section": section.name,
+            "vendor": note.vendor,
+            "type": note.type,
+            **{field.name: field.value for field in note.fields},
+        }
+        for section in filter(contents.is_notes, image.sections)
+        for note in contents.notes(image, section)
+    ]
+
+
+def callgraph(image: Image) -> object:
+    calls, prototypes = image.section(".nv.callgraph"), image.section(".nv.prototype")
+    blocks: dict[str, list[list[str]]] = {}
+    for row in contents.calls(image, calls) if calls else ():
+        block = blocks.setdefault(str(row.block), [])
+        if row.first:
+            block.append([row.first, row.second])
+    rows = contents.prototypes(image, prototypes) if prototypes else ()
+    return {"blocks": blocks, "prototypes": [asdict(row) for row in rows]}
+
+
+def _tables(image: Image, chosen: Callable[[Section], bool]) -> list[dict[str, object]]:
+    """The rows of each section chosen; several sections may share a name."""
+    return [
+        {"section": section.name, "index": section.index, "rows": _rows(image, section)}
+        for section in filter(chosen, image.sections)
+    ]
+
+
+def _rows(image: Image, section: Section) -> list[dict[str, object]]:
+    read = contents.reader(section)
+    rows: Sequence[Row] = read(image, section) if read else ()
+    return [asdict(row) for row in rows]

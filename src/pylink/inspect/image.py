@@ -1,0 +1,225 @@
+"""A plain reader of cubins: headers, sections, segments, names. Independent of the linker's own."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+from pylink.elf.constants import EM_CUDA, NO_BYTES, SHF_MERCURY, SHN_XINDEX, SPECIAL_SECTIONS
+
+SECTION_HEADER, SEGMENT_HEADER, SYMBOL = 64, 56, 24
+_HEADER_FIELDS = (
+    "type machine version entry phoff shoff flags ehsize phentsize phnum shentsize shnum shstrndx"
+)
+
+
+# A name may hold any byte but NUL; none of them shall reach a terminal as a command.
+_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+
+
+def printable(text: bytes) -> str:
+    """A name or text from a cubin, with escapes for what cannot be shown."""
+    return text.decode("utf-8", "backslashreplace").translate(_ESCAPES)
+
+
+class MalformedCubin(ValueError):
+    """A file that cannot be read as a cubin; the text names the place."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section header; `key` is the name and how many of that name came before."""
+
+    index: int
+    key: tuple[str, int]
+    name_at: int
+    type: int
+    flags: int
+    addr: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    align: int
+    entsize: int
+
+    @property
+    def name(self) -> str:
+        return self.key[0]
+
+    @property
+    def file_size(self) -> int:
+        """Bytes in the file: also of sm_110's mercury twin of reserved shared memory."""
+        if self.index == 0 or (self.type in NO_BYTES and not self.mercury):
+            return 0
+        return self.size
+
+    @property
+    def mercury(self) -> bool:
+        return bool(self.flags & SHF_MERCURY)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One program header."""
+
+    type: int
+    flags: int
+    offset: int
+    vaddr: int
+    paddr: int
+    filesz: int
+    memsz: int
+    align: int
+
+
+class Image:
+    """A cubin with its headers decoded and checked; MalformedCubin when they cannot be right."""
+
+    def __init__(self, data: bytes) -> None:
+        if len(data) < 64:
+            raise MalformedCubin(f"{len(data)} bytes are too few for an ELF header")
+        if data[:6] != b"\x7fELF\x02\x01":
+            raise MalformedCubin("not a 64-bit little-endian ELF file")
+        self.data = data
+        values = struct.unpack_from("<HHIQQQIHHHHHH", data, 16)
+        self.header: dict[str, int] = dict(zip(_HEADER_FIELDS.split(), values, strict=True))
+        self.header["ident"] = int.from_bytes(data[:16], "big")
+        if self.header["machine"] != EM_CUDA:
+            raise MalformedCubin(f"e_machine is {self.header['machine']}, not EM_CUDA ({EM_CUDA})")
+        self.sections = self._read_sections()
+        self.segments = self._read_segments()
+
+    def _read_sections(self) -> list[Section]:
+        header, shoff = self.header, self.header["shoff"]
+        if shoff == 0:
+            return []
+        self._check("section headers", shoff, SECTION_HEADER)
+        if header["shentsize"] != SECTION_HEADER:
+            raise MalformedCubin(f"e_shentsize is {header['shentsize']}, not {SECTION_HEADER}")
+        # With more than 0xff00 sections, count and name table stand in the first header.
+        count = header["shnum"] or int(struct.unpack_from("<Q", self.data, shoff + 32)[0])
+        names = header["shstrndx"]
+        if names == SHN_XINDEX:
+            names = struct.unpack_from("<I", self.data, shoff + 40)[0]
+        self._check(f"{count} section headers", shoff, count * SECTION_HEADER)
+        table = memoryview(self.data)[shoff : shoff + count * SECTION_HEADER]
+        raw = list(struct.iter_unpack("<IIQQQQIIQQ", table))
+        if names >= count:
+            raise MalformedCubin(f"e_shstrndx is {names}, and there are {count} sections")
+        _, _, _, _, start, length, *_ = raw[names]
+        self._check(f"section names (section {names})", start, length)
+        sections = []
+        seen: Counter[str] = Counter()
+        for index, (name_at, *rest) in enumerate(raw):
+            end = self.data.find(b"\0", start + name_at, start + length) if name_at < length else -1
+            if end < 0:
+                raise MalformedCubin(f"section {index}: sh_name {name_at:#x} is not a name")
+            name = printable(self.data[start + name_at : end])
+            section = Section(index, (name, seen[name]), name_at, *rest)
+            seen[name] += 1
+            self._check(f"section {index} {name}", section.offset, section.file_size)
+            sections.append(section)
+        return sections
+
+    def _read_segments(self) -> list[Segment]:
+        phoff, count = self.header["phoff"], self.header["phnum"]
+        if count and self.header["phentsize"] != SEGMENT_HEADER:
+            raise MalformedCubin(f"e_phentsize is {self.header['phentsize']}, not {SEGMENT_HEADER}")
+        self._check(f"{count} program headers", phoff, count * SEGMENT_HEADER)
+        table = memoryview(self.data)[phoff : phoff + count * SEGMENT_HEADER]
+        return [Segment(*row) for row in struct.iter_unpack("<IIQQQQQQ", table)]
+
+    def _check(self, what: str, offset: int, size: int) -> None:
+        limit = len(self.data)
+        if size and (offset > limit or size > limit - offset):
+            raise MalformedCubin(
+                f"{what}: {size:#x} bytes at {offset:#x} run past the end of the file, {limit:#x}"
+            )
+
+    @property
+    def sm(self) -> int:
+        return (self.header["flags"] >> 8) & 0xFF
+
+    @property
+    def abi_version(self) -> int:
+        return self.data[8]
+
+    @property
+    def relocatable(self) -> bool:
+        return self.header["type"] == 1
+
+    def content(self, section: Section) -> bytes:
+        return self.data[section.offset : section.offset + section.file_size]
+
+    def section(self, name: str) -> Section | None:
+        """The first section of a name."""
+        return self._first_of_name.get(name)
+
+    @cached_property
+    def _first_of_name(self) -> dict[str, Section]:
+        return {section.name: section for section in reversed(self.sections)}
+
+    def section_name(self, index: int) -> str:
+        if index in SPECIAL_SECTIONS and (index == 0 or index >= len(self.sections)):
+            return SPECIAL_SECTIONS[index]
+        return self.sections[index].name if index < len(self.sections) else f"section {index:#x}?"
+
+    def string(self, at: int) -> str:
+        """The string at an offset of `.strtab`."""
+        table = self._strings
+        end = table.find(b"\0", at)
+        if at >= len(table) or end < 0:
+            raise MalformedCubin(f".strtab: no string at {at:#x}")
+        return printable(table[at:end])
+
+    @cached_property
+    def _strings(self) -> bytes:
+        section = self.section(".strtab")
+        return self.content(section) if section else b""
+
+    @cached_property
+    def symbols(self) -> list[str]:
+        """The name of each symbol of .symtab; a section symbol without name has its section's."""
+        return self._symbol_names(".symtab")
+
+    @cached_property
+    def mercury_symbols(self) -> list[str]:
+        return self._symbol_names(".nv.merc.symtab")
+
+    def _symbol_names(self, table: str) -> list[str]:
+        symtab = self.section(table)
+        if symtab is None:
+            return []
+        names = []
+        for i, (name, _, _, shndx, _, _) in enumerate(self.entries(symtab, "<IBBHQQ")):
+            shown = self.string(name)
+            names.append(
+                shown or f"({self.section_name(self.section_of_symbol(symtab, i, shndx))})"
+            )
+        return names
+
+    def section_of_symbol(self, symtab: Section, index: int, shndx: int) -> int:
+        """The section of a symbol: its st_shndx, or what the table of large numbers says."""
+        if shndx != SHN_XINDEX:
+            return shndx
+        section = self.section(f"{symtab.name}_shndx")
+        data = self.content(section) if section else b""
+        if 4 * index + 4 > len(data):
+            raise MalformedCubin(f"{symtab.name}[{index}]: no section number in its _shndx table")
+        return int.from_bytes(data[4 * index : 4 * index + 4], "little")
+
+    def entries(self, section: Section, form: str) -> list[tuple[int, ...]]:
+        """The entries of a table, each of the struct format `form`."""
+        size = struct.calcsize(form)
+        data = self.content(section)
+        if len(data) % size:
+            raise MalformedCubin(f"{section.name}: {len(data):#x} bytes are no {size}-byte entries")
+        return list(struct.iter_unpack(form, data))
+
+    def symbol_name(self, index: int, section: Section) -> str:
+        """Name of the symbol that an entry of `section` gives by number."""
+        names = self.mercury_symbols if section.mercury else self.symbols
+        return names[index] if index < len(names) else f"symbol {index}?"

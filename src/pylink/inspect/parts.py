@@ -1,0 +1,41 @@
+"""The parts of a cubin that can be asked for, each with its option and its two forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pylink.inspect import document, report
+from pylink.inspect.image import Image
+
+
+@dataclass(frozen=True)
+class Part:
+    """`text` is for a person, `value` for a program; an empty text is left out."""
+
+    name: str
+    help: str
+    text: Callable[[Image], str]
+    value: Callable[[Image], object]
+
+
+PARTS = (
+    Part("headers", "ELF header and segments", report.headers, document.headers),
+    Part("sections", "section headers, mercury capsules", report.sections, document.sections),
+    Part("symbols", "symbol tables", report.symbols, document.symbols),
+    Part("relocs", "relocations", report.relocations, document.relocations),
+    Part("info", "records of .nv.info and .nv.compat", report.info, document.info),
+    Part("notes", "notes, with the linker's options", report.notes, document.notes),
+    Part("callgraph", "call graph, prototypes", report.callgraph, document.callgraph),
+)
+
+
+def image_text(name: str, image: Image, parts: Sequence[Part]) -> str:
+    """The parts of a cubin that have something to show, under the file's name."""
+    texts = [text for text in (part.text(image) for part in parts) if text]
+    return "\n".join((f"{name}\n", *texts))
+
+
+def image_document(name: str, image: Image, parts: Sequence[Part]) -> dict[str, object]:
+    """The same for a program; a key for each part."""
+    return {"file": name, **{part.name: part.value(image) for part in parts}}

@@ -1,0 +1,178 @@
+"""What a section's entries say: one frozen row class for each kind of entry.
+
+`kind` is the word for such an entry in every report; `key` says which two entries of two cubins
+are the same one; `str()` is the entry in one line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class Row:
+    kind: ClassVar[str] = "entry"
+
+    @property
+    def key(self) -> str:
+        return str(self)
+
+    def where(self, index: int) -> str:
+        """The place of the entry in its section, to be written behind the section's name."""
+        return f"[{index}]"
+
+
+@dataclass(frozen=True)
+class Text(Row):
+    """An entry that is nothing but its text: a string, a word."""
+
+    kind: ClassVar[str] = "string"
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Symbol(Row):
+    kind: ClassVar[str] = "symbol"
+    name: str
+    type: str
+    binding: str
+    visibility: str
+    other: tuple[str, ...]
+    section: str
+    value: int
+    size: int
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+    @property
+    def place(self) -> str:
+        """The section, without what the symbol's name says already."""
+        return self.section.removesuffix(self.name).removesuffix(".")
+
+    @property
+    def marks(self) -> str:
+        """Visibility, unless it is the default, and what else st_other says."""
+        shown = () if self.visibility == "DEFAULT" else (self.visibility,)
+        return " ".join((*shown, *self.other))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {' '.join(filter(None, (self.binding, self.type, self.marks)))}"
+            f" in {self.section} value {self.value:#x} size {self.size:#x}"
+        )
+
+
+@dataclass(frozen=True)
+class Relocation(Row):
+    """`addend` is None in a REL section, where the field itself holds it."""
+
+    kind: ClassVar[str] = "relocation"
+    offset: int
+    type: int
+    type_name: str
+    symbol: str
+    addend: int | None
+
+    @property
+    def key(self) -> str:
+        return f"{self.offset:#x}"
+
+    @property
+    def target(self) -> str:
+        if not self.addend:
+            return self.symbol
+        return f"{self.symbol} {'-' if self.addend < 0 else '+'} {abs(self.addend):#x}"
+
+    def __str__(self) -> str:
+        return f"{self.offset:#x} {self.type_name} {self.target}"
+
+
+@dataclass(frozen=True)
+class Record(Row):
+    """A record of .nv.info or .nv.compat: `value` for a program, `text` for a person."""
+
+    kind: ClassVar[str] = "record"
+    attribute: str
+    number: int
+    format: str
+    value: object
+    text: str
+    symbol: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.attribute} {self.symbol}"
+
+    def __str__(self) -> str:
+        form = "" if self.format == "SVAL" else f" ({self.format})"
+        return f"{self.attribute}{form} {self.text}".rstrip()
+
+
+@dataclass(frozen=True)
+class Call(Row):
+    """A row of .nv.callgraph; the second name is a function's, or a prototype in blocks -2, -3."""
+
+    kind: ClassVar[str] = "call"
+    block: int
+    first: str
+    second: str
+
+    def __str__(self) -> str:
+        if not self.first:
+            return f"block {self.block}"
+        return f"{self.first} -> {self.second}"
+
+
+@dataclass(frozen=True)
+class Prototype(Row):
+    kind: ClassVar[str] = "prototype"
+    function: str
+    prototype: str
+
+    @property
+    def key(self) -> str:
+        return self.function
+
+    def __str__(self) -> str:
+        return f"{self.function} {self.prototype}"
+
+
+@dataclass(frozen=True)
+class NoteField(Row):
+    """One part of a note; of a note whose kind is not known, its bytes."""
+
+    kind: ClassVar[str] = "note"
+    name: str
+    value: str
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+    def where(self, index: int) -> str:
+        return f" {self.name}"
+
+    def __str__(self) -> str:
+        return repr(self.value)
+
+
+@dataclass(frozen=True)
+class Note:
+    vendor: str
+    type: int
+    fields: tuple[NoteField, ...]
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """A function's mercury capsule; `code` is the section that its first word gives by number."""
+
+    function: str
+    size: int
+    code: str

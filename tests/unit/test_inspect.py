@@ -1,0 +1,166 @@
+"""`pylink inspect`: what a person reads and what a program reads of one cubin."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.inspect_expected import CALLS, GUARD
+
+from pylink.cli import main as pylink
+from pylink.inspect import main
+from pylink.inspect.columns import pairs
+from pylink.inspect.image import Image
+from pylink.inspect.parts import PARTS, image_text
+
+ROOT = Path(__file__).parent.parent.parent
+GOLDEN = ROOT / "tests" / "golden"
+CUBINS = sorted((*GOLDEN.rglob("*.cubin"), *(ROOT / "demo").rglob("*.cubin")))
+
+
+@pytest.fixture(autouse=True)
+def _in_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def run(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert main(argv) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    return shown.out
+
+
+def document(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
+    value = json.loads(run(capsys, "--json", *argv))
+    assert isinstance(value, dict)
+    return value
+
+
+def rows(value: dict[str, Any], part: str, section: str) -> list[dict[str, Any]]:
+    return [row for table in value[part] if table["section"] == section for row in table["rows"]]
+
+
+def test_a_linked_cubin_as_a_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "tests/golden/75/guard/exec.nvlink.cubin") == GUARD
+
+
+def test_the_call_graph_names_callers_callees_and_prototypes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(capsys, "--callgraph", "tests/golden/100/calls/m0.cubin") == CALLS
+
+
+def test_the_command_is_part_of_pylink(capsys: pytest.CaptureFixture[str]) -> None:
+    assert pylink(["inspect", "--callgraph", "tests/golden/100/calls/m0.cubin"]) == 0
+    assert capsys.readouterr().out == CALLS
+
+
+def test_mercury_data_is_shown_like_plain_data(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "tests/golden/100/calls/m0.cubin"
+    text = run(capsys, "--sections", "--symbols", "--relocs", "--info", name)
+    assert "\nMercury capsules\n  size  of\n  0x36  .text._ZN43_INTERNAL" in text
+    assert "  10  CUDA_INFO                   I            0x13e4" in text
+    assert "  28    0x0  0x160  GLOBAL   FUNC         .nv.capmerc.text" in text
+    assert (
+        "\nRelocations .nv.merc.rela.text._Z7no_callPd\n"
+        "  offset  type                    symbol and addend\n"
+        "    0xdc  0x10006 as ABS32_HI_32  unset\n"
+        "    0x5c  0x10005 as ABS32_LO_32  unset\n"
+    ) in text
+    assert (
+        "\nRecords .nv.merc.nv.info._Z4deadi\n"
+        "  EIATTR_CUDA_API_VERSION           0x82\n"
+        "  EIATTR_MERCURY_FINALIZER_OPTIONS  0xa4229d8a 0x6d149db1 0xf32ab400 0x8e0358f7"
+        " 0x1b0a070c\n"
+        "                                    0xd78adee2 0xc876352 0x72bd7 0x128a2bcd"
+    ) in text
+    assert "EICOMPAT_ATTR_MERCURY_ISA_MAJOR_MINOR_VERSION    1.1\n" in text
+
+
+def test_addends_have_a_sign_and_rel_has_none(capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, "--relocs", "tests/golden/100/calls/m0.cubin")
+    assert "    0x50  R_CUDA_ABS32_HI_32  _Z13use_recursionPi + 0x70\n" in text
+    value = document(capsys, "--relocs", "tests/golden/75/guard/exec.nvlink.cubin")
+    assert rows(value, "relocs", ".rel.debug_frame") == [
+        {
+            "offset": 0x44,
+            "type": 2,
+            "type_name": "R_CUDA_64",
+            "symbol": "_Z5scalePfPKfi",
+            "addend": None,
+        }
+    ]
+
+
+def test_json_has_the_parts_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "tests/golden/100/calls/m0.cubin"
+    assert list(document(capsys, "--notes", "--info", name)) == ["file", "info", "notes"]
+    assert list(document(capsys, name)) == ["file", *(part.name for part in PARTS)]
+
+
+def test_json_values_are_numbers_and_names(capsys: pytest.CaptureFixture[str]) -> None:
+    value = document(capsys, "tests/golden/100/calls/m0.cubin")
+    assert value["headers"]["sm"] == 100
+    assert value["headers"]["type"] == "REL"
+    info = rows(value, "info", ".nv.info._Z7no_callPd")
+    assert {row["attribute"]: row["value"] for row in info} == {
+        "EIATTR_CUDA_API_VERSION": 130,
+        "EIATTR_KPARAM_INFO": {
+            "index": 0,
+            "ordinal": 0,
+            "offset": 0,
+            "size": 8,
+            "pointee_log_alignment": 0,
+            "space": 5,
+            "cbank": 31,
+            "in_shared": False,
+        },
+        "EIATTR_SPARSE_MMA_MASK": 0,
+        "EIATTR_MAXREG_COUNT": 255,
+        "EIATTR_MERCURY_ISA_VERSION": "1.1",
+        "EIATTR_VRC_CTA_INIT_COUNT": 0,
+        "EIATTR_EXIT_INSTR_OFFSETS": 0xE0,
+        "EIATTR_CBANK_PARAM_SIZE": 8,
+        "EIATTR_PARAM_CBANK": {
+            "section": ".nv.constant0._Z7no_callPd",
+            "offset": 0x380,
+            "size": 8,
+        },
+        "EIATTR_SW_WAR": 8,
+    }
+    registers = rows(value, "info", ".nv.info")[0]
+    assert registers["symbol"] == "_Z4deadi"
+    assert registers["value"] == 24
+    weights = next(r for r in rows(value, "symbols", ".symtab") if r["name"] == "weights")
+    assert weights["other"] == ["CONSTANT"]
+    assert weights["section"] == ".nv.constant3"
+    capsule = next(s for s in value["sections"] if s["name"] == ".nv.capmerc.text._Z4deadi")
+    assert capsule["capsule_of"] == ".text._Z4deadi"
+    assert value["notes"][0]["options"] == "-arch sm_100 -m 64 -c  "
+    assert value["callgraph"]["prototypes"][0] == {"function": "_Z9fibonaccii", "prototype": "#ii"}
+    assert value["callgraph"]["blocks"]["-1"][0] == ["_Z13use_recursionPi", "_Z9fibonaccii"]
+
+
+def test_several_files_make_a_list(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "tests/golden/75/guard/m0.cubin"
+    value = json.loads(run(capsys, "--json", "--notes", name, name))
+    assert [entry["file"] for entry in value] == [name, name]
+
+
+@pytest.mark.parametrize("path", CUBINS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_number_of_real_cubins_has_a_name(path: Path) -> None:
+    text = image_text("", Image(path.read_bytes()), PARTS)
+    for unknown in ("?", "EIATTR 0x", "EICOMPAT 0x", "  0x7000", "binding ", "space 6"):
+        assert unknown not in text.replace("binding  type", "")
+
+
+def test_long_values_continue_under_their_beginning() -> None:
+    words = " ".join(["0x1234"] * 20)
+    text = pairs([("NAME", words), ("N", "1")])
+    assert text.splitlines() == [
+        "  NAME  " + " ".join(["0x1234"] * 13),
+        "        " + " ".join(["0x1234"] * 7),
+        "  N     1",
+    ]
