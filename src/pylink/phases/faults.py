@@ -8,39 +8,58 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
 
-# Reason -> kind of diagnostic, and the name of the argument that takes the found value.
-# elfread.pyx has the same numbers.
-KINDS: dict[int, tuple[str, str]] = {
-    1: ("truncated", "what"),
-    2: ("not-elf", ""),
-    3: ("wrong-class", ""),
-    4: ("wrong-endian", ""),
-    5: ("wrong-machine", "machine"),
-    6: ("wrong-abi", "abi"),
-    7: ("wrong-type", "type"),
-    8: ("section-table-range", ""),
-    9: ("section-range", ""),
-    10: ("string-offset", "value"),
-    11: ("string-unterminated", ""),
-    12: ("section-alignment", "value"),
-    13: ("no-symbol-table", ""),
-    14: ("entry-size", "value"),
-    15: ("symbol-section", "value"),
-    16: ("section-info", "value"),
-    17: ("relocation-symbol", "value"),
-    18: ("relocation-range", "value"),
-    20: ("section-link", "value"),
-    23: ("wrong-abi", "abi"),
+# Reason -> kind of diagnostic, the name of its argument, and what to say there; None for the
+# value that was found. `elffaults.pxd` has the numbers.
+REASONS: dict[int, tuple[str, str, str | None]] = {
+    1: ("truncated", "what", "the ELF header"),
+    2: ("not-elf", "", None),
+    3: ("wrong-class", "", None),
+    4: ("wrong-endian", "", None),
+    5: ("wrong-machine", "machine", None),
+    6: ("wrong-abi", "abi", None),
+    7: ("wrong-type", "type", None),
+    8: ("section-table-range", "", None),
+    9: ("section-range", "", None),
+    10: ("string-offset", "value", None),
+    11: ("string-unterminated", "", None),
+    12: ("section-alignment", "value", None),
+    13: ("no-symbol-table", "", None),
+    14: ("entry-size", "value", None),
+    15: ("symbol-section", "value", None),
+    16: ("section-info", "value", None),
+    17: ("relocation-symbol", "value", None),
+    18: ("relocation-range", "value", None),
+    19: ("malformed", "reason", "size {value} is larger than any real one ({limit} at most)"),
+    20: ("section-link", "value", None),
+    21: ("nvinfo-format", "reason", "it needs {value} bytes, and {limit} are left"),
+    22: ("nvinfo-format", "reason", "format {value}"),
+    23: ("malformed", "reason", "ELF version {value}, not {limit}"),
+    24: ("capsule-format", "reason", "it has {value} bytes, at least {limit} are needed"),
+    25: ("section-size", "value", None),
+    26: ("nvinfo-format", "reason", "it names symbol {value}, which does not exist"),
+    27: ("nvinfo-format", "reason", "it has {value} bytes of data"),
+    28: ("callgraph-format", "reason", "it names symbol {value}, which does not exist"),
+    29: ("callgraph-format", "reason", "string {value} lies outside the string table"),
+    30: ("callgraph-format", "reason", "it is in no known block (marker {value:#x})"),
+    31: ("duplicate-section", "", None),
+    32: ("malformed", "reason", "section type {value:#x} has no contents"),
+    33: ("relocation-type", "value", None),
+    34: ("symbol-range", "", None),
+    35: ("symbol-kind", "value", None),
+    36: ("malformed", "reason", "alignment {value} of the variable is no power of two <= {limit}"),
+    37: ("malformed", "reason", "the function has no mercury capsule"),
+    38: ("malformed", "reason", "names of {value} bytes in all, in a file of {limit}"),
+    39: ("section-size", "value", None),
+    40: ("malformed", "reason", "alignment {value} is larger than {limit}"),
+    41: ("malformed", "reason", "section {value} cannot hold a symbol of this type"),
+    42: ("malformed", "reason", "the first symbol is not the null symbol"),
+    43: ("malformed", "reason", "sections are aligned to {value} bytes in all ({limit} at most)"),
+    44: ("malformed", "reason", "it has {value} rows, and there are {limit} symbols"),
+    45: ("unknown-section", "value", None),
 }
 
-# Reasons that share the kind for damage without a number of its own.
-REASONS: dict[int, str] = {
-    19: "size {value} is larger than any real file's ({limit} at most)",
-    21: "attribute record is damaged (length or symbol {value}, limit {limit})",
-    22: "call graph row names {value}, but only {limit} exist",
-    24: "mercury capsule has {value} bytes, at least {limit} are needed",
-    25: "code size {value} is no multiple of {limit}",
-}
+# Reasons about an attribute record, whose index is its offset in the section.
+RECORDS = (21, 22, 26, 27)
 
 
 def report_fault(
@@ -54,19 +73,23 @@ def report_fault(
 ) -> None:
     """Report the first thing that the reader could not accept."""
     file, section, index, reason, _, value, limit = FAULT.unpack(fault)
+    kind, argument, sentence = REASONS[reason]
+    args: dict[str, str | int] = {}
+    if argument:
+        args[argument] = value if sentence is None else sentence.format(value=value, limit=limit)
+    if kind in ("entry-size", "section-size"):
+        args["expected"] = limit
     name = _section_name(arena, files, sections, file, section) if section >= 0 else None
-    if reason in KINDS:
-        kind, argument = KINDS[reason]
-        args: dict[str, str | int] = {argument: value} if argument else {}
-        if kind == "truncated":
-            args = {"what": "the ELF header"}
-        if kind == "entry-size":
-            args["expected"] = limit
-    else:
-        kind = "malformed"
-        args = {"reason": REASONS[reason].format(value=value, limit=limit)}
     place = index if index >= 0 else None
-    sink.report(kind, file=names[file], section=name, index=place, **args)  # type: ignore[arg-type]
+    at = place if reason in RECORDS else None
+    sink.report(
+        kind,
+        file=names[file],
+        section=name,
+        index=place if at is None else None,
+        offset=at,
+        **args,  # type: ignore[arg-type]  # no argument has the name of a parameter
+    )
 
 
 def _section_name(arena: bytes, files: bytes, sections: bytes, file: int, section: int) -> str:

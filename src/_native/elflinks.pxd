@@ -1,0 +1,193 @@
+# What sections of a cubin say of each other: functions and their sections, relocations.
+
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from elf64 cimport *
+from elffaults cimport *
+from elfsections cimport MAX_BANK
+from elftables cimport check_info, check_pairs
+from rows cimport *
+from vec cimport vec_extend
+
+cdef enum:
+    FIRST_MERCURY_TYPE = 0x10000
+    LAST_MERCURY_TYPE = 0x10040
+    LAST_TYPE = 119             # R_CUDA_* of toolkit 13.0
+    FIRST_MERCURY_SM = 100
+
+
+cdef inline bint check_links(Reader* r, int32_t file, FileRow* row) noexcept nogil:
+    """Resolve sh_info to sections and check the entries of relocation and table sections."""
+    cdef SectionRow* sections = <SectionRow*>r.sections.data + row.first_section
+    cdef SectionRow* s
+    cdef uint32_t i
+    cdef uint64_t* marks
+    r.marks.count = 0
+    marks = <uint64_t*>vec_extend(&r.marks, row.symbol_count)
+    if marks == NULL:
+        return False
+    memset(marks, 0, 8 * <size_t>row.symbol_count)
+    # Code first: the sections of a function name its code.
+    for i in range(row.section_count):
+        if sections[i].kind == K_TEXT and not check_text(r, file, row, &sections[i], i):
+            return False
+    for i in range(row.section_count):
+        s = &sections[i]
+        if s.kind == K_CAPMERC:
+            if not check_capsule(r, file, row, s, i):
+                return False
+        elif (s.kind == K_INFO_FUNC or s.kind == K_CONSTANT0 or s.kind == K_CONSTANT_FUNC
+              or s.kind == K_SHARED):
+            if not check_owner(r, file, row, s, i, K_TEXT):
+                return False
+        elif s.kind == K_MERC_INFO_FUNC or s.kind == K_MERC_CONSTANT_FUNC:
+            if not check_owner(r, file, row, s, i, K_CAPMERC):
+                return False
+    for i in range(row.section_count):
+        s = &sections[i]
+        if s.kind == K_TEXT:
+            if (row.e_flags >> 8 & 0xff) >= FIRST_MERCURY_SM and not (
+                    marks[s.target - <int32_t>row.first_symbol] & kind_bit(K_CAPMERC)):
+                return refuse(r, file, <int32_t>i, -1, F_NO_CAPSULE, 0, 0)
+        elif s.kind == K_RELOC or s.kind == K_MERC_RELA or s.kind == K_RESOLVED_RELA:
+            if s.info == 0 or s.info >= row.section_count or not is_patched(
+                    s.kind, sections[s.info].kind):
+                return refuse(r, file, <int32_t>i, -1, F_TARGET, s.info, row.section_count)
+            s.target = <int32_t>(row.first_section + s.info)
+            if not check_relocs(r, file, row, s, i):
+                return False
+        elif (s.kind == K_INFO or s.kind == K_INFO_FUNC or s.kind == K_MERC_INFO
+              or s.kind == K_MERC_INFO_FUNC):
+            if not check_info(r, file, row, s, i):
+                return False
+        elif s.kind == K_CALLGRAPH or s.kind == K_PROTOTYPE:
+            if not check_pairs(r, file, row, s, i):
+                return False
+    return True
+
+
+cdef inline bint check_text(Reader* r, int32_t file, FileRow* row, SectionRow* s,
+                            uint32_t index) noexcept nogil:
+    """Code: sh_info is the symbol of its function."""
+    # Families before sm_90 keep REGCOUNT in the top byte.
+    cdef uint32_t info = s.info & 0xffffff if (row.e_flags & 0xff) == 4 else s.info
+    if info >= row.symbol_count:
+        info = s.info & 0xffffff
+    if info == 0 or info >= row.symbol_count:
+        return refuse(r, file, <int32_t>index, -1, F_TARGET, s.info, row.symbol_count)
+    s.target = <int32_t>(row.first_symbol + info)
+    # So that no two sections name one function.
+    if (<SymbolRow*>r.symbols.data)[s.target].section != <int32_t>(row.first_section + index):
+        return refuse(r, file, <int32_t>index, -1, F_TARGET, s.info, row.symbol_count)
+    if ((<SymbolRow*>r.symbols.data)[s.target].info & 15) != STT_FUNC:
+        return refuse(r, file, <int32_t>index, -1, F_TARGET, s.info, row.symbol_count)
+    if s.size % 16:
+        return refuse(r, file, <int32_t>index, -1, F_TEXT_ALIGN, s.size, 16)
+    return True
+
+
+cdef inline bint check_capsule(Reader* r, int32_t file, FileRow* row, SectionRow* s,
+                               uint32_t index) noexcept nogil:
+    """A mercury capsule: sh_info is the symbol of a function with code."""
+    cdef const SymbolRow* symbol
+    if s.info == 0 or s.info >= row.symbol_count:
+        return refuse(r, file, <int32_t>index, -1, F_TARGET, s.info, row.symbol_count)
+    s.target = <int32_t>(row.first_symbol + s.info)
+    symbol = <SymbolRow*>r.symbols.data + s.target
+    if (symbol.section < 0
+            or (<SectionRow*>r.sections.data)[symbol.section].target != s.target):
+        return refuse(r, file, <int32_t>index, -1, F_TARGET, s.info, row.symbol_count)
+    if s.size < 16:
+        return refuse(r, file, <int32_t>index, -1, F_CAPSULE, s.size, 16)
+    return mark(r, file, row, s, index, s.target)
+
+
+cdef inline bint check_owner(Reader* r, int32_t file, FileRow* row, SectionRow* s, uint32_t index,
+                             uint16_t kind) noexcept nogil:
+    """A section of a function: sh_info is the section with its code or its capsule."""
+    cdef SectionRow* sections = <SectionRow*>r.sections.data + row.first_section
+    if s.info == 0 or s.info >= row.section_count or sections[s.info].kind != kind:
+        return refuse(r, file, <int32_t>index, -1, F_TARGET, s.info, row.section_count)
+    s.target = <int32_t>(row.first_section + s.info)
+    # A capsule that stands behind is not checked yet, but its index is.
+    if kind == K_CAPMERC and (sections[s.info].info == 0
+                              or sections[s.info].info >= row.symbol_count):
+        return refuse(r, file, <int32_t>s.info, -1, F_TARGET, sections[s.info].info,
+                      row.symbol_count)
+    return mark(r, file, row, s, index, sections[s.info].target if kind == K_TEXT
+                else <int32_t>(row.first_symbol + sections[s.info].info))
+
+
+cdef inline uint64_t kind_bit(uint16_t kind) noexcept nogil:
+    return <uint64_t>1 << (kind + MAX_BANK + 1)
+
+
+cdef inline bint mark(Reader* r, int32_t file, FileRow* row, SectionRow* s, uint32_t index,
+                      int32_t function) noexcept nogil:
+    """A function has one section of a kind, and one for a constant bank."""
+    cdef uint64_t* marks = <uint64_t*>r.marks.data + (function - <int32_t>row.first_symbol)
+    cdef uint64_t bit = kind_bit(s.kind)
+    if s.kind == K_CONSTANT0 or s.kind == K_CONSTANT_FUNC:
+        bit = <uint64_t>1 << s.bank
+    if marks[0] & bit:
+        return refuse(r, file, <int32_t>index, -1, F_DUPLICATE, 0, 0)
+    marks[0] |= bit
+    return True
+
+
+cdef inline bint is_patched(uint16_t kind, uint16_t target) noexcept nogil:
+    """Whether relocations of that kind can be for sections of the other kind."""
+    if kind == K_MERC_RELA:
+        return (target == K_CAPMERC or target == K_MERC_DEBUG or target == K_MERC_CONSTANT
+                or target == K_MERC_CONSTANT_FUNC or target == K_MERC_GLOBAL_INIT)
+    return (target == K_TEXT or target == K_DEBUG or target == K_CONSTANT
+            or target == K_CONSTANT_FUNC or target == K_CONSTANT0 or target == K_GLOBAL_INIT
+            or target == K_OTHER)
+
+
+cdef inline uint32_t field_size(uint32_t type) noexcept nogil:
+    """Bytes that a relocation may touch: 1, 4 or 8 (docs/format-notes.md)."""
+    if type in (1, 3, 70, 71, 72, 103):
+        return 4
+    if 76 <= type <= 91 or 104 <= type <= 111:
+        return 1
+    return 8
+
+
+cdef inline bint check_relocs(Reader* r, int32_t file, FileRow* row, SectionRow* s,
+                              uint32_t index) noexcept nogil:
+    cdef bint mercury = s.kind == K_MERC_RELA
+    cdef bint implicit = s.type == SHT_REL and not mercury
+    cdef uint64_t entsize = sizeof(Rel) if implicit else sizeof(Rela)
+    cdef uint64_t limit = (<SectionRow*>r.sections.data)[s.target].size
+    cdef uint16_t target_kind = (<SectionRow*>r.sections.data)[s.target].kind
+    cdef uint64_t i, n
+    cdef const Rel* entry
+    cdef uint32_t width
+    if not implicit and s.type != (SHT_CUDA_MERC_RELA if mercury else SHT_RELA) \
+            and s.kind != K_RESOLVED_RELA:
+        return refuse(r, file, <int32_t>index, -1, F_TYPE, s.type, 0)
+    if s.entsize != entsize:
+        return refuse(r, file, <int32_t>index, -1, F_ENTSIZE, s.entsize, entsize)
+    if s.size % entsize:
+        return refuse(r, file, <int32_t>index, -1, F_SIZE, s.size, entsize)
+    n = s.size // entsize
+    if n > <uint64_t>0x7fffffff:
+        return refuse(r, file, <int32_t>index, -1, F_TOO_LARGE, n, 0x7fffffff)
+    for i in range(n):
+        entry = <const Rel*>(r.arena + s.offset + i * entsize)
+        if entry.r_sym >= row.symbol_count:
+            return refuse(r, file, <int32_t>index, <int64_t>i, F_RELOC_SYMBOL, entry.r_sym,
+                          row.symbol_count)
+        if (not FIRST_MERCURY_TYPE <= entry.r_type <= LAST_MERCURY_TYPE if mercury
+                else entry.r_type > LAST_TYPE):
+            return refuse(r, file, <int32_t>index, <int64_t>i, F_RELOC_TYPE, entry.r_type, 0)
+        # Mercury code is described, not stored, in a capsule: offsets are not file offsets.
+        if mercury and target_kind == K_CAPMERC:
+            continue
+        width = 4 if mercury else field_size(entry.r_type)
+        if entry.r_offset > limit or limit - entry.r_offset < width:
+            return refuse(r, file, <int32_t>index, <int64_t>i, F_RELOC_OFFSET, entry.r_offset,
+                          limit)
+    return True

@@ -1,0 +1,96 @@
+# Sections of records: attributes (.nv.info) and the call graph.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, strlen
+
+from elf64 cimport *
+from elffaults cimport *
+from rows cimport *
+
+
+cdef inline bint check_info(Reader* r, int32_t file, FileRow* row, SectionRow* s,
+                            uint32_t index) noexcept nogil:
+    """EIATTR records: {u8 format, u8 attribute, u16}, and with format 4 that many bytes more."""
+    cdef const uint8_t* data = r.arena + s.offset
+    cdef const uint8_t* record
+    cdef uint64_t at = 0, length
+    while at < s.size:
+        record = data + at
+        if s.size - at < 4:
+            return refuse(r, file, <int32_t>index, <int64_t>at, F_RECORD_END, 4, s.size - at)
+        if record[0] < 1 or record[0] > 4:
+            return refuse(r, file, <int32_t>index, <int64_t>at, F_RECORD_FORMAT, record[0], 4)
+        length = 0
+        if record[0] == 4:
+            length = <uint64_t>record[2] | <uint64_t>record[3] << 8
+            if length > s.size - at - 4:
+                return refuse(r, file, <int32_t>index, <int64_t>at, F_RECORD_END, length + 4,
+                              s.size - at)
+        if not check_record(r, file, row, record, length, index, <int64_t>at):
+            return False
+        at += 4 + length
+    return True
+
+
+cdef inline uint32_t needed_words(uint8_t attribute) noexcept nogil:
+    """Words of an attribute that the link reads or writes; 0 for those that it only copies."""
+    if (attribute == EIATTR_REGCOUNT or attribute == EIATTR_FRAME_SIZE
+            or attribute == EIATTR_MIN_STACK_SIZE or attribute == EIATTR_MAX_STACK_SIZE
+            or attribute == EIATTR_PARAM_CBANK):
+        return 2
+    return 1 if attribute == EIATTR_CRS_STACK_SIZE else 0
+
+
+cdef inline bint check_record(Reader* r, int32_t file, FileRow* row, const uint8_t* record,
+                              uint64_t length, uint32_t index, int64_t at) noexcept nogil:
+    cdef uint8_t attribute = record[1]
+    cdef uint32_t words = needed_words(attribute), symbol, symbols, i
+    if words == 0 and attribute != EIATTR_EXTERNS:
+        return True
+    if record[0] != 4:
+        return refuse(r, file, <int32_t>index, at, F_RECORD_FORMAT, record[0], 4)
+    if length % 4 or (words and length != 4 * words):
+        return refuse(r, file, <int32_t>index, at, F_RECORD_SIZE, length, 4 * words)
+    symbols = <uint32_t>(length // 4) if attribute == EIATTR_EXTERNS else words - 1
+    for i in range(symbols):
+        memcpy(&symbol, record + 4 + 4 * i, 4)
+        if symbol >= row.symbol_count:
+            return refuse(r, file, <int32_t>index, at, F_RECORD_SYMBOL, symbol, row.symbol_count)
+    return True
+
+
+cdef inline bint check_pairs(Reader* r, int32_t file, FileRow* row, SectionRow* s,
+                             uint32_t index) noexcept nogil:
+    """.nv.callgraph and .nv.prototype: pairs of u32, symbol and symbol or string offset.
+
+    A pair of 0 and a negative number begins a block of the call graph: -1 calls, -2 functions
+    whose address is taken, -3 indirect calls, -4 their candidates.
+    """
+    cdef const uint8_t* data = r.arena + s.offset
+    cdef uint32_t pair[2]
+    cdef uint64_t i
+    cdef int32_t block = 0
+    if s.size % 8:
+        return refuse(r, file, <int32_t>index, -1, F_SIZE, s.size, 8)
+    for i in range(s.size // 8):
+        memcpy(pair, data + 8 * i, 8)
+        if pair[0] == 0 and s.kind == K_CALLGRAPH:
+            block = <int32_t>pair[1]
+            if block > -1 or block < -4:
+                return refuse(r, file, <int32_t>index, <int64_t>i, F_CALLGRAPH_BLOCK, pair[1], 0)
+            continue
+        if block == 0 and s.kind == K_CALLGRAPH:
+            return refuse(r, file, <int32_t>index, <int64_t>i, F_CALLGRAPH_BLOCK, 0, 0)
+        if pair[0] >= row.symbol_count:
+            return refuse(r, file, <int32_t>index, <int64_t>i, F_CALLGRAPH_SYMBOL, pair[0],
+                          row.symbol_count)
+        if s.kind == K_PROTOTYPE or block == -2 or block == -3:
+            if pair[1] >= row.strtab_size:
+                return refuse(r, file, <int32_t>index, <int64_t>i, F_CALLGRAPH_STRING, pair[1],
+                              row.strtab_size)
+            if not take_name(r, strlen(<const char*>r.arena + row.strtab + pair[1]), row.size):
+                return refuse(r, file, <int32_t>index, <int64_t>i, F_NAMES, r.names, row.size)
+        elif pair[1] >= row.symbol_count:
+            return refuse(r, file, <int32_t>index, <int64_t>i, F_CALLGRAPH_SYMBOL, pair[1],
+                          row.symbol_count)
+    return True
