@@ -30,6 +30,7 @@ def write_relocations(
     keeps: bytes,
     symbol_index: bytes,
     section_symbol_index: bytes,
+    instance_index: bytes,
 ) -> None:
     """Write the entries of every relocation section that stays, newest first."""
 

@@ -7,6 +7,7 @@ def assign_values(
     sections: bytes,
     symbols: bytes,
     entities: bytes,
+    symbol_entity: bytes,
     outs: bytes,
     out_symbols: bytes,
     out_of: bytes,

@@ -17,7 +17,7 @@ def merge(
     pools: bytes,
     family: int,
     mode: int,
-) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes]:
+) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes]:
     """Give birth to every section and symbol of the output and sort the relocations.
 
     Tables as ``elfread.parse`` and ``resolve`` return them, ``pools`` as ``pools.born_kernels``
@@ -25,5 +25,6 @@ def merge(
     bits of ``pylink.phases.init``. Returns OutRow, OutSymbolRow, KeepRow, FixRow and RebuildRow
     tables; per input section i32 OutRow (-1: none) and u64 offset of its piece in bytes;
     .shstrtab and .strtab so far; the u32 .strtab offset of each prototype string; a byte per
-    entity that any code refers to.
+    entity that any code refers to; a byte per kernel entity whose own code names extern arrays
+    through an instance (-r).
     """

@@ -25,12 +25,14 @@ def resolve_values(
     functions_extern: bytes,
     lost: bytes,
     constant3_size: int,
+    arrays_by_name: bool,
 ) -> bytes:
     """The patch table of every FixRow that changes bytes, in order of the FixRow table.
 
     ``values`` and ``homes`` are a u64 and an i32 OutRow per entity; ``functions_extern`` is the
-    u64 offset of the extern shared array per function entity; ``lost`` marks, a byte per entity,
-    the shared variables without a place. Relocations of capsules are left to ``patch_capsules``.
+    u64 offset of extern arrays per function entity or, with ``arrays_by_name`` (-g), per array;
+    ``lost`` marks, a byte per entity, the shared variables without a place. Relocations of
+    capsules are left to ``patch_capsules``.
     """
 
 def patch_capsules(

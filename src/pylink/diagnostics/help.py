@@ -52,8 +52,8 @@ HELP: dict[str, str] = {
     "inputs-with-host-script": "A linker script for the host is made without looking at any input.",
     "host-script-failed": "The host linker `ld` could not be asked for its own script. "
     "`-ghls=lcs-aug` does not need it.",
-    "preserve-relocs-partial": "From sm_90 on, the record that `--preserve-relocs` keeps of resolved "
-    "relocations is incomplete. Do not rely on it to relocate the output again.",
+    "preserve-relocs-partial": "From sm_90 on, the record that `--preserve-relocs` keeps of "
+    "resolved relocations is incomplete. Do not rely on it to relocate the output again.",
     "arch-mismatch": "An input was compiled for an architecture that the target cannot run. "
     "Compile it for the target, or for a lower one of the same major version.",
     "output-limited": "An input runs on one architecture only, so the output does too.",

@@ -58,7 +58,9 @@ def merge_frames(
 
 
 def _replacements(
-    merged: Merged, contents: bytes, source: dict[int, tuple[int, int]],
+    merged: Merged,
+    contents: bytes,
+    source: dict[int, tuple[int, int]],
     several: dict[int, list[int]],
 ) -> dict[int, tuple[bytes, bytes]]:
     """CIE and FDE that take the place of an FDE and the CIE it points to."""
