@@ -425,7 +425,10 @@ def find_live(bytes entities, bytes calls, bytes prototypes, bytes selected, bin
 
 
 def select_kernels(bytes arena, bytes symbols, bytes entities, list patterns):
-    """A byte per entity: 1 for kernels whose name contains one of the patterns."""
+    """A byte per entity: 1 for kernels whose name contains one of the patterns.
+
+    A star in a pattern stands for any characters, also none.
+    """
     cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
     cdef const SymbolRow* s = <const SymbolRow*>PyBytes_AS_STRING(symbols)
     cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
@@ -444,12 +447,24 @@ def select_kernels(bytes arena, bytes symbols, bytes entities, list patterns):
     return result
 
 
-cdef bint contains(const uint8_t* text, size_t size, const char* part, size_t length) noexcept nogil:
-    cdef size_t i
-    for i in range(size + 1 - length if size >= length else 0):
-        if memcmp(text + i, part, length) == 0:
-            return True
-    return False
+cdef bint contains(const uint8_t* text, size_t size, const char* pattern,
+                   size_t length) noexcept nogil:
+    """Whether the parts of `pattern` between its stars occur in `text`, one after the other.
+
+    The first place is the best one for every part, so nothing is tried twice.
+    """
+    cdef size_t at = 0, start = 0, end
+    while start <= length:
+        end = start
+        while end < length and pattern[end] != c'*':
+            end += 1
+        while at + (end - start) <= size and memcmp(text + at, pattern + start, end - start) != 0:
+            at += 1
+        if at + (end - start) > size:
+            return False
+        at += end - start
+        start = end + 1
+    return True
 
 
 # Functions that the driver supplies (docs/format-notes.md).
@@ -474,7 +489,8 @@ def find_undefined(bytes arena, bytes symbols, bytes entities):
     for i in range(n):
         # A function whose address is taken counts, even where only dead code takes it.
         if (e[i].flags & (EF_DEFINED | EF_UNSIZED | EF_LOCAL)
-                or not e[i].flags & (EF_LIVE | EF_TAKEN) or e[i].kind in (E_RESERVED, E_UNIFIED, E_CONST0_SIZE, E_OTHER)):
+                or not e[i].flags & (EF_LIVE | EF_TAKEN)
+                or e[i].kind in (E_RESERVED, E_UNIFIED, E_CONST0_SIZE, E_OTHER)):
             continue
         name = arena[s[e[i].first].name:s[e[i].first].name + s[e[i].first].name_size]
         if e[i].kind != E_FUNC or not (name in RUNTIME or name.startswith(SYSTEM_CALLS)):

@@ -47,7 +47,8 @@ def split_words(text: str, sink: Sink) -> list[str]:
 def split_items(text: str, sink: Sink) -> list[str]:
     """The items of a list argument: commas separate them except between double quotes.
 
-    Empty items disappear; a backslash is an ordinary character.
+    Spaces and tabs around an item, quoted or not, and empty items disappear; a backslash is an
+    ordinary character.
     """
     items: list[str] = []
     start = 0
@@ -61,7 +62,8 @@ def split_items(text: str, sink: Sink) -> list[str]:
     if quoted:
         sink.fatal("stray-character", value='"')
     items.append(text[start:])
-    return [unquote(item) for item in items if item]
+    stripped = [unquote(item).strip(" \t") for item in items]
+    return [item for item in stripped if item]
 
 
 def unquote(text: str) -> str:

@@ -59,6 +59,9 @@ def test_words_that_do_not_end(text: str, message: str) -> None:
         (r"a\,b", ["a\\", "b"]),
         (r'"x\"y"z"', [r"x\"yz"]),
         ("f(a,b)", ["f(a", "b)"]),
+        (' a ,\tb\t, ," c "', ["a", "b", "c"]),
+        ("a\n", ["a\n"]),
+        ('a"b, c"d', ["ab, cd"]),
     ],
 )
 def test_items(text: str, items: list[str]) -> None:
