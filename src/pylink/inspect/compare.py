@@ -108,12 +108,13 @@ class _Comparison:
         found = []
         for field in fields:
             mine, other = getattr(a, field), getattr(b, field)
-            if mine == other:
+            table = a.name.endswith("symtab")
+            if mine == other or (table and field == "info" and self.renumbered):
                 continue
             note = ""
             if field == "type":
                 note = f"{SECTION_TYPES.get(mine, '?')}, {SECTION_TYPES.get(other, '?')}"
-            if field in ("link", "info") and not a.name.endswith("symtab"):
+            if field in ("link", "info") and not table:
                 named = _refers(self.first, a, field), _refers(self.second, b, field)
                 if (self.moved or self.renumbered) and named[0] == named[1]:
                     continue

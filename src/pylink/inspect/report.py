@@ -78,8 +78,10 @@ def symbols(image: Image) -> str:
     texts = []
     for section in image.sections:
         if section.name in contents.SYMBOL_TABLES:
-            rows = [_symbol(i, row) for i, row in enumerate(contents.symbols(image, section))]
-            texts.append(titled(f"Symbols {section.name}", table(heads, rows[1:], "rrrllll")))
+            entries = enumerate(contents.symbols(image, section))
+            # The null symbol is worth a line only where a linker left a value in it.
+            rows = [_symbol(i, row) for i, row in entries if i or row.value]
+            texts.append(titled(f"Symbols {section.name}", table(heads, rows, "rrrllll")))
     return "\n".join(texts)
 
 
