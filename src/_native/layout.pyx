@@ -539,3 +539,13 @@ def find_kind(bytes outs, int kind):
         if row[i].kind == kind:
             return i
     return -1
+
+
+def constant_size(bytes outs, int bank):
+    """Bytes of the file-scope constant bank, 0 without one."""
+    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
+    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
+    for i in range(n):
+        if row[i].kind == K_CONSTANT and row[i].bank == bank:
+            return row[i].size
+    return 0

@@ -397,3 +397,16 @@ cdef inline void take_size(OutRow* out, const KernelRow* size) noexcept nogil:
     out.size = size.size
     out.align = <uint32_t>size.align
     out.notes |= (OF_STAYS if size.flags & 1 else 0) | (0 if size.flags & 2 else OF_NO_SYMBOL)
+
+
+def find_oversized(bytes kernel_entities, bytes kernels, uint64_t limit, int family):
+    """Kernels with more shared memory of their own than `limit` bytes: (entity, bytes)."""
+    cdef size_t n = PyBytes_GET_SIZE(kernel_entities) // 4, i
+    cdef const int32_t* kernel = <const int32_t*>PyBytes_AS_STRING(kernel_entities)
+    cdef const KernelRow* row = <const KernelRow*>PyBytes_AS_STRING(kernels)
+    cdef uint64_t reserved = 0 if family == FAMILY_A else RESERVED
+    cdef list found = []
+    for i in range(n):
+        if row[i].size > limit + reserved:
+            found.append((kernel[i], row[i].size - reserved))
+    return found

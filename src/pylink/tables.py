@@ -54,6 +54,10 @@ def symbol_name(arena: bytes, symbols: bytes, row: int) -> str:
     return text(arena, fields[0], fields[4])
 
 
+def entity_name(arena: bytes, symbols: bytes, entities: bytes, row: int) -> str:
+    return symbol_name(arena, symbols, ENTITY.unpack_from(entities, row * ENTITY.size)[0])
+
+
 def symbol_file(symbols: bytes, row: int) -> int:
     """Number of the file that symbol `row` comes from."""
     number: int = SYMBOL.unpack_from(symbols, row * SYMBOL.size)[5]

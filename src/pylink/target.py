@@ -13,15 +13,27 @@ FEATURES = {100: 0x09, 120: 0x50}
 # Before sm_100: which targets run code for an architecture, other than itself.
 ALSO_RUNS_ON = {80: (86, 89), 86: (89,)}
 
+# Bytes of static shared memory of a kernel: 48 KiB, more where the target is one chip.
+SHARED = 0xC000
+SPECIFIC_SHARED = {
+    90: 0x38C00,
+    100: 0x38C00,
+    103: 0x38C00,
+    110: 0x38C00,
+    120: 0x18C00,
+    121: 0x18C00,
+}
+
 
 class Target:
     """The architecture of `-arch`, such as `sm_90a`.
 
     `sm` is its number, `family` one of the constants above, `specific` whether it has the suffix
-    `a`, `elf_flags` the low bits of e_flags, `features` a mask for attribute 0x0b of .nv.compat.
+    `a`, `elf_flags` the low bits of e_flags, `features` a mask for attribute 0x0b of .nv.compat,
+    `shared_limit` the bytes of shared memory that a kernel may have.
     """
 
-    __slots__ = ("elf_flags", "family", "features", "name", "sm", "specific")
+    __slots__ = ("elf_flags", "family", "features", "name", "shared_limit", "sm", "specific")
 
     def __init__(self, name: str) -> None:
         digits = name.rpartition("_")[2]
@@ -31,6 +43,7 @@ class Target:
         self.family = FAMILY_A if self.sm < 90 else FAMILY_B if self.sm < 100 else FAMILY_C
         # What attribute 0x0b of .nv.compat may keep: features that only some targets have.
         self.features = FEATURES.get(self.sm, 0)
+        self.shared_limit = SPECIFIC_SHARED.get(self.sm, SHARED) if self.specific else SHARED
         self.elf_flags = (2 if self.family == FAMILY_C else 4) | self.sm << 8
 
     def accepts(self, sm: int, specific: bool) -> bool:

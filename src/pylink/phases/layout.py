@@ -7,12 +7,15 @@ from pylink._native import layout as native_layout
 from pylink._native import shared as native_shared
 from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note
 from pylink.sections import rules
-from pylink.tables import FUNCTION, span
+from pylink.tables import FUNCTION, entity_name, span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.phases.merge import Merged
+
+# Bytes of a file-scope constant bank that code can address.
+CONSTANT_LIMIT = 0x10000
 
 
 class Placed:
@@ -28,6 +31,7 @@ class Placed:
 
     __slots__ = (
         "blobs",
+        "constant3_size",
         "dynamic",
         "homes",
         "instance_index",
@@ -95,7 +99,15 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         )
         placed.blobs.append(blob)
         placed.spans.append(spans)
-    _place_shared(placed)
+    _place_shared(placed, sink)
+    placed.constant3_size = native_layout.constant_size(placed.outs, 3)
+    if placed.constant3_size > CONSTANT_LIMIT:
+        sink.report(
+            "too-much-file-memory",
+            space="constant",
+            size=placed.constant3_size,
+            limit=CONSTANT_LIMIT,
+        )
     if job.folds_constants:
         _fold_constants(placed, sink)
     (
@@ -142,7 +154,7 @@ def layout(merged: Merged, sink: Sink) -> Placed:
     return placed
 
 
-def _place_shared(placed: Placed) -> None:
+def _place_shared(placed: Placed, sink: Sink) -> None:
     """Offsets of shared variables and sizes of .nv.shared sections."""
     merged = placed.merged
     objects = merged.objects
@@ -176,6 +188,17 @@ def _place_shared(placed: Placed) -> None:
             extern_uses,
             keeps_symbols,
         )
+        limit = job.target.shared_limit
+        for kernel, size in sharedmap.find_oversized(
+            kernel_entities, kernels, limit, job.target.family
+        ):
+            sink.report(
+                "too-much-memory",
+                symbol=entity_name(objects.arena, objects.symbols, merged.entities, kernel),
+                space="shared",
+                size=size,
+                limit=limit,
+            )
     else:
         kernels, ties = native_shared.layout_relocatable(
             kernel_count, tie_count, variables, extern_uses

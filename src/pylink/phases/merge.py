@@ -7,7 +7,7 @@ from pylink._native import merge as native_merge
 from pylink._native import pools, resolve
 from pylink.phases.kernels import rewrite_kernels
 from pylink.phases.rebuild import rebuild_debug
-from pylink.tables import CLASH, ENTITY, rows, symbol_file, symbol_name
+from pylink.tables import CLASH, ENTITY, entity_name, rows, symbol_file, symbol_name
 from pylink.target import FAMILY_C
 
 TYPE_CHECKING = False
@@ -206,6 +206,6 @@ def _report_recursion(objects: Objects, merged: Merged, sink: Sink) -> bool:
     )
     if not objects.job.options.suppress_stack_size_warning:
         for kernel in recursive:
-            first = ENTITY.unpack_from(merged.entities, kernel * ENTITY.size)[0]
-            sink.report("stack-size", symbol=symbol_name(objects.arena, objects.symbols, first))
+            name = entity_name(objects.arena, objects.symbols, merged.entities, kernel)
+            sink.report("stack-size", symbol=name)
     return bool(crowded)

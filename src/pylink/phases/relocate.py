@@ -49,7 +49,7 @@ def relocate(placed: Placed, sink: Sink) -> Image:
         merged.out_of,
         placed.dynamic,
         placed.lost,
-        0,
+        placed.constant3_size,
         job.debug,
     )
     bad = relocs.patch(data, patches)
