@@ -48,7 +48,7 @@ HANG = 300  # seconds that the links of one case may take
 
 # What distinguishes differences of one kind: numbers, and names with numbers in them.
 NUMBERS = re.compile(r"\$?_+ZT?[NKZ]*\w+|0x[0-9a-f]+|(\b[0-9a-f]{2} ?)+\b|\d+")
-LISTS = {"library_path", "library"}
+LISTS = {"library_path", "library", "kernels_used", "variables_used"}
 
 
 class Tally:
@@ -92,7 +92,7 @@ def keywords(options: tuple[str, ...]) -> dict[str, Any]:
     for option in options:
         name, _, value = option.partition("=")
         key = KEYWORDS[name]
-        result[key] = [value] if key in LISTS else value or True
+        result[key] = value.split(",") if key in LISTS else value or True
     return result
 
 
