@@ -58,3 +58,6 @@ def place(
 
 def find_kind(outs: bytes, kind: int) -> int:
     """The number of the first OutRow of that kind, or -1."""
+
+def constant_size(outs: bytes, bank: int) -> int:
+    """Bytes of the file-scope constant bank, 0 without one."""

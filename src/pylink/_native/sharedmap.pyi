@@ -53,3 +53,8 @@ def apply(
     in the symbol table: those with one user, which ``uses`` tells, in that kernel's section, with
     values that count the bytes the system reserves.
     """
+
+def find_oversized(
+    kernel_entities: bytes, kernels: bytes, limit: int, family: int
+) -> list[tuple[int, int]]:
+    """Kernels with more shared memory of their own than `limit` bytes: (entity, bytes)."""

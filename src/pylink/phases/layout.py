@@ -23,10 +23,10 @@ class Placed:
 
     By entity: `values` (S in relocations), `symbol_values` and `merc_values` (st_value), `homes`
     (its OutRow), `dynamic` (address of extern arrays in a function), `lost`, `symbol_index`,
-    `instance_index` (symbol of a kernel's externsharedinstance). By OutRow: `outs`, `places`, `section_index`,
-    `section_symbol_index`. In file order: `section_order`, `symbol_order`. `blobs` and `spans`
-    hold the contents that the link makes; `table_offset` is the section header table's,
-    `null_value` the value of the null symbol.
+    `instance_index` (symbol of a kernel's externsharedinstance). By OutRow: `outs`, `places`,
+    `section_index`, `section_symbol_index`. In file order: `section_order`, `symbol_order`. `blobs`
+    and `spans` hold the contents that the link makes; `table_offset` is the section header table's,
+    `null_value` the value of the null symbol, `constant3_size` the bytes of constant bank 3.
     """
 
     __slots__ = (
@@ -65,7 +65,7 @@ class Placed:
         self.places = self.phdrs = self.shstrtab = b""
         self.blobs: list[bytes] = []
         self.spans: list[bytes] = []
-        self.size = self.table_offset = self.null_value = 0
+        self.size = self.table_offset = self.null_value = self.constant3_size = 0
 
 
 def layout(merged: Merged, sink: Sink) -> Placed:

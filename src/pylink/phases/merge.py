@@ -22,8 +22,8 @@ class Merged:
     Of the link: `entities` (EntityRow), `symbol_entity` and `symbol_role` by input symbol,
     `calls`, `prototypes` (arena offsets), `functions` (FunctionRow by entity), `pools`. Of the
     output: `outs` (OutRow), `out_symbols`, `keeps`, `fixes`, `rebuilds`, `out_of` and `base` by
-    input section, `shstrtab`, `strtab`, `prototype_offsets`, `referenced` and `uses_array` by entity; `made` has
-    contents that replace those of the inputs, as pairs of bytes and SpanRow.
+    input section, `shstrtab`, `strtab`, `prototype_offsets`, `referenced` and `uses_array` by
+    entity; `made` has contents that replace those of the inputs, as pairs of bytes and SpanRow.
     """
 
     __slots__ = (
