@@ -467,7 +467,7 @@ cdef bint contains(const uint8_t* text, size_t size, const char* pattern,
     return True
 
 
-# Functions that the driver supplies (docs/format-notes.md).
+# Functions that the driver supplies (docs/format-notes/runtime-functions.md).
 RUNTIME = frozenset((
     b"malloc", b"free", b"vprintf", b"vfprintf", b"__assertfail",
     b"cnpDeviceGetAttribute", b"cnpEventCreate", b"cnpEventDestroy", b"cnpEventRecord",
