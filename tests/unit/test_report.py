@@ -72,7 +72,7 @@ def test_call_graph(option: str) -> None:
         "4: &force_00(const Particle &, const Particle &) [44] -> 1",
     ]
     assert lines[31] == "27: "
-    indirect = " 25 22 19 16 13 10 7 4" * 4
+    indirect = " 25 22 19 16 13 10 7 4" * 5
     step = "step(const Particle *, Particle *, int, int, float)"
     assert lines[32] == f"28: ^{step} [32] ->{indirect}"
     force = "force_00(const Particle &, const Particle &)"
