@@ -37,11 +37,3 @@ def has_file_records(
     executable: bool,
 ) -> bool:
     """Whether .nv.info of the output has any record; nvlink leaves out an empty one."""
-
-def emit_callgraph(
-    calls: bytes, entities: bytes, symbol_index: bytes, prototype_offsets: bytes
-) -> tuple[bytes, bytes]:
-    """Contents of .nv.callgraph and .nv.prototype, by birth of the function that rows begin with.
-
-    Direct and indirect calls of one function come newest first; the other rows once a function.
-    """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink._native import info, notes, pools, sharedmap
+from pylink._native import callgraph, info, notes, pools, sharedmap
 from pylink._native import layout as native_layout
 from pylink._native import shared as native_shared
 from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note
@@ -271,7 +271,7 @@ def _make_contents(placed: Placed) -> None:
     )
     placed.blobs.append(blob)
     placed.spans.append(spans)
-    callgraph, prototypes = info.emit_callgraph(
+    graph, prototypes = callgraph.emit_callgraph(
         merged.calls, merged.entities, placed.symbol_index, merged.prototype_offsets
     )
     inherited = (
@@ -280,7 +280,7 @@ def _make_contents(placed: Placed) -> None:
         else b""
     )
     made = {
-        rules.CALLGRAPH: callgraph,
+        rules.CALLGRAPH: graph,
         rules.PROTOTYPE: prototypes,
         rules.TKINFO: tkinfo_note(job.options) + inherited,
         rules.CUINFO: cuinfo_note(objects),

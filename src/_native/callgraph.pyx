@@ -1,0 +1,75 @@
+"""Contents of .nv.callgraph and .nv.prototype."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, uint32_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from rows cimport *
+from vec cimport *
+
+
+def emit_callgraph(bytes calls, bytes entities, bytes symbol_index, bytes prototype_offsets):
+    """Contents of .nv.callgraph and .nv.prototype: rows by birth of the function they begin with.
+
+    Direct and indirect calls of one function come newest first; the other rows once a function.
+    """
+    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
+    cdef size_t count = PyBytes_GET_SIZE(calls) // sizeof(CallRow), i
+    cdef const CallRow* call = <const CallRow*>PyBytes_AS_STRING(calls)
+    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef const uint32_t* index = <const uint32_t*>PyBytes_AS_STRING(symbol_index)
+    cdef const uint32_t* offsets = <const uint32_t*>PyBytes_AS_STRING(prototype_offsets)
+    cdef int32_t* head = <int32_t*>calloc(n + 1, 4)
+    cdef int32_t* next_row = <int32_t*>calloc(count + 1, 4)
+    cdef Vec graph, prototypes
+    cdef int32_t block
+    cdef bint ok = head != NULL and next_row != NULL
+    vec_init(&graph, 8)
+    vec_init(&prototypes, 8)
+    if ok:
+        with nogil:
+            for block in range(-1, -6, -1):
+                ok = ok and emit_block(block, call, count, e, n, index, offsets, head, next_row,
+                                       &prototypes if block == BLOCK_PROTOTYPE else &graph)
+    free(head)
+    free(next_row)
+    result = vec_take(&graph), vec_take(&prototypes)
+    if not ok:
+        raise MemoryError
+    return result
+
+
+cdef bint emit_block(int32_t block, const CallRow* call, size_t count, const EntityRow* e,
+                     size_t n, const uint32_t* index, const uint32_t* offsets, int32_t* head,
+                     int32_t* next_row, Vec* out) noexcept nogil:
+    cdef size_t i
+    cdef uint32_t* pair
+    cdef int32_t at
+    cdef bint lists = block == -1 or block == -4
+    if block != BLOCK_PROTOTYPE:
+        pair = <uint32_t*>vec_push(out)
+        if pair == NULL:
+            return False
+        pair[0] = 0
+        pair[1] = <uint32_t>block
+    memset(head, 0xff, 4 * n)
+    for i in range(count):
+        if call[i].block == block and index[call[i].caller]:
+            if block == BLOCK_PROTOTYPE and e[call[i].caller].flags & EF_TAKEN:
+                continue
+            if not lists and head[call[i].caller] >= 0 and block != -3:
+                continue
+            next_row[i] = head[call[i].caller]
+            head[call[i].caller] = <int32_t>i
+    for i in range(n):
+        at = head[i]
+        while at >= 0:
+            if not lists or index[call[at].callee]:
+                pair = <uint32_t*>vec_push(out)
+                if pair == NULL:
+                    return False
+                pair[0] = index[i]
+                pair[1] = index[call[at].callee] if lists else offsets[call[at].callee]
+            at = next_row[at]
+    return True

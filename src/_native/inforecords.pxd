@@ -1,0 +1,111 @@
+# EIATTR records: what `info.pyx` works on, and the reading and writing of single records.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from elf64 cimport *
+from graph cimport *
+from rows cimport *
+from vec cimport *
+
+
+# A record of an input, and the file whose symbol numbers it uses.
+ctypedef struct Record:
+    const uint8_t* data
+    uint32_t size
+    uint32_t file
+
+
+ctypedef struct Info:
+    const uint8_t* arena
+    const FileRow* files
+    const SectionRow* sections
+    const SymbolRow* symbols
+    const EntityRow* entities
+    const int32_t* entity
+    const uint8_t* role
+    const FunctionRow* functions
+    const OutRow* outs
+    const int32_t* out_of
+    const uint32_t* index           # by entity: symbol index in the output, 0 when dropped
+    const uint32_t* section_index   # by OutRow: index of its section symbol
+    size_t file_count
+    size_t section_count
+    size_t entity_count
+    size_t out_count
+    uint32_t family
+    bint executable
+    CallGraph graph
+    uint32_t* stamp                 # by node: the last walk that came here
+    uint32_t walk
+    uint32_t* stack
+    int32_t* info_out               # by entity: its .nv.info.F OutRow, -1 without
+    uint8_t* gives                  # by entity: has records that kernels take over
+    uint32_t live_kernels
+    Vec reached                     # int32 OutRow numbers of .nv.info.F, for one kernel
+    Vec givers                      # int32 OutRow numbers of all functions that give
+    Vec records
+    Vec externs                     # uint32 symbol indices, for one kernel
+    Vec blob
+    Vec spans                       # SpanRow
+
+
+cdef inline uint32_t record_size(const uint8_t* data) noexcept nogil:
+    if data[0] == 4:
+        return 4 + (<uint32_t>data[2] | <uint32_t>data[3] << 8)
+    return 4
+
+
+cdef inline uint32_t word_at(const uint8_t* data) noexcept nogil:
+    cdef uint32_t word
+    memcpy(&word, data, 4)
+    return word
+
+
+cdef inline uint8_t* put(Info* m, const uint8_t* data, uint32_t size) noexcept nogil:
+    cdef uint8_t* place = <uint8_t*>vec_extend(&m.blob, size)
+    if place != NULL:
+        memcpy(place, data, size)
+    return place
+
+
+cdef inline void set_length(uint8_t* record, uint32_t length) noexcept nogil:
+    record[2] = <uint8_t>(length & 0xff)
+    record[3] = <uint8_t>(length >> 8)
+
+
+cdef inline uint32_t external(Info* m, uint32_t file, uint32_t symbol) noexcept nogil:
+    """Output index of a function that EXTERNS still names, or 0."""
+    cdef int32_t e = m.entity[m.files[file].first_symbol + symbol]
+    if e < 0:
+        return 0
+    if m.entities[e].flags & EF_DEFINED:
+        # From sm_100 on kernels stay listed: they are launched from the device.
+        if m.family != FAMILY_C or not m.entities[e].flags & EF_KERNEL:
+            return 0
+    return m.index[e]
+
+
+cdef inline uint32_t section_symbol(Info* m, uint32_t file, uint32_t symbol) noexcept nogil:
+    cdef int32_t section = m.symbols[m.files[file].first_symbol + symbol].section
+    if section < 0 or m.out_of[section] < 0:
+        return 0
+    return m.section_index[m.out_of[section]]
+
+
+cdef inline const SectionRow* info_source(Info* m, int32_t entity) noexcept nogil:
+    """The records that decide: the mercury list where there is one."""
+    cdef int32_t at = m.functions[entity].merc_info
+    if at < 0:
+        at = m.functions[entity].info
+    return &m.sections[at] if at >= 0 else NULL
+
+
+cdef inline int64_t own_record(Info* m, uint64_t start, uint8_t attribute) noexcept nogil:
+    """Offset in the blob of the record with that attribute from `start` on, or -1."""
+    cdef uint64_t at = start
+    while at < m.blob.count:
+        if m.blob.data[at + 1] == attribute:
+            return <int64_t>at
+        at += record_size(m.blob.data + at)
+    return -1
