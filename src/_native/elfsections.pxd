@@ -20,7 +20,8 @@ cdef inline bint has_no_bytes(uint32_t type) noexcept nogil:
 
 cdef inline bint needs_contents(uint16_t kind) noexcept nogil:
     """Whether kernels read the bytes of sections of that kind."""
-    return not (kind == K_NULL or kind == K_GLOBAL or kind == K_SHARED or kind == K_DEBUG_SHARED
+    return not (kind == K_NULL or kind == K_SYSTEM_SHARED or kind == K_MERC_SYSTEM_SHARED
+                or kind == K_GLOBAL or kind == K_SHARED or kind == K_DEBUG_SHARED
                 or kind == K_LOCAL)
 
 

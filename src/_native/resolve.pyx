@@ -30,6 +30,7 @@ ctypedef struct Resolver:
     Vec calls
     Vec clashes
     Vec prototypes          # uint64 arena offset of each distinct prototype string
+    int32_t* prototype_of   # by entity: 1 + the number of its prototype string
     NameIndex names
     NameIndex prototype_names
 
@@ -58,12 +59,14 @@ def resolve(bytes arena, bytes files, bytes sections, bytes symbols):
     memset(r.role, 0, symbol_count)
     r.regcount = <uint32_t*>calloc(symbol_count + 1, 4)
     r.frame = <uint32_t*>calloc(symbol_count + 1, 4)
+    r.prototype_of = <int32_t*>calloc(symbol_count + 1, 4)
     vec_init(&r.entities, sizeof(EntityRow))
     vec_init(&r.calls, sizeof(CallRow))
     vec_init(&r.clashes, sizeof(ClashRow))
     vec_init(&r.prototypes, 8)
     r.names.slots = r.prototype_names.slots = NULL
-    ok = (r.regcount != NULL and r.frame != NULL and index_init(&r.names, symbol_count // 2)
+    ok = (r.regcount != NULL and r.frame != NULL and r.prototype_of != NULL
+          and index_init(&r.names, symbol_count // 2)
           and index_init(&r.prototype_names, 64))
     if ok:
         with nogil:
@@ -72,6 +75,7 @@ def resolve(bytes arena, bytes files, bytes sections, bytes symbols):
     index_free(&r.prototype_names)
     free(r.regcount)
     free(r.frame)
+    free(r.prototype_of)
     if not ok:
         vec_free(&r.entities)
         vec_free(&r.calls)
@@ -96,10 +100,10 @@ cdef bint resolve_all(Resolver* r) noexcept nogil:
             if ((r.symbols[i].info & 15) != STT_FUNC and (r.symbols[i].info & 15) != STT_SECTION
                     and i != first and not enter(r, <int32_t>i)):
                 return False
-        if r.clashes.count:
-            return True
         if not read_calls(r, &r.files[f]):
             return False
+        if r.clashes.count:
+            return True             # of the first file that has any
     return mark_winning_calls(r)
 
 
@@ -234,9 +238,11 @@ cdef bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noexcept no
     cdef const SymbolRow* s = &r.symbols[at]
     cdef bint weak = (s.info >> 4) == STB_WEAK
     cdef int32_t old = e.winner
+    if kind_of(r, s) != e.kind and not clash(r, CLASH_SPACE, at, old):
+        return False
     if (s.size != e.size and s.size and e.size and (s.info & 15) != STT_FUNC
             and not (s.shndx == SHN_COMMON or e.flags & EF_COMMON)):
-        if not clash(r, 2, at, e.first):
+        if not clash(r, CLASH_SIZE, at, old):
             return False
     if not defined:
         if not weak and not e.flags & EF_DEFINED:
@@ -245,14 +251,14 @@ cdef bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noexcept no
             e.size = s.size
         return True
     if not e.flags & EF_DEFINED:
-        if e.flags & EF_UNSIZED and s.size == 0:
-            return clash(r, 1, at, old)     # a mention counts as the definition of an array
+        if e.flags & EF_UNSIZED and (s.size == 0 or kind_of(r, s) != e.kind):
+            return clash(r, CLASH_MULTIPLE, at, old)     # a mention counts as the definition of an array
         choose(r, at, e)
         return True
     r.role[at] = ROLE_LOST
     if s.shndx == SHN_COMMON:
         if not e.flags & (EF_COMMON | EF_WEAK):
-            return clash(r, 1, at, old)
+            return clash(r, CLASH_MULTIPLE, at, old)
         if e.flags & EF_COMMON and s.size > e.size:
             e.size = s.size
         return True
@@ -260,7 +266,7 @@ cdef bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noexcept no
         choose(r, at, e)
         return True
     if not weak and not e.flags & EF_WEAK:
-        return clash(r, 1, at, old)
+        return clash(r, CLASH_MULTIPLE, at, old)
     if weak and e.flags & EF_WEAK and e.kind == E_FUNC:
         # Between weak copies the one that needs fewer registers is the better citizen.
         if r.regcount[at] >= e.regcount:
@@ -304,6 +310,9 @@ cdef bint read_calls(Resolver* r, const FileRow* file) noexcept nogil:
             symbol = file.first_symbol + pair[2 * j]
             if r.entity[symbol] < 0 or block == 0:
                 continue
+            if not is_node(r, symbol) or ((block == -1 or block == -4) and not is_node(
+                    r, file.first_symbol + pair[2 * j + 1])):
+                return clash(r, CLASH_NO_NODE, <int32_t>symbol, <int32_t>symbol)
             if block == -1 or block == -4:
                 second = r.entity[file.first_symbol + pair[2 * j + 1]]
                 if r.role[symbol] != ROLE_WON:
@@ -311,6 +320,8 @@ cdef bint read_calls(Resolver* r, const FileRow* file) noexcept nogil:
             else:
                 second = prototype(r, file.strtab + pair[2 * j + 1])
                 if second < 0:
+                    return False
+                if block != -3 and not same_prototype(r, <int32_t>symbol, second):
                     return False
                 if block == -2:
                     (<EntityRow*>r.entities.data)[r.entity[symbol]].flags |= EF_TAKEN
@@ -325,6 +336,25 @@ cdef bint read_calls(Resolver* r, const FileRow* file) noexcept nogil:
             call.callee = <uint32_t>second
             call.block = block
             call.won = symbol           # the copy, until mark_winning_calls
+    return True
+
+
+cdef bint is_node(Resolver* r, uint32_t symbol) noexcept nogil:
+    """False for a function with the name of a variable that came before."""
+    cdef int32_t entity = r.entity[symbol]
+    if (r.symbols[symbol].info & 15) != STT_FUNC or entity < 0:
+        return True
+    return (r.symbols[(<EntityRow*>r.entities.data)[entity].first].info & 15) == STT_FUNC
+
+
+cdef bint same_prototype(Resolver* r, int32_t symbol, int32_t number) noexcept nogil:
+    """Compare the prototype of a function with the first that was given for it."""
+    cdef int32_t entity = r.entity[symbol]
+    cdef const EntityRow* e = <EntityRow*>r.entities.data + entity
+    if r.prototype_of[entity] == 0:
+        r.prototype_of[entity] = number + 1
+    elif r.prototype_of[entity] != number + 1:
+        return clash(r, CLASH_PROTOTYPE, symbol, e.winner if e.flags & EF_DEFINED else e.first)
     return True
 
 

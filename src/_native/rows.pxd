@@ -159,8 +159,15 @@ cdef packed struct CallRow:
     uint32_t won                # the row belongs to the copy that stays
 
 # A clash between definitions; pylink.phases.merge words it.
+cdef enum Clash:
+    CLASH_MULTIPLE = 1
+    CLASH_SIZE = 2
+    CLASH_SPACE = 3             # variables of different memory, or a variable and a function
+    CLASH_PROTOTYPE = 4
+    CLASH_NO_NODE = 5           # a function whose name was that of a variable before
+
 cdef packed struct ClashRow:
-    uint32_t kind               # 1 multiple definition, 2 size mismatch
+    uint32_t kind               # Clash
     int32_t symbol              # symbol row of the later one
     int32_t first               # symbol row of the earlier one
 

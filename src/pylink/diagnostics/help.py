@@ -114,6 +114,12 @@ HELP: dict[str, str] = {
     "size-mismatch": "Two files give a variable different sizes. Use one declaration in a common "
     "header.",
     "merge-failed": "The inputs do not fit together. The errors before this one say why.",
+    "space-mismatch": "Two files disagree on what a name is: a variable of global, constant or "
+    "shared memory, or a function. Use one declaration in a common header.",
+    "prototype-mismatch": "Two files give a function different parameters or results, which then "
+    "pass in different registers. Use one declaration in a common header.",
+    "function-as-variable": "A function has the name of a variable in an earlier input, and code "
+    "calls it. The errors before this one name it. The text is nvlink's.",
     "first-defined-here": "The place of the first definition of a symbol.",
     "first-specified-here": "The place that gave a symbol the size that another one differs from.",
     "referenced-here": "A further place that uses a symbol.",

@@ -197,6 +197,17 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Size doesn't match for '{symbol}' in '{file}', first specified in '{first}'",
     ),
     "merge-failed": (404, CATASTROPHE, "merge_elf failed"),
+    "space-mismatch": (
+        405,
+        ERROR,
+        "Memory space doesn't match for '{symbol}' in '{file}', first specified in '{first}'",
+    ),
+    "prototype-mismatch": (
+        406,
+        ERROR,
+        "Prototype doesn't match for '{symbol}' in '{file}', first defined in '{first}'",
+    ),
+    "function-as-variable": (407, CATASTROPHE, "Internal error: no callgraph node"),
     "first-defined-here": (410, NOTE, "'{symbol}' is first defined here, in '{file}'"),
     "first-specified-here": (
         411,

@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from pylink.phases.read import Objects
 
 
+# Kinds of a ClashRow; rows.pxd has the same numbers.
+CLASHES = {
+    1: "multiple-definition",
+    2: "size-mismatch",
+    3: "space-mismatch",
+    4: "prototype-mismatch",
+}
+NO_NODE = 5
+
+
 class Merged:
     """What the output consists of. Tables are packed rows of the names in rows.pxd.
 
@@ -180,8 +190,10 @@ def _selected_kernels(objects: Objects, entities: bytes) -> bytes:
 
 def _report_clashes(objects: Objects, clashes: bytes, sink: Sink) -> None:
     for kind, symbol, first in rows(clashes, CLASH):
+        if kind == NO_NODE:
+            sink.fatal("function-as-variable")
         sink.report(
-            "multiple-definition" if kind == 1 else "size-mismatch",
+            CLASHES[kind],
             symbol=symbol_name(objects.arena, objects.symbols, symbol),
             file=objects.names[symbol_file(objects.symbols, symbol)],
             first=objects.names[symbol_file(objects.symbols, first)],
