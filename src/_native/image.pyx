@@ -293,6 +293,8 @@ cdef void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const Sym* pl
         elif e.flags & EF_DEFINED or e.kind == E_SHARED:
             out.st_info = (out.st_info & 0xf0) | (w.symbols[e.winner].info & 15)
             out.st_other = w.symbols[e.winner].other
+            if w.preserved and w.executable and e.kind == E_SHARED:
+                out.st_other |= STV_INTERNAL
             out.st_value = values[row.entity]
             if e.kind == E_SYSTEM_SHARED and w.executable:
                 out.st_value = 0

@@ -386,21 +386,41 @@ cdef bint stays(Merge* m, int32_t entity) noexcept nogil:
     cdef const SymbolRow* s = &m.symbols[e.winner]
     if e.kind == E_FUNC:
         return e.flags & EF_LIVE != 0
-    if m.mode & M_KEEP_RELOCS and not m.mode & M_RELOCATABLE and e.flags & EF_UNSIZED:
-        return False
+    if e.kind == E_SHARED:
+        return stays_shared(m, entity)
     if m.mode & (M_RELOCATABLE | M_KEEP_RELOCS):
         if e.kind == E_CONST0_SIZE or (e.kind == E_UNIFIED and not m.mode & M_RELOCATABLE):
             return False
-        return s.name_size != 0
-    if e.kind == E_SHARED and m.mode & M_DEBUG:
-        # A common variable that no code refers to has no place to name, an instance no name.
-        if not e.flags & EF_DEFINED and e.flags & EF_WEAK:
-            return False
-        return (m.referenced[entity] or e.flags & EF_UNSIZED != 0 or s.section < 0
-                or m.sections[s.section].kind == K_SHARED)
-    if e.kind == E_SHARED or e.kind == E_UNIFIED or e.kind == E_CONST0_SIZE or s.name_size == 0:
+        return s.name_size != 0 and not is_pooled(m, e)
+    if e.kind == E_UNIFIED or e.kind == E_CONST0_SIZE or s.name_size == 0:
         return False
     return not e.flags & EF_INTERNAL
+
+
+cdef bint is_pooled(Merge* m, const EntityRow* e) noexcept nogil:
+    """A constant of a device function, whose section goes to the pools of kernels."""
+    cdef int32_t section = m.symbols[e.winner].section, function
+    if section < 0 or m.sections[section].kind != K_CONSTANT_FUNC or m.mode & M_RELOCATABLE:
+        return False
+    function = function_of(m, section)
+    return function >= 0 and not m.entities[function].flags & EF_KERNEL
+
+
+cdef bint stays_shared(Merge* m, int32_t entity) noexcept nogil:
+    """Shared variables have symbols with -r, -g and --preserve-relocs only."""
+    cdef const EntityRow* e = &m.entities[entity]
+    cdef const SymbolRow* s = &m.symbols[e.winner]
+    if m.mode & M_RELOCATABLE:
+        return s.name_size != 0
+    # An instance of an array is nothing to name.
+    if not m.mode & (M_DEBUG | M_KEEP_RELOCS) or (
+            not e.flags & EF_DEFINED and e.flags & EF_WEAK):
+        return False
+    if e.flags & EF_UNSIZED:
+        return m.mode & M_DEBUG != 0
+    # A common variable that no code refers to has no place to name.
+    return (m.referenced[entity] or s.section < 0
+            or m.sections[s.section].kind == K_SHARED)
 
 
 cdef void functions(Merge* m, const FileRow* file) noexcept nogil:
@@ -449,7 +469,7 @@ cdef void enter_symbol(Merge* m, int32_t e, bint early) noexcept nogil:
 
 
 cdef void optimizer_symbol(Merge* m, int32_t e, int32_t function, uint32_t number) noexcept nogil:
-    """-r of family C renames the constants of a function: the section's first name and a number."""
+    """Family C renames constants of a function that stay: the section's first name, a number."""
     cdef uint32_t size, digits = 1, i, rest = number
     cdef const uint8_t* name = entity_name(m, function, &size)
     cdef uint8_t* text
@@ -490,11 +510,11 @@ cdef void objects(Merge* m, const FileRow* file) noexcept nogil:
             if m.role[i] != ROLE_LOST or m.sections[s.section].kind not in (K_GLOBAL,
                                                                             K_SYSTEM_SHARED):
                 section_of_object(m, s.section)
-            if (m.family == FAMILY_C and m.mode & M_RELOCATABLE
+            if (m.family == FAMILY_C and m.mode & (M_RELOCATABLE | M_KEEP_RELOCS)
                     and m.sections[s.section].kind == K_CONSTANT_FUNC):
                 number = number + 1 if s.section == last else 1
                 last = s.section
-                if m.born[e] < 0:
+                if m.born[e] < 0 and stays(m, e):
                     optimizer_symbol(m, e, function_of(m, s.section), number)
                 continue
         elif row.kind == E_SHARED and row.flags & EF_UNSIZED:

@@ -18,8 +18,8 @@ from rows cimport *
 from vec cimport *
 
 
-def record_resolved(bytes entities, bytes outs, bytes keeps, bytes fixes, bytes out_of, bytes base,
-                    int family):
+def record_resolved(bytes entities, bytes outs, bytes out_symbols, bytes keeps, bytes fixes,
+                    bytes out_of, bytes base, int family):
     """List every FixRow with its .nv.resolvedrela section: `(outs, keeps)`.
 
     The entries are KeepRow rows behind those of `keeps`; mercury records get their sections here,
@@ -32,38 +32,94 @@ def record_resolved(bytes entities, bytes outs, bytes keeps, bytes fixes, bytes 
     cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
     cdef const int32_t* out = <const int32_t*>PyBytes_AS_STRING(out_of)
     cdef const uint64_t* piece = <const uint64_t*>PyBytes_AS_STRING(base)
+    cdef size_t entity_count = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
+    cdef size_t symbol_count = PyBytes_GET_SIZE(out_symbols) // sizeof(OutSymbolRow)
+    cdef const OutSymbolRow* symbol = <const OutSymbolRow*>PyBytes_AS_STRING(out_symbols)
     cdef int32_t* record = <int32_t*>calloc(n + 1, 4)       # by OutRow: its list
+    cdef uint8_t* named = <uint8_t*>calloc(entity_count + 1, 1)
     cdef Vec rows, entries
     cdef int32_t at
     cdef bint ok
     vec_init(&rows, sizeof(OutRow))
     vec_init(&entries, sizeof(KeepRow))
-    ok = (record != NULL and copy_rows(&rows, PyBytes_AS_STRING(outs), n)
+    ok = (record != NULL and named != NULL
+          and copy_rows(&rows, PyBytes_AS_STRING(outs), n)
           and copy_rows(&entries, PyBytes_AS_STRING(keeps), keep_count))
     with nogil:
         if ok:
-            memset(record, 0xff, 4 * n)
-            for i in range(n):
-                if out_row(&rows, i).kind == K_RESOLVED_RELA:
-                    record[out_row(&rows, i).target] = <int32_t>i
+            ok = find_lists(&rows, n, record)
+            for i in range(symbol_count):
+                if symbol[i].entity >= 0 and not symbol[i].dropped:
+                    named[symbol[i].entity] = True
         for i in range(fix_count if ok else 0):
-            if fix[i].reloc < 0 or fix[i].how & (FIX_CLEAR | FIX_ZERO):
+            if fix[i].reloc < 0 or fix[i].how & FIX_CLEAR:
                 continue
-            if fix[i].entity >= 0 and e[fix[i].entity].flags & EF_UNSIZED:
-                continue
-            if family == FAMILY_C and not (
-                    fix[i].entity >= 0 and e[fix[i].entity].kind == E_SHARED
-                    and out_row(&rows, fix[i].out).kind == K_TEXT):
+            if not has_record(e, &fix[i], named, out_row(&rows, fix[i].out), family):
                 continue
             at = list_of(&rows, record, &fix[i])
             ok = ok and at != NO_MEMORY
             if ok and at >= 0:
                 ok = push_entry(&entries, out_row(&rows, at), &fix[i], out, piece)
     free(record)
+    free(named)
     result = vec_take(&rows), vec_take(&entries)
     if not ok:
         raise MemoryError
     return result
+
+
+cdef bint find_lists(const Vec* rows, size_t n, int32_t* record) noexcept nogil:
+    """By OutRow: the row that lists what was resolved in it, or -1.
+
+    Sections of one name, code of local functions, share the first one's list.
+    """
+    cdef const OutRow* row = <const OutRow*>rows.data
+    cdef size_t i, names = 0
+    cdef int32_t* first
+    for i in range(n):
+        record[i] = -1
+        if row[i].kind == K_RESOLVED_RELA and row[i].symbol_name >= names:
+            names = <size_t>row[i].symbol_name + 1
+    first = <int32_t*>calloc(names + 1, 4)          # by offset of a name: OutRow + 1
+    if first == NULL:
+        return False
+    for i in range(n):
+        if row[i].kind == K_RESOLVED_RELA:
+            if first[row[i].symbol_name] == 0:
+                first[row[i].symbol_name] = <int32_t>i + 1
+            record[row[i].target] = first[row[i].symbol_name] - 1
+    free(first)
+    return True
+
+
+cdef bint has_record(const EntityRow* e, const FixRow* fix, const uint8_t* named,
+                     const OutRow* target, int family) noexcept nogil:
+    """Whether a resolved relocation is listed: it needs a symbol of the output to name."""
+    if fix.entity >= 0 and (not named[fix.entity] or e[fix.entity].kind == E_UNIFIED):
+        return False
+    if family != FAMILY_C:
+        return True
+    return fix.entity >= 0 and e[fix.entity].kind == E_SHARED and target.kind == K_TEXT
+
+
+def names_deleted(bytes entities, bytes outs, bytes fixes, uint64_t reserved):
+    """Whether debug data refers to an extern array that has lost its symbol.
+
+    That matters where .nv_debug.shared has variables, more than the `reserved` bytes.
+    """
+    cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
+    cdef size_t n = PyBytes_GET_SIZE(fixes) // sizeof(FixRow), i
+    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
+    cdef bint common = False
+    for i in range(out_count):
+        common = common or (row[i].kind == K_DEBUG_SHARED and row[i].size > reserved)
+    for i in range(n if common else 0):
+        if (fix[i].entity >= 0 and e[fix[i].entity].flags & EF_UNSIZED
+                and row[fix[i].out].kind != K_TEXT):
+            return True
+    return False
 
 
 cdef enum:

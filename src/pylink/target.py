@@ -7,6 +7,9 @@ FAMILY_A = 0  # sm_75 to sm_89: REL and RELA
 FAMILY_B = 1  # sm_90: RELA only
 FAMILY_C = 2  # sm_100 and later: RELA, mercury
 
+# Bytes of shared memory that every kernel leaves to the system, from sm_90 on.
+SYSTEM_SHARED = 0x400
+
 # Bits of attribute 0x0b of .nv.compat that a target allows; measured, their meaning is not known.
 FEATURES = {100: 0x09, 120: 0x50}
 

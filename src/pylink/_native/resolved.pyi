@@ -3,6 +3,7 @@
 def record_resolved(
     entities: bytes,
     outs: bytes,
+    out_symbols: bytes,
     keeps: bytes,
     fixes: bytes,
     out_of: bytes,
@@ -14,4 +15,10 @@ def record_resolved(
     The entries are KeepRow rows behind those of ``keeps``, each list newest first; from sm_100 on
     only those of shared memory. Mercury records get their sections here, as twins of the plain
     ones.
+    """
+
+def names_deleted(entities: bytes, outs: bytes, fixes: bytes, reserved: int) -> bool:
+    """Whether debug data refers to an extern array that has lost its symbol.
+
+    That matters where ``.nv_debug.shared`` has variables, more than the ``reserved`` bytes.
     """

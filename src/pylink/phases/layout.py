@@ -8,6 +8,7 @@ from pylink._native import shared as native_shared
 from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note
 from pylink.sections import rules
 from pylink.tables import FUNCTION, entity_name, span
+from pylink.target import FAMILY_B, FAMILY_C, SYSTEM_SHARED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ def layout(merged: Merged, sink: Sink) -> Placed:
             size=placed.constant3_size,
             limit=CONSTANT_LIMIT,
         )
+    if job.options.preserve_relocs and job.executable:
+        _check_deleted(placed, sink)
     if job.folds_constants:
         _fold_constants(placed, sink)
     (
@@ -229,6 +232,19 @@ def _place_shared(placed: Placed, sink: Sink) -> None:
         keeps_symbols,
         job.target.family,
     )
+
+
+def _check_deleted(placed: Placed, sink: Sink) -> None:
+    """Refuse what nvlink refuses: a record of debug data that names no symbol."""
+    from pylink._native import resolved  # noqa: PLC0415 -- few links ask for the record
+
+    merged = placed.merged
+    family = merged.objects.job.target.family
+    reserved = SYSTEM_SHARED if family == FAMILY_C else 0
+    if family != FAMILY_B and resolved.names_deleted(
+        merged.entities, placed.outs, merged.fixes, reserved
+    ):
+        sink.fatal("internal-error", reason="Internal error: reference to deleted symbol")
 
 
 def _fold_constants(placed: Placed, sink: Sink) -> None:

@@ -171,6 +171,7 @@ def _record_resolved(merged: Merged) -> None:
     merged.outs, merged.keeps = resolved.record_resolved(
         merged.entities,
         merged.outs,
+        merged.out_symbols,
         merged.keeps,
         merged.fixes,
         merged.out_of,

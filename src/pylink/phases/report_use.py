@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from pylink._native import report
 from pylink.tables import ENTITY, symbol_name
-from pylink.target import FAMILY_C
+from pylink.target import FAMILY_C, SYSTEM_SHARED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.phases.layout import Placed
-
-# Shared memory that every kernel leaves to the system; the figures of sm_90 contain it, those of
-# sm_100 and later do not.
-SYSTEM_SHARED = 0x400
 
 
 def report_use(placed: Placed, sink: Sink) -> None:
