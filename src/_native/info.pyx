@@ -294,7 +294,7 @@ cdef bint emit_function_info(Info* m, int32_t e, bint mercury) noexcept nogil:
         if not mercury and at >= 0 and record.data[1] == 0x5a:
             continue
         if not put_record(m, record, sass if not mercury and at >= 0 else NULL,
-                          m.records.count - 1 - i):
+                          m.records.count - 1 - i, kernel):
             return False
     if kernel and not inherit(m, e, start):
         return False
@@ -338,8 +338,9 @@ cdef const uint8_t* counterpart(Info* m, const SectionRow* sass, size_t position
     return records[position].data
 
 
-cdef bint put_record(Info* m, Record* record, const SectionRow* sass,
-                     size_t position) noexcept nogil:
+cdef bint put_record(Info* m, Record* record, const SectionRow* sass, size_t position,
+                     bint keep_empty) noexcept nogil:
+    """Append one record; an emptied EXTERNS goes, unless `keep_empty`: `inherit` may fill it."""
     cdef const uint8_t* data = record.data
     cdef uint8_t* place
     cdef uint32_t symbol, index, i, count = 0
@@ -358,7 +359,7 @@ cdef bint put_record(Info* m, Record* record, const SectionRow* sass,
                 if put(m, <const uint8_t*>&symbol, 4) == NULL:
                     return False
                 count += 1
-        if count == 0 and not (m.executable and is_kernel_record(m, record)):
+        if count == 0 and not keep_empty:
             m.blob.count -= 4
             return True
         set_length(m.blob.data + index, 4 * count)
@@ -370,19 +371,6 @@ cdef bint put_record(Info* m, Record* record, const SectionRow* sass,
         symbol = section_symbol(m, record.file, word_at(data + 4))
         memcpy(place + 4, &symbol, 4)
     return True
-
-
-cdef bint is_kernel_record(Info* m, Record* record) noexcept nogil:
-    """Kernels keep an emptied EXTERNS until `inherit` has seen what they reach."""
-    cdef uint32_t j
-    for j in range(m.files[record.file].first_section,
-                   m.files[record.file].first_section + m.files[record.file].section_count):
-        if (m.sections[j].kind in (K_INFO_FUNC, K_MERC_INFO_FUNC) and m.sections[j].size
-                and m.arena + m.sections[j].offset <= record.data
-                and record.data < m.arena + m.sections[j].offset + m.sections[j].size):
-            return m.entities[m.entity[m.sections[m.sections[j].target].target]].flags \
-                & EF_KERNEL != 0
-    return False
 
 
 cdef bint put_sass_only(Info* m, const SectionRow* sass) noexcept nogil:
@@ -406,7 +394,7 @@ cdef bint put_sass_only(Info* m, const SectionRow* sass) noexcept nogil:
             record.data = data
             record.size = record_size(data)
             record.file = sass.file
-            if not put_record(m, &record, NULL, 0):
+            if not put_record(m, &record, NULL, 0, False):
                 return False
         at += record_size(data)
     return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ def inputs(arch: str, *without: str) -> list[Path]:
     return [path for path in sorted((CUBINS / arch).glob("*.cubin")) if path.stem not in without]
 
 
-def said(arch: str, *without: str, **options: object) -> list[str]:
+def said(arch: str, *without: str, **options: Any) -> list[str]:
     """The lines of a link that may fail."""
     log = io.StringIO()
     try:

@@ -26,8 +26,8 @@ class Policy:
     `warnings_as_errors` wins over `no_warnings`, as it does in nvlink. `threshold` is the lowest
     severity that is shown or counted, but for errors and `ALWAYS_SHOWN`; `no_infos` puts it
     above remarks and drops `DROPPED_AS_INFOS`. `error_limit` ends the link after that many
-    errors, 0 for no limit. `numbers` says that numbers are shown, and with them the hint how to use one. Only kinds up to
-    `DISCRETIONARY` obey `assign`.
+    errors, 0 for no limit. `numbers` says that numbers are shown, and with them the hint how to use
+    one. Only kinds up to `DISCRETIONARY` obey `assign`.
     """
 
     __slots__ = (
