@@ -77,6 +77,8 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr
         s.align = <uint32_t>h.sh_addralign if h.sh_addralign else 1
         s.entsize = <uint32_t>h.sh_entsize
         classify(r, s)
+        if s.kind == K_SYSTEM_SHARED and s.size > MAX_ALIGN:    # its twin has as many bytes
+            return refuse(r, file, <int32_t>i, -1, F_TOO_LARGE, s.size, MAX_ALIGN)
         if s.size and not s.offset and needs_contents(s.kind):
             return refuse(r, file, <int32_t>i, -1, F_NO_CONTENTS, s.type, 0)
         if s.offset:

@@ -127,7 +127,7 @@ cdef inline bint check_symbols(Reader* r, int32_t file, FileRow* row,
         if (type == STT_FUNC) != (home.kind == K_TEXT):
             return refuse(r, file, symtab, i, F_FUNCTION,
                           <uint64_t>symbol.section - row.first_section, 0)
-        if home.kind == K_SHARED or home.kind == K_DEBUG_SHARED:
+        if home.kind in (K_SHARED, K_DEBUG_SHARED, K_SYSTEM_SHARED):
             # Nothing is placed in shared memory yet: the value is an alignment.
             if not is_variable_align(symbol.value):
                 return refuse(r, file, symtab, i, F_VARIABLE_ALIGN, symbol.value, MAX_ALIGN)
