@@ -53,6 +53,7 @@ cdef enum Reason:
     F_ALIGN_SUM = 43
     F_ROWS = 44
     F_TYPE = 45
+    F_OSABI = 46
 
 cdef enum:
     MAX_ALIGN = 0x10000

@@ -164,23 +164,28 @@ cdef bint read_file(Reader* r, int32_t file, uint64_t offset, uint64_t size) noe
     cdef const Shdr* table
     cdef uint64_t count, names
     cdef FileRow* row
+    if memcmp(image, b"\x7fELF", 4 if size > 4 else size) != 0:
+        return refuse(r, file, -1, -1, F_NOT_ELF, 0, 0)
     if size < sizeof(Ehdr):
         return refuse(r, file, -1, -1, F_TOO_SHORT, size, sizeof(Ehdr))
-    if memcmp(image, b"\x7fELF", 4) != 0:
-        return refuse(r, file, -1, -1, F_NOT_ELF, 0, 0)
     if header.e_ident[4] != 2:
         return refuse(r, file, -1, -1, F_CLASS, header.e_ident[4], 2)
     if header.e_ident[5] != 1:
         return refuse(r, file, -1, -1, F_ENDIAN, header.e_ident[5], 1)
     if header.e_machine != EM_CUDA:
         return refuse(r, file, -1, -1, F_MACHINE, header.e_machine, EM_CUDA)
-    if header.e_ident[6] != 1 or header.e_version != 1:
+    if header.e_ident[6] != 1:
+        return refuse(r, file, -1, -1, F_VERSION, header.e_ident[6], 1)
+    if header.e_version != 1:
         return refuse(r, file, -1, -1, F_VERSION, header.e_version, 1)
-    if header.e_ident[7] != ELFOSABI_CUDA or header.e_ident[8] != CUDA_ABI_VERSION:
+    if header.e_ident[7] != ELFOSABI_CUDA:
+        return refuse(r, file, -1, -1, F_OSABI, header.e_ident[7], ELFOSABI_CUDA)
+    if header.e_ident[8] != CUDA_ABI_VERSION:
         return refuse(r, file, -1, -1, F_ABI, header.e_ident[8], CUDA_ABI_VERSION)
     if header.e_type != ET_REL:
         return refuse(r, file, -1, -1, F_NOT_RELOCATABLE, header.e_type, ET_REL)
-    if (header.e_shentsize != sizeof(Shdr) or header.e_shoff > size
+    if (header.e_shentsize != sizeof(Shdr) or header.e_shoff < sizeof(Ehdr)
+            or header.e_shoff > size
             or size - header.e_shoff < sizeof(Shdr)):
         return refuse(r, file, -1, -1, F_SECTION_TABLE, header.e_shoff, size)
     table = <const Shdr*>(image + header.e_shoff)

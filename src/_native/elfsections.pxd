@@ -37,6 +37,7 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr
     cdef uint64_t strings_size = table[names].sh_size, aligns = 0
     if rows == NULL:
         return False
+    memset(rows, 0, row.section_count * sizeof(SectionRow))
     if (table[names].sh_offset > row.size or strings_size > row.size - table[names].sh_offset
             or strings_size == 0
             or image[table[names].sh_offset + strings_size - 1] != 0):
@@ -45,7 +46,6 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr
     for i in range(row.section_count):
         h = &table[i]
         s = &rows[i]
-        memset(s, 0, sizeof(SectionRow))
         s.file = <uint32_t>file
         s.target = -1
         if h.sh_name >= strings_size:
@@ -79,9 +79,10 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr
         classify(r, s)
         if s.kind == K_SYSTEM_SHARED and s.size > MAX_ALIGN:    # its twin has as many bytes
             return refuse(r, file, <int32_t>i, -1, F_TOO_LARGE, s.size, MAX_ALIGN)
-        if s.size and not s.offset and needs_contents(s.kind):
-            return refuse(r, file, <int32_t>i, -1, F_NO_CONTENTS, s.type, 0)
-        if s.offset:
+        if has_no_bytes(s.type):
+            if s.size and needs_contents(s.kind):
+                return refuse(r, file, <int32_t>i, -1, F_NO_CONTENTS, s.type, 0)
+        else:
             # Many large alignments would let a small file ask for a huge output.
             aligns += s.align
             if aligns > row.size + MAX_ALIGN:

@@ -56,6 +56,7 @@ REASONS: dict[int, tuple[str, str, str | None]] = {
     43: ("malformed", "reason", "sections are aligned to {value} bytes in all ({limit} at most)"),
     44: ("malformed", "reason", "it has {value} rows, and there are {limit} symbols"),
     45: ("unknown-section", "value", None),
+    46: ("malformed", "reason", "OS ABI {value:#x} is not that of CUDA ({limit:#x})"),
 }
 
 # Reasons about an attribute record, whose index is its offset in the section.

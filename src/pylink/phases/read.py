@@ -14,9 +14,18 @@ from pylink.tables import rows as table_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import BinaryIO
+
     from pylink.diagnostics import Sink
     from pylink.options import Input
     from pylink.phases.init import Job
+
+
+ELF_MAGIC = b"\x7fELF"
+
+# Files up to SURE_SIZE are read without a look at their beginning; larger ones than MAX_SIZE never.
+SURE_SIZE = 1 << 26
+MAX_SIZE = 1 << 32
 
 
 class Objects:
@@ -59,7 +68,12 @@ def read(job: Job, sink: Sink) -> Objects | None:
         data.append(contents)
     if sink.errors:
         return None
-    arena, extents, failed, error = elfread.read_files(paths, sizes, data)
+    try:
+        arena, extents, failed, error = elfread.read_files(paths, sizes, data)
+    except MemoryError:
+        largest = sizes.index(max(sizes))
+        name = job.inputs[largest].name
+        sink.fatal("cannot-read-file", file=name, reason="there is not enough memory")
     if failed >= 0:
         name = job.inputs[failed].name
         if error:
@@ -95,14 +109,34 @@ def _measure(one: Input, output: tuple[int, int] | None, sink: Sink) -> tuple[by
         if stat.S_ISREG(status.st_mode):
             if output == (status.st_dev, status.st_ino):
                 sink.fatal("output-is-input", file=one.name)
-            return None, status.st_size
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, "is a directory")
+            if status.st_size <= SURE_SIZE:
+                return None, status.st_size
+        elif not stat.S_ISFIFO(status.st_mode):
+            raise OSError(errno.EINVAL, "neither a file nor a pipe")
         with open(one.name, "rb") as stream:
-            contents = stream.read()
-        return contents, len(contents)
+            return _read_doubtful(stream, status.st_size, one.name, sink)
     except (OSError, ValueError):
         sink.fatal("cannot-open-input", file=one.name)
+
+
+def _read_doubtful(stream: BinaryIO, size: int, name: str, sink: Sink) -> tuple[bytes | None, int]:
+    """A pipe or a large file: no more of it than its beginning unless that is ELF.
+
+    A pipe may never end, and a file of holes is larger than the memory that it asks for.
+    """
+    head = stream.read(len(ELF_MAGIC))
+    if head != ELF_MAGIC:
+        return head, len(head)
+    if size > MAX_SIZE:
+        sink.fatal("cannot-read-file", file=name, reason=f"it has more than {MAX_SIZE} bytes")
+    if size:
+        return None, size
+    contents = bytearray(head)
+    while chunk := stream.read(1 << 20):
+        contents += chunk
+        if len(contents) > MAX_SIZE:
+            sink.fatal("cannot-read-file", file=name, reason=f"it has more than {MAX_SIZE} bytes")
+    return bytes(contents), len(contents)
 
 
 def _check_targets(job: Job, names: list[str], files: bytes, specific: bytes, sink: Sink) -> None:

@@ -16,18 +16,26 @@ def write(final: Final, sink: Sink) -> None:
     path = final.job.options.output_file
     if path is None:
         return
+    temporary = None
     try:
         if _is_special(path):
             descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         else:
-            _replace(path, final.image)
-            return
+            target = os.path.realpath(path)
+            temporary = f"{target}.{os.getpid()}.{id(final):x}.tmp"
+            descriptor = _create_beside(target, temporary)
     except (OSError, ValueError):
         sink.fatal("cannot-open-output", file=path)
     try:
         _write_all(descriptor, final.image)
+        if temporary is not None:
+            os.replace(temporary, target)
+            temporary = None
     except OSError as error:
         sink.fatal("cannot-write-file", file=path, reason=error.strerror or str(error))
+    finally:
+        if temporary is not None:
+            os.unlink(temporary)
 
 
 def _is_special(path: str) -> bool:
@@ -39,21 +47,20 @@ def _is_special(path: str) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def _replace(path: str, image: bytes) -> None:
-    """Write beside the target of `path`, then rename over it: existing files stay until then."""
-    target = os.path.realpath(path)
-    if os.path.isdir(target):
-        raise IsADirectoryError(path)
-    if os.path.exists(target) and not os.access(target, os.W_OK):
-        raise PermissionError(path)
-    temporary = f"{target}.{os.getpid()}.{id(image):x}.tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+def _create_beside(target: str, temporary: str) -> int:
+    """Open a new file that will be renamed to `target`: an existing file stays until then."""
     try:
-        _write_all(descriptor, image)
-        os.replace(temporary, target)
-    except OSError:
-        os.unlink(temporary)
-        raise
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        mode = None
+    if mode is not None and stat.S_ISDIR(mode):
+        raise IsADirectoryError(target)
+    if mode is not None and not os.access(target, os.W_OK):
+        raise PermissionError(target)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    if mode is not None:
+        os.fchmod(descriptor, stat.S_IMODE(mode))
+    return descriptor
 
 
 def _write_all(descriptor: int, image: bytes) -> None:

@@ -1,0 +1,333 @@
+"""Damaged cubins: one error that names the file, the place and the reason, and no output."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from helpers.cubin_builder import (
+    COMMON,
+    EHDR,
+    GLOBAL,
+    IN_GLOBAL,
+    IN_SHARED,
+    SHDR,
+    SHT_CALLGRAPH,
+    SHT_GLOBAL,
+    SHT_INFO,
+    SHT_PROGBITS,
+    SHT_SHARED,
+    Cubin,
+    Section,
+    Symbol,
+    one_kernel,
+)
+
+import pylink
+
+KERNEL = "kernel"
+
+
+def sample() -> Cubin:
+    """A kernel that calls a function and uses variables, so that every table has rows."""
+    cubin = one_kernel()
+    helper = cubin.function("helper", registers=32, frame=8)
+    cubin.call(1, helper)
+    cubin.call_through(1, "v i")
+    cubin.take_address(helper, "v i")
+    room = cubin.section(Section(".nv.global", SHT_GLOBAL, flags=3, size=64, align=8))
+    cubin.symbol(Symbol("variable", other=IN_GLOBAL, section=room, value=8, size=4))
+    text = cubin.find(".text.kernel")
+    own = cubin.section(Section(".nv.shared.kernel", SHT_SHARED, flags=0x43, size=32, info=text))
+    cubin.symbol(Symbol("own", bind=0, other=IN_SHARED, section=own, value=8, size=16))
+    cubin.symbol(Symbol("common", other=IN_GLOBAL, section=COMMON, value=4, size=4))
+    cubin.relocate(text, [(0, 56, helper, 0), (16, 57, helper, 0)], implicit=True)
+    cubin.relocate(text, [(32, 56, 3, 4)])
+    return cubin
+
+
+def refusal(image: bytes, *, arch: str = "sm_80") -> str:
+    """The message about the damage; a link that works fails the test."""
+    with pytest.raises(pylink.LinkError) as caught:
+        pylink.link([("a.cubin", image)], arch=arch)
+    (record,) = caught.value.diagnostics
+    return record.message
+
+
+def test_the_sample_links() -> None:
+    assert pylink.link([("a.cubin", sample().build())], arch="sm_80").image[:4] == b"\x7fELF"
+
+
+def test_every_truncation_is_refused() -> None:
+    image = sample().build()
+    for size in range(len(image)):
+        message = refusal(image[:size])
+        assert message.startswith(("a.cubin: ", "Input file 'a.cubin' ")), size
+
+
+@pytest.mark.parametrize(
+    ("offset", "value", "message"),
+    [
+        (0, b"\x7fELG", "Input file 'a.cubin' is not an ELF file"),
+        (4, b"\1", "Input file 'a.cubin' is not a 64-bit ELF file"),
+        (4, b"\0", "Input file 'a.cubin' is not a 64-bit ELF file"),
+        (5, b"\2", "Input file 'a.cubin' is not little-endian"),
+        (6, b"\2", "a.cubin: ELF version 2, not 1"),
+        (20, b"\3\0\0\0", "a.cubin: ELF version 3, not 1"),
+        (7, b"\0", "a.cubin: OS ABI 0x0 is not that of CUDA (0x41)"),
+        (8, b"\7", "Input file 'a.cubin' has unsupported CUDA ABI version 7"),
+        (
+            16,
+            b"\2\0",
+            "Input file 'a.cubin' is not relocatable (ELF type 2); compile it with -rdc=true or "
+            "-dc",
+        ),
+        (18, b"\x3e\0", "Input file 'a.cubin' is for machine 62, not for CUDA"),
+        (40, b"\xff" * 8, "a.cubin: section header table lies outside the file"),
+        (40, b"\xf0\xff" + b"\xff" * 6, "a.cubin: section header table lies outside the file"),
+        (40, bytes(8), "a.cubin: section header table lies outside the file"),
+        (58, b"\x3f\0", "a.cubin: section header table lies outside the file"),
+        (60, b"\xff\xff", "a.cubin: section header table lies outside the file"),
+        (60, b"\1\0", "a.cubin: section header table lies outside the file"),
+        (60, b"\0\0", "a.cubin: section header table lies outside the file"),
+        (62, b"\xee\0", "a.cubin: section header table lies outside the file"),
+    ],
+)
+def test_elf_header(offset: int, value: bytes, message: str) -> None:
+    image = bytearray(sample().build())
+    image[offset : offset + len(value)] = value
+    assert refusal(bytes(image)) == message
+
+
+@dataclass
+class Damage:
+    """What becomes of one field of a section header."""
+
+    section: str
+    field: str
+    value: int
+    message: str
+
+
+OFFSETS = {
+    name: (at, size)
+    for name, at, size in (
+        ("name", 0, 4),
+        ("type", 4, 4),
+        ("offset", 24, 8),
+        ("size", 32, 8),
+        ("link", 40, 4),
+        ("info", 44, 4),
+        ("align", 48, 8),
+        ("entsize", 56, 8),
+    )
+}
+ALL = 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        Damage(".text.kernel", "name", 0xFFFF, "section 4: name offset 65535 lies outside the "),
+        Damage(".text.kernel", "offset", ALL, ".text.kernel: section contents lie outside the "),
+        Damage(".text.kernel", "size", ALL, ".text.kernel: section contents lie outside the file"),
+        Damage(".text.kernel", "size", ALL - 127, ".text.kernel: section contents lie outside the"),
+        Damage(".text.kernel", "size", 24, ".symtab[1]: symbol lies outside its section"),
+        Damage(".text.kernel", "size", 136, ".text.kernel: size 136 is no multiple of the entry "),
+        Damage(".text.kernel", "type", 8, ".text.kernel: section type 0x8 has no contents"),
+        Damage(".text.kernel", "info", 0, ".text.kernel: sh_info 0 is wrong"),
+        Damage(".text.kernel", "info", 99, ".text.kernel: sh_info 99 is wrong"),
+        Damage(".text.kernel", "info", 2, ".text.kernel: sh_info 2 is wrong"),
+        Damage(".text.kernel", "align", 24, ".text.kernel: alignment 24 is no power of two"),
+        Damage(".text.kernel", "align", 1 << 20, ".text.kernel: alignment 1048576 is larger than "),
+        Damage(".nv.global", "size", 1 << 50, ".nv.global: size 1125899906842624 is larger than "),
+        Damage(".symtab", "entsize", 16, ".symtab: entry size is 16, not 24"),
+        Damage(".symtab", "size", 25, ".symtab: size 25 is no multiple of the entry size 24"),
+        Damage(".symtab", "size", 0, ".symtab: size 0 is no multiple of the entry size 24"),
+        Damage(".symtab", "link", 4, ".symtab: link to section 4 is wrong"),
+        Damage(".symtab", "type", 1, "there is no symbol table"),
+        Damage(".strtab", "size", 3, ".strtab: string table does not end with a zero byte"),
+        Damage(".shstrtab", "size", 3, "section 1: string table does not end with a zero byte"),
+        Damage(".rela.text.kernel", "info", 99, ".rela.text.kernel: sh_info 99 is wrong"),
+        Damage(".rela.text.kernel", "info", 3, ".rela.text.kernel: sh_info 3 is wrong"),
+        Damage(".rela.text.kernel", "type", 1, ".rela.text.kernel: section of unknown type 1"),
+        Damage(".rela.text.kernel", "entsize", 16, ".rela.text.kernel: entry size is 16, not 24"),
+        Damage(".rel.text.kernel", "size", 17, ".rel.text.kernel: size 17 is no multiple of the "),
+        Damage(".nv.info.kernel", "info", 2, ".nv.info.kernel: sh_info 2 is wrong"),
+        Damage(".nv.info", "size", 5, ".nv.info: attribute is damaged: it needs 12 bytes, and 5 "),
+        Damage(".nv.callgraph", "size", 12, ".nv.callgraph: size 12 is no multiple of the entry "),
+    ],
+    ids=lambda damage: f"{damage.section}-{damage.field}-{damage.value:x}",
+)
+def test_section_header(damage: Damage) -> None:
+    cubin = sample()
+    image = bytearray(cubin.build())
+    names = [section.name for section in cubin.sections] + [".nv.info", ".nv.callgraph"]
+    at, size = OFFSETS[damage.field]
+    at += cubin.table + (names.index(damage.section) + 1) * SHDR.size
+    image[at : at + size] = damage.value.to_bytes(size, "little")
+    message = refusal(bytes(image))
+    assert message.startswith("a.cubin: " + damage.message) or (
+        damage.section == ".nv.info" and message.startswith("a.cubin: .nv.info+0x")
+    )
+
+
+def _records(data: bytes) -> Callable[[Cubin], object]:
+    def change(cubin: Cubin) -> None:
+        cubin.records = data
+
+    return change
+
+
+def _symbol(**fields: int | str) -> Callable[[Cubin], object]:
+    return lambda cubin: cubin.symbol(Symbol("x", **fields))  # type: ignore[arg-type]
+
+
+def _calls(data: bytes) -> Callable[[Cubin], object]:
+    def change(cubin: Cubin) -> None:
+        cubin.calls.clear()
+        cubin.section(Section(".nv.callgraph", SHT_CALLGRAPH, data, link=3, entsize=8))
+
+    return change
+
+
+def _relocs(*entry: int) -> Callable[[Cubin], object]:
+    rows = (entry[0], entry[1], entry[2], 0)
+    return lambda cubin: cubin.relocate(cubin.find(".text.helper"), [(0, 56, 1, 0), rows])
+
+
+PAIRS = struct.pack("<IiIi", 0, -1, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            _relocs(0, 56, 99),
+            ".rela.text.helper[1]: relocation names symbol 99, which does not exist",
+        ),
+        (_relocs(0, 255, 1), ".rela.text.helper[1]: unknown relocation type 255"),
+        (
+            _relocs(121, 56, 1),
+            ".rela.text.helper[1]: relocated field at offset 121 lies outside its section",
+        ),
+        (
+            _relocs(ALL, 56, 1),
+            f".rela.text.helper[1]: relocated field at offset {ALL} lies outside its section",
+        ),
+        (_symbol(section=77), ".symtab[6]: symbol is in section 77, which does not exist"),
+        (_symbol(section=0xFF00), ".symtab[6]: symbol is in section 65280, which does not exist"),
+        (_symbol(section=0xFFFF), ".symtab[6]: symbol is in section 65535, which does not exist"),
+        (_symbol(bind=10), ".symtab[6]: symbol has unknown binding or type 10"),
+        (_symbol(section=8, value=60, size=5), ".symtab[6]: symbol lies outside its section"),
+        (_symbol(section=8, value=ALL, size=2), ".symtab[6]: symbol lies outside its section"),
+        (_symbol(section=9, value=ALL, size=2), ".symtab[6]: alignment"),
+        (_symbol(section=9, value=24), ".symtab[6]: alignment 24 of the variable is no power of"),
+        (_symbol(section=COMMON, value=3), ".symtab[6]: alignment 3 of the variable is no power"),
+        (_symbol(size=1 << 41), ".symtab[6]: size 2199023255552 is larger than any real one"),
+        (_symbol(type=2, section=9), ".symtab[6]: section 9 cannot hold a symbol of this type"),
+        (_symbol(section=4), ".symtab[6]: section 4 cannot hold a symbol of this type"),
+        (
+            _records(struct.pack("<BBHII", 4, 0x2F, 8, 77, 0)),
+            ".nv.info+0x0: attribute is damaged: it names symbol 77, which does not exist",
+        ),
+        (
+            _records(struct.pack("<BBHBBH", 1, 2, 3, 5, 2, 3)),
+            ".nv.info+0x4: attribute is damaged: format 5",
+        ),
+        (
+            _records(struct.pack("<BBHI", 4, 0x11, 4, 1)),
+            ".nv.info+0x0: attribute is damaged: it has 4 bytes of data",
+        ),
+        (
+            _records(struct.pack("<BBHI", 4, 9, 0xFFFF, 1)),
+            ".nv.info+0x0: attribute is damaged: it needs 65539 bytes, and 8 are left",
+        ),
+        (
+            _records(struct.pack("<BBH", 3, 0x1E, 9)),
+            ".nv.info+0x0: attribute is damaged: format 3",
+        ),
+        (
+            _calls(PAIRS + struct.pack("<II", 1, 99)),
+            ".nv.callgraph[2]: call graph row is damaged: it names symbol 99, which does not exist",
+        ),
+        (
+            _calls(PAIRS + struct.pack("<II", 99, 1)),
+            ".nv.callgraph[2]: call graph row is damaged: it names symbol 99, which does not exist",
+        ),
+        (
+            _calls(struct.pack("<IiII", 0, -3, 1, 999)),
+            ".nv.callgraph[1]: call graph row is damaged: string 999 lies outside the string table",
+        ),
+        (
+            _calls(struct.pack("<Ii", 0, -9)),
+            ".nv.callgraph[0]: call graph row is damaged: it is in no known block "
+            "(marker 0xfffffff7)",
+        ),
+        (
+            _calls(struct.pack("<II", 1, 2)),
+            ".nv.callgraph[0]: call graph row is damaged: it is in no known block (marker 0x0)",
+        ),
+        (
+            lambda cubin: cubin.section(
+                Section(".nv.info.twice", SHT_INFO, b"", 0x40, 3, cubin.find(".text.kernel"))
+            ),
+            ".nv.info.twice: a second section of this kind",
+        ),
+        (
+            lambda cubin: cubin.section(Section(".text.other", SHT_PROGBITS, bytes(16), 6, 3, 1)),
+            ".text.other: sh_info 1 is wrong",
+        ),
+        (
+            lambda cubin: cubin.symbols.__setitem__(0, Symbol("", 2, GLOBAL)),
+            ".symtab[0]: the first symbol is not the null symbol",
+        ),
+    ],
+)
+def test_contents(change: Callable[[Cubin], object], message: str) -> None:
+    cubin = sample()
+    change(cubin)
+    assert refusal(cubin.build()).startswith("a.cubin: " + message)
+
+
+def test_names_that_share_bytes_cannot_multiply_the_work() -> None:
+    cubin = one_kernel()
+    cubin.symbol(Symbol("n" * 2000, bind=0))
+    for _ in range(500):
+        cubin.symbol(Symbol("n" * 2000, bind=0))
+    assert "names of " in refusal(cubin.build())
+
+
+def test_alignments_cannot_multiply_the_size() -> None:
+    cubin = one_kernel()
+    for number in range(40):
+        cubin.section(Section(f".debug_{number}", SHT_PROGBITS, b"x", align=1 << 16))
+    image = cubin.build()
+    packed = bytearray(image[: cubin.table])
+    packed = packed[: cubin.starts[7]]  # the contents before the first aligned section
+    table = bytearray(image[cubin.table :])
+    for number in range(7, len(cubin.sections) + 2):
+        struct.pack_into("<QQ", table, number * SHDR.size + 24, 0, 1)
+    struct.pack_into("<Q", packed, 40, len(packed))
+    assert "sections are aligned to " in refusal(bytes(packed + table))
+
+
+def test_mercury_targets_need_a_capsule_per_function() -> None:
+    cubin = one_kernel()
+    cubin.e_flags = 0x06006402
+    assert refusal(cubin.build(), arch="sm_100") == (
+        "a.cubin: .text.kernel: the function has no mercury capsule"
+    )
+
+
+def test_the_first_damaged_input_is_named() -> None:
+    good, bad = sample().build(), sample().build()[:-1]
+    with pytest.raises(pylink.LinkError, match=r"^b\.cubin: section header table"):
+        pylink.link([("a.cubin", good), ("b.cubin", bad), ("c.cubin", b"junk")], arch="sm_80")
+
+
+def test_header_only() -> None:
+    image = bytearray(sample().build()[: EHDR.size])
+    assert refusal(bytes(image)) == "a.cubin: section header table lies outside the file"

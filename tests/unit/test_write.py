@@ -1,0 +1,149 @@
+"""Writing the output: whole or not at all, and never over an input."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from helpers.cubin_builder import one_kernel
+from helpers.privileges import ordinary_user
+
+import pylink
+from pylink.cli import main
+from pylink.phases import write
+
+ARCH = "-arch=sm_80"
+
+
+@pytest.fixture
+def cubin(tmp_path: Path) -> Path:
+    path = tmp_path / "in" / "a.cubin"
+    path.parent.mkdir()
+    path.write_bytes(one_kernel().build())
+    return path
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """An empty directory for outputs."""
+    path = tmp_path / "out"
+    path.mkdir()
+    return path
+
+
+def test_output_is_an_input(cubin: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = cubin.read_bytes()
+    link = cubin.parent / "link"
+    link.symlink_to(cubin)
+    os.link(cubin, cubin.parent / "hard")
+    for name in (cubin, link, cubin.parent / "hard"):
+        assert main([ARCH, str(cubin), "-o", str(name)]) == 1
+        assert f"Output file '{cubin}' is also an input file" in capsys.readouterr().err
+    assert cubin.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["", "missing/o", "file/o"])
+def test_places_that_cannot_be_written(
+    cubin: Path, place: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "file").write_text("kept")
+    assert main([ARCH, str(cubin), "-o", str(place / name)]) == 1
+    assert f"Could not open output file '{place / name}'" in capsys.readouterr().err
+    assert [path.name for path in place.iterdir()] == ["file"]
+    assert (place / "file").read_text() == "kept"
+
+
+def test_a_file_without_permission(cubin: Path, place: Path) -> None:
+    (place / "o").write_text("kept")
+    (place / "o").chmod(0o444)
+    image = cubin.read_bytes()
+    with ordinary_user(), pytest.raises(pylink.LinkError, match="Could not open output file"):
+        pylink.link([image], arch="sm_80", output=place / "o")
+    assert (place / "o").read_text() == "kept"
+
+
+def test_full_device(cubin: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([ARCH, str(cubin), "-o", "/dev/full"]) == 1
+    assert capsys.readouterr().err == (
+        "pylink fatal   : Writing '/dev/full' failed: No space left on device\n"
+    )
+    assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+
+
+@pytest.mark.parametrize("existing", [True, False])
+def test_full_disk(
+    cubin: Path, place: Path, monkeypatch: pytest.MonkeyPatch, existing: bool
+) -> None:
+    output = place / "o"
+    if existing:
+        output.write_text("kept")
+
+    def full(descriptor: int, image: bytes) -> None:
+        os.write(descriptor, image[:100])
+        os.close(descriptor)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(write, "_write_all", full)
+    with pytest.raises(pylink.LinkError) as caught:
+        pylink.link([cubin], arch="sm_80", output=output)
+    assert str(caught.value) == f"Writing '{output}' failed: No space left on device"
+    assert [path.read_text() for path in place.iterdir()] == (["kept"] if existing else [])
+
+
+def test_an_interrupted_write_leaves_nothing(
+    cubin: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(descriptor: int, image: bytes) -> None:
+        os.close(descriptor)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(write, "_write_all", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pylink.link([cubin], arch="sm_80", output=place / "o")
+    assert list(place.iterdir()) == []
+
+
+def test_a_failed_link_keeps_the_file_of_the_last_one(cubin: Path, place: Path) -> None:
+    output = place / "o"
+    image = pylink.link([cubin], arch="sm_80", output=output).image
+    cubin.write_bytes(cubin.read_bytes()[:-1])
+    with pytest.raises(pylink.LinkError):
+        pylink.link([cubin], arch="sm_80", output=output)
+    assert output.read_bytes() == image
+    assert list(place.iterdir()) == [output]
+
+
+def test_an_existing_file_keeps_its_permissions_and_a_link_its_target(
+    cubin: Path, place: Path
+) -> None:
+    output = place / "o"
+    output.write_text("old")
+    output.chmod(0o640)
+    (place / "link").symlink_to("o")
+    image = pylink.link([cubin], arch="sm_80", output=place / "link").image
+    assert output.read_bytes() == image
+    assert stat.S_IMODE(output.stat().st_mode) == 0o640
+    assert (place / "link").is_symlink()
+
+
+def test_a_new_file_obeys_the_mask(cubin: Path, place: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        pylink.link([cubin], arch="sm_80", output=place / "o")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((place / "o").stat().st_mode) == 0o640
+
+
+def test_pipe(cubin: Path, place: Path) -> None:
+    path = place / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        image = pylink.link([cubin], arch="sm_80", output=path).image
+        assert os.read(reader, len(image) + 1) == image
+    finally:
+        os.close(reader)
+    assert list(place.iterdir()) == [path]
