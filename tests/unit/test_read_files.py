@@ -15,7 +15,6 @@ from helpers.privileges import ordinary_user
 import pylink
 from pylink._native import elfread
 from pylink.cli import main
-from pylink.phases import read
 from pylink.sections import rules
 from pylink.tables import FILE, SECTION, SYMBOL, text
 
@@ -50,7 +49,9 @@ def test_unreadable(tmp_path: Path, output: Path, capsys: pytest.CaptureFixture[
     path.write_bytes(one_kernel().build())
     path.chmod(0)
     with ordinary_user():
-        assert "Could not open input file" in link(path, output, capsys)
+        assert main([ARCH, str(path), "-o", str(output)]) == 1
+    assert "Could not open input file" in capsys.readouterr().err
+    assert not output.exists()
 
 
 def test_empty(tmp_path: Path, output: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,7 +130,7 @@ def test_memory_that_runs_out_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_p
     def exhausted(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(read.elfread, "read_files", exhausted)
+    monkeypatch.setattr(elfread, "read_files", exhausted)
     with pytest.raises(pylink.LinkError, match="Reading 'a' failed: there is not enough memory"):
         pylink.link([("a", one_kernel().build())], arch="sm_80")
 
