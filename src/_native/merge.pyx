@@ -1171,12 +1171,12 @@ cdef void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_
             trace(m, at, out, explicit, mercury, addend)
         if not mercury and rebuilt(m, target) and (action == DEAD or action == CLEAR):
             if action == DEAD:
-                out_row(m, out).counted += not is_deselected(m, m.entity[symbol])
+                count_dead(m, at, out, addend, m.entity[symbol])
                 add_rebuild(m, at, r, addend, out, symbol, m.entity[symbol], -1)
             continue
         if action == DEAD:
-            if explicit and not mercury and not is_deselected(m, m.entity[symbol]):
-                out_row(m, out).counted += 1
+            if explicit and not mercury:
+                count_dead(m, at, out, addend, m.entity[symbol])
             continue
         if target.kind == K_GLOBAL_INIT or target.kind == K_MERC_GLOBAL_INIT:
             if in_lost_bytes(m, file, s.target, r.r_offset):
@@ -1488,6 +1488,17 @@ cdef void count_entry(Merge* m, int32_t at, int32_t counter, int32_t out, bint e
         text = pool_join(&m.pool, b".rel", 4, m.arena + s.name + skip, s.name_size - skip)
         name_sibling(m, text, 4 + s.name_size - skip)
     out_row(m, out).notes |= OF_NAME_ONLY       # once is enough
+
+
+cdef void count_dead(Merge* m, int32_t at, int32_t out, int64_t addend,
+                     int32_t function) noexcept nogil:
+    """An entry for a dead function counts, and names the sibling of a section that is born."""
+    if is_deselected(m, function):
+        return
+    if out_row(m, out).rela >= 0:
+        count_entry(m, at, out, out, True, addend)
+    else:
+        out_row(m, out).counted += 1
 
 
 cdef void name_sibling(Merge* m, const uint8_t* text, uint32_t size) noexcept nogil:
