@@ -1218,8 +1218,8 @@ cdef void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_
                 how |= FIX_MERC
             add_fix(m, r, addend, patched, e, section, function,
                     how | (0 if explicit else FIX_REL), base, reloc)
-    if replaced or target.kind == K_GLOBAL_INIT or target.kind == K_CONSTANT:
-        # Data counts file by file, code and debug data through all files.
+    if replaced or target.kind in (K_GLOBAL_INIT, K_CONSTANT, K_DEBUG):
+        # Data and debug data count file by file, code through all files.
         out_row(m, out).counted = 0
 
 
