@@ -1350,14 +1350,16 @@ cdef int32_t decide(Merge* m, const SectionRow* s, const SectionRow* target, int
         return FIX if kind == K_CONSTANT else KEEP
     row = &m.entities[e]
     if row.kind == E_FUNC:
+        role = m.role[symbol]
         if not row.flags & EF_LIVE:
             if not debug:
                 return DROP
-            if m.role[symbol] == ROLE_LOST:
-                # What stays of a copy that lost names the winner, and goes with it only later.
-                return DROP if is_frame_or_line(m, target) else GONE
+            if role == ROLE_LOST:
+                if is_frame_or_line(m, target):
+                    return KEEP if m.family == FAMILY_C and not mercury else DROP
+                # The rest of a copy that lost names the winner, and goes with it only later.
+                return GONE
             return CLEAR if is_clear(type, mercury) else DEAD
-        role = m.role[symbol]
         if role == ROLE_LOST and is_frame_or_line(m, target):
             return KEEP if m.family == FAMILY_C and not mercury else DROP
         if is_clear(type, mercury):
