@@ -1223,14 +1223,13 @@ cdef void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_
         out_row(m, out).counted = 0
 
 
-cdef bint is_deselected(Merge* m, int32_t entity) noexcept nogil:
-    """Whether a dead function is a kernel that --kernels-used leaves out."""
-    return m.entities[entity].flags & EF_KERNEL != 0
+cdef inline bint is_deselected(Merge* m, int32_t entity) noexcept nogil:
+    return m.entities[entity].flags & EF_DESELECTED != 0
 
 
 cdef void trace(Merge* m, int32_t at, int32_t out, bint explicit, bint mercury,
                 int64_t addend) noexcept nogil:
-    """Debug data of a kernel that was not selected: gone, but only after its section's birth."""
+    """Debug data of code that only a selection removes: gone after its section's birth."""
     if not mercury:
         if relocation_row(m, at, out, explicit) >= 0:
             count_entry(m, at, out, out, explicit, addend)

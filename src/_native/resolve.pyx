@@ -394,7 +394,7 @@ def find_live(bytes entities, bytes calls, bytes prototypes, bytes selected, bin
     Roots are the kernels; with `selected` (a byte per entity, or empty for all) only those it
     marks. An indirect call reaches every function of that prototype whose address is taken, in
     any file. Such a function is kept in any case, but keeps nothing alive by itself. With
-    `keep_all` nothing is removed. Data always stays.
+    `keep_all` nothing is removed. Data always stays. What would live without `selected` is flagged.
     """
     cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
     cdef size_t nodes = n + PyBytes_GET_SIZE(prototypes) // 8
@@ -430,17 +430,7 @@ def find_live(bytes entities, bytes calls, bytes prototypes, bytes selected, bin
                 depth += 1
             elif e[i].flags & EF_TAKEN and e[i].flags & EF_DEFINED:
                 e[i].flags |= EF_LIVE
-        while depth:
-            depth -= 1
-            at = stack[depth]
-            if at < n:
-                e[at].flags |= EF_LIVE | EF_REACHED
-            for j in range(graph.start[at], graph.start[at + 1]):
-                to = graph.edges[j]
-                if not seen[to]:
-                    seen[to] = True
-                    stack[depth] = to
-                    depth += 1
+        reach(&graph, e, n, seen, stack, depth, EF_LIVE | EF_REACHED)
         # Run-time functions stay for everything that is kept, reached or not.
         for i in range(n):
             if e[i].kind == E_FUNC and e[i].flags & EF_LIVE:
@@ -448,10 +438,34 @@ def find_live(bytes entities, bytes calls, bytes prototypes, bytes selected, bin
                     to = graph.edges[j]
                     if to < n and not e[to].flags & EF_DEFINED:
                         e[to].flags |= EF_LIVE
+        depth = 0
+        for i in range(n):
+            if e[i].flags & EF_KERNEL and not seen[i] and not keep_all:
+                seen[i] = True
+                stack[depth] = <uint32_t>i
+                depth += 1
+        reach(&graph, e, n, seen, stack, depth, EF_DESELECTED)
     graph_free(&graph)
     free(stack)
     free(seen)
     return result
+
+
+cdef void reach(const CallGraph* graph, EntityRow* e, size_t n, uint8_t* seen, uint32_t* stack,
+                size_t depth, uint32_t flags) noexcept nogil:
+    """Flag what the `depth` nodes on the stack reach and what was not yet seen."""
+    cdef uint32_t j, at, to
+    while depth:
+        depth -= 1
+        at = stack[depth]
+        if at < n:
+            e[at].flags |= flags
+        for j in range(graph.start[at], graph.start[at + 1]):
+            to = graph.edges[j]
+            if not seen[to]:
+                seen[to] = True
+                stack[depth] = to
+                depth += 1
 
 
 def select_kernels(bytes arena, bytes symbols, bytes entities, list patterns):

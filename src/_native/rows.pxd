@@ -128,6 +128,7 @@ cdef enum EntityFlag:
     EF_WEAK = 256           # every definition is weak
     EF_UNSIZED = 512        # extern __shared__ array
     EF_WAS_UNDEFINED = 1024 # its first mention is no definition
+    EF_DESELECTED = 2048    # dead only because some kernels were not selected
 
 # One distinct symbol of the link, in order of birth: file by file, functions before the rest.
 cdef packed struct EntityRow:
