@@ -7,6 +7,7 @@ so later kernels follow them without looking back.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
 
 from elf64 cimport *
@@ -16,6 +17,7 @@ from elfsections cimport read_sections
 from elfsymbols cimport read_symbols
 from pages cimport *
 from rows cimport *
+from ties cimport *
 from vec cimport *
 from workers cimport *
 
@@ -242,3 +244,32 @@ cdef bint has_fence(const uint8_t* code, uint64_t size) noexcept nogil:
         if code[at] == 0x92 and (code[at + 1] & 0x0f) == 0x09:
             return True
     return False
+
+
+def find_ties(bytes arena, bytes files, bytes sections):
+    """Numbers of the files whose Mercury sections agree in kinds, sizes and names with another's.
+
+    Files without Mercury debug sections never agree.
+    """
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef const FileRow* f = <const FileRow*>PyBytes_AS_STRING(files)
+    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef size_t n = PyBytes_GET_SIZE(files) // sizeof(FileRow), i, count = 0
+    cdef Tie* tie = <Tie*>calloc(n + 1, sizeof(Tie))
+    cdef list numbers = []
+    if tie == NULL:
+        raise MemoryError
+    with nogil:
+        for i in range(n):
+            tie[count].key = tie_key(base, s, &f[i], False)
+            tie[count].file = <int32_t>i
+            count += tie[count].key != 0
+        count = keep_tied(tie, count)
+        for i in range(count):
+            tie[i].key = tie_key(base, s, &f[tie[i].file], True)
+        count = keep_tied(tie, count)
+    for i in range(count):
+        numbers.append(tie[i].file)
+    free(tie)
+    numbers.sort()
+    return numbers

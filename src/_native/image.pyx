@@ -29,12 +29,15 @@ ctypedef struct Pieces:
     const PlaceRow* places
     const int32_t* out_of
     const uint64_t* base
+    const int32_t* stand_in     # or NULL: nothing was folded
 
 
 cdef inline bint is_copied(const Pieces* p, size_t at) noexcept nogil:
     """Whether input section `at` is a part of an output section that keeps the input's bytes."""
     cdef int32_t o = p.out_of[at]
     if o < 0 or not has_bytes(&p.outs[o]) or p.places[o].made:
+        return False
+    if p.stand_in != NULL and p.stand_in[at] >= 0:
         return False
     # A layout that shrank the section replaced its contents.
     return p.base[at] + p.sections[at].size <= p.places[o].size
@@ -50,9 +53,10 @@ cdef void copy_pieces(void* context, size_t item) noexcept nogil:
 
 
 def copy_contents(bytes arena, bytes sections, bytes outs, bytes section_order, bytes places,
-                  bytes out_of, bytes base, list blobs, list spans, uint64_t size):
+                  bytes out_of, bytes base, bytes stand_ins, list blobs, list spans, uint64_t size):
     """A new image of `size` bytes with the contents of every section that comes from the inputs
-    or from a blob; the rest of it is zeros."""
+    or from a blob; the rest of it is zeros. Sections that `stand_ins` names another for are left
+    out; it may be empty."""
     cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
     cdef size_t count = PyBytes_GET_SIZE(section_order) // 4
     cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
@@ -77,6 +81,7 @@ def copy_contents(bytes arena, bytes sections, bytes outs, bytes section_order, 
     p.places = place
     p.out_of = <const int32_t*>PyBytes_AS_STRING(out_of)
     p.base = <const uint64_t*>PyBytes_AS_STRING(base)
+    p.stand_in = <const int32_t*>PyBytes_AS_STRING(stand_ins) if stand_ins else NULL
     with nogil:
         prefer_large_pages(data, size)
         for_each(copy_pieces, &p, (p.section_count + CHUNK - 1) // CHUNK, size)

@@ -7,6 +7,7 @@ from libc.string cimport memcpy, memset, strlen
 
 from elf64 cimport *
 from rows cimport *
+from ties cimport *
 from vec cimport *
 
 
@@ -258,25 +259,10 @@ cdef inline bint is_nobits(const OutRow* row) noexcept nogil:
 cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,
                               const OutRow* row) noexcept nogil:
     """Mercury sections that repeat their plain twin's bytes point at them instead."""
-    cdef const char* name
-    cdef size_t size
     if row.kind == K_MERC_CONSTANT or row.kind == K_MERC_GLOBAL_INIT:
         return True
-    if row.kind != K_MERC_DEBUG or row.source < 0:
-        return False
-    name = <const char*>(arena + sections[row.source].name) + 8
-    return (starts(name, b".nv_debug_ptx_txt") or starts(name, b".debug_abbrev")
-            or starts(name, b".debug_pubnames") or starts(name, b".debug_pubtypes")
-            or starts(name, b".debug_str") or starts(name, b".debug_loc"))
-
-
-cdef inline bint starts(const char* name, const char* prefix) noexcept nogil:
-    cdef size_t i = 0
-    while prefix[i]:
-        if name[i] != prefix[i]:
-            return False
-        i += 1
-    return True
+    return (row.kind == K_MERC_DEBUG and row.source >= 0
+            and not can_fold(arena, &sections[row.source]))
 
 
 def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes section_index,

@@ -48,6 +48,7 @@ ctypedef struct Merge:
     Pool pool
     int32_t* out_of             # by input section
     uint64_t* base              # by input section
+    const int32_t* stand_in     # by input section: the one that stands for it, or NULL
     uint8_t* wanted             # by input section: 1 it has symbols, 2 one of them counts
     int32_t* born               # by entity: out symbol, or -1
     int32_t* sections_of        # by entity: newest OutRow, or -1
@@ -61,12 +62,14 @@ ctypedef struct Merge:
 
 
 def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entities,
-          bytes symbol_entity, bytes symbol_role, bytes prototypes, bytes pools, int family,
-          int mode):
+          bytes symbol_entity, bytes symbol_role, bytes prototypes, bytes pools,
+          bytes stand_ins, int family, int mode):
     """Give birth to every section and symbol of the output and sort the relocations.
 
     Tables as `elfread.parse` and `resolve` return them. `pools` is a table of int32 entities:
     kernels whose literal-pool section is created by the pools of the device functions they call.
+    `stand_ins` is an int32 per input section: the folded Mercury section's reference, or -1; it may
+    be empty.
     Returns a tuple: OutRow, OutSymbolRow, KeepRow, FixRow and RebuildRow tables; per input
     section int32 OutRow and uint64 offset of its piece; .shstrtab and .strtab so far; the uint32
     .strtab offset of each prototype string; a byte per entity that any code refers to; a byte per
@@ -95,6 +98,10 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     if (<size_t>PyBytes_GET_SIZE(symbol_entity) != 4 * m.symbol_count
             or <size_t>PyBytes_GET_SIZE(symbol_role) != m.symbol_count):
         raise ValueError("one entity and one role per symbol")
+    if stand_ins:
+        if <size_t>PyBytes_GET_SIZE(stand_ins) != 4 * m.section_count:
+            raise ValueError("one stand-in per section")
+        m.stand_in = <const int32_t*>PyBytes_AS_STRING(stand_ins)
     cdef bytes out_of = PyBytes_FromStringAndSize(NULL, 4 * m.section_count)
     cdef bytes base = PyBytes_FromStringAndSize(NULL, 8 * m.section_count)
     cdef bytes referenced = PyBytes_FromStringAndSize(NULL, m.entity_count)
@@ -777,6 +784,9 @@ cdef void place_piece(Merge* m, int32_t at) noexcept nogil:
         if out_row(m, out).size == 0 and not m.mode & M_RELOCATABLE:
             out_row(m, out).size = SYSTEM_RESERVE
         append_piece(m, at, out)
+    elif is_folded(m, at):
+        m.out_of[at] = m.out_of[m.stand_in[at]]
+        m.base[at] = m.base[m.stand_in[at]]
     elif s.kind == K_MERC_DEBUG:
         out = mercury_section(m, at)
         if out >= 0:
@@ -789,6 +799,11 @@ cdef void place_piece(Merge* m, int32_t at) noexcept nogil:
                 out = optimizer_twin(m, out, at)
                 m.out_of[at] = out
                 out_row(m, out).size = s.size
+
+
+cdef inline bint is_folded(Merge* m, int32_t at) noexcept nogil:
+    """Whether the output has another input's copy of the section instead."""
+    return m.stand_in != NULL and m.stand_in[at] >= 0
 
 
 cdef void append_piece(Merge* m, int32_t at, int32_t out) noexcept nogil:
@@ -1076,6 +1091,8 @@ cdef void relocation_section(Merge* m, const FileRow* file, int32_t at,
     cdef const SectionRow* target = &m.sections[s.target]
     cdef int32_t symbol = -1, out, function = -1
     cdef bint replaced = False
+    if is_folded(m, s.target):
+        return
     if target.kind == K_TEXT or target.kind == K_CAPMERC:
         symbol = function_symbol(m, s.target)
         function = m.entity[symbol]

@@ -42,7 +42,11 @@ HELP = {
     "display-error-number": ("", "Print the number of each diagnostic; text format only."),
     "dump-callgraph": ("", "Print who calls whom, with registers and entry points."),
     "dump-callgraph-no-demangle": ("", "The same with names as they are in the files."),
-    "edbg": ("<bits>", "Trace the linker; bit 0x20 prints the time of each phase."),
+    "edbg": (
+        "<bits>",
+        "Trace the linker: bit 1 prints what --merc-dedup decides, bit 0x20 the time of each "
+        "phase.",
+    ),
     "error-limit": ("<count>", "Stop after so many errors; 0, the default, never does."),
     "extra-warnings": ("", "Warn about more that may be wrong."),
     "gen-host-linker-script": (
@@ -61,6 +65,11 @@ HELP = {
     "library": ("<library>,...", "Libraries to link, searched in the directories of -L."),
     "library-path": ("<directory>,...", "Directories to search for libraries."),
     "machine": ("<bits>", "Size of an address. Only 64 is allowed."),
+    "merc-dedup": (
+        "<on or off>",
+        "Keep one copy of Mercury sections that several objects have alike, from sm_100 on. On by "
+        "default.",
+    ),
     "options-file": ("<file>,...", "Read more options from these files."),
     "output-file": ("<file>", "File to write. Always needed."),
     "output_mode": ("<format>", "The same as --diagnostics_format."),

@@ -65,6 +65,7 @@ class Options:
     link_time_opt: bool
     machine: int | None
     maxrregcount: int | None
+    merc_dedup: str | None
     nvvmpath: str | None
     Ofast_compile: str | None
     options_file: tuple[str, ...]

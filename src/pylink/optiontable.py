@@ -140,6 +140,7 @@ OPTIONS = (
     Option("color", "", TEXT, choices=("auto", "always", "never"), recorded=NEVER),
     Option("sarif-output", "", TEXT, recorded=NEVER),
     Option("diag-log", "", TEXT, recorded=NEVER),
+    Option("merc-dedup", "", TEXT, choices=("on", "off"), recorded=NEVER),
 )
 
 BY_ATTRIBUTE = {option.attribute: option for option in OPTIONS}

@@ -36,3 +36,9 @@ def find_kernels(
 
     A fence is an instruction with the low 12 bits 0x992 (MEMBAR).
     """
+
+def find_ties(arena: bytes, files: bytes, sections: bytes) -> list[int]:
+    """Numbers of the files whose Mercury sections agree in kinds, sizes and names with another's.
+
+    Files without Mercury debug sections never agree. In ascending order.
+    """

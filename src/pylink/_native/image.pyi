@@ -12,6 +12,7 @@ def copy_contents(
     places: bytes,
     out_of: bytes,
     base: bytes,
+    stand_ins: bytes,
     blobs: list[bytes],
     spans: list[bytes],
     size: int,
@@ -19,7 +20,8 @@ def copy_contents(
     """A new image of ``size`` bytes with the contents of every section.
 
     They come from the inputs or, where the SpanRow tables say so, from the blobs; the rest of the
-    image is zeros.
+    image is zeros. Sections that ``stand_ins`` (of ``folds.pair_sections``, or empty) names another
+    for are left out.
     """
 
 def write_relocations(

@@ -15,16 +15,17 @@ def merge(
     symbol_role: bytes,
     prototypes: bytes,
     pools: bytes,
+    stand_ins: bytes,
     family: int,
     mode: int,
 ) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes]:
     """Give birth to every section and symbol of the output and sort the relocations.
 
     Tables as ``elfread.parse`` and ``resolve`` return them, ``pools`` as ``pools.born_kernels``
-    does; ``family`` is 0 for sm_75 to sm_89, 1 for sm_90, 2 from sm_100 on; ``mode`` holds the
-    bits of ``pylink.phases.init``. Returns OutRow, OutSymbolRow, KeepRow, FixRow and RebuildRow
-    tables; per input section i32 OutRow (-1: none) and u64 offset of its piece in bytes;
-    .shstrtab and .strtab so far; the u32 .strtab offset of each prototype string; a byte per
-    entity that any code refers to; a byte per kernel entity whose own code names extern arrays
-    through an instance (-r).
+    does, ``stand_ins`` as ``folds.pair_sections`` does, or empty; ``family`` is 0 for sm_75 to
+    sm_89, 1 for sm_90, 2 from sm_100 on; ``mode`` holds the bits of ``pylink.phases.init``. Returns
+    OutRow, OutSymbolRow, KeepRow, FixRow and RebuildRow tables; per input section i32 OutRow (-1:
+    none) and u64 offset of its piece in bytes; .shstrtab and .strtab so far; the u32 .strtab offset
+    of each prototype string; a byte per entity that any code refers to; a byte per kernel entity
+    whose own code names extern arrays through an instance (-r).
     """

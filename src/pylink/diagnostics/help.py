@@ -63,6 +63,8 @@ HELP: dict[str, str] = {
     "objects. The search goes on in the next directory.",
     "library-not-built": "Extract the device code of the archive into cubins and give these to "
     "pylink.",
+    "not-folded": "Copies of Mercury sections can be left out of the output, but those of this "
+    "file do not stand in the form that compilers write. The file is linked as it is.",
     "not-elf": "An input does not start like an ELF file. Link relocatable cubins, made with "
     "`nvcc -rdc=true -cubin`.",
     "empty-file": "An input has no bytes. The step that makes it probably failed.",

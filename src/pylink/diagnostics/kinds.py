@@ -122,6 +122,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         CATASTROPHE,
         "Library '{file}' found for -l{library}: this version of pylink does not link archives",
     ),
+    "not-folded": (206, WARNING, "Mercury sections of '{file}' are not folded: {reason}"),
     "not-elf": (210, ERROR, "Input file '{file}' is not an ELF file"),
     "empty-file": (211, ERROR, "Input file '{file}' is empty"),
     "wrong-class": (212, ERROR, "Input file '{file}' is not a 64-bit ELF file"),

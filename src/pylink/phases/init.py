@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink.target import FAMILY_A, Target
+from pylink.target import FAMILY_A, FAMILY_C, Target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +14,9 @@ RELOCATABLE = 1
 KEEP_RELOCS = 2
 KEEP_CODE = 4
 DEBUG = 8
+
+# Bit of -edbg that asks for a line per fold and per reject.
+TRACE_FOLDS = 1
 
 
 class Job:
@@ -36,6 +39,15 @@ class Job:
             | (KEEP_CODE if self._keeps_code() else 0)
             | (DEBUG if self.debug else 0)
         )
+
+    @property
+    def folds_mercury(self) -> bool:
+        """Whether copies of Mercury sections are left out; older targets have no such sections."""
+        return self.target.family == FAMILY_C and self.options.merc_dedup != "off"
+
+    @property
+    def traces_folds(self) -> bool:
+        return bool((self.options.edbg or 0) & TRACE_FOLDS)
 
     @property
     def dumps_calls(self) -> bool:

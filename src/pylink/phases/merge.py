@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pylink._native import elfread, pools, resolve
 from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
-from pylink._native import pools, resolve
 from pylink.phases.kernels import rewrite_kernels
 from pylink.phases.rebuild import rebuild_debug
 from pylink.tables import CLASH, ENTITY, entity_name, rows, symbol_file, symbol_name
@@ -54,6 +54,7 @@ class Merged:
         "rebuilds",
         "referenced",
         "shstrtab",
+        "stand_ins",
         "strtab",
         "symbol_entity",
         "symbol_role",
@@ -67,6 +68,7 @@ class Merged:
         self.outs = self.out_symbols = self.keeps = self.fixes = self.rebuilds = b""
         self.out_of = self.base = self.shstrtab = self.strtab = b""
         self.prototype_offsets = self.referenced = self.uses_array = b""
+        self.stand_ins = b""
         self.made: list[tuple[bytes, bytes]] = []
 
 
@@ -116,6 +118,8 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
             merged.calls,
             merged.prototypes,
         )
+    if job.folds_mercury:
+        merged.stand_ins = _fold_mercury(objects, merged, sink)
     (
         merged.outs,
         merged.out_symbols,
@@ -139,6 +143,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         merged.symbol_role,
         merged.prototypes,
         pools.born_kernels(merged.pools),
+        merged.stand_ins,
         job.target.family,
         job.mode,
     )
@@ -187,6 +192,19 @@ def _selected_kernels(objects: Objects, entities: bytes) -> bytes:
         return b""
     patterns = [name.encode("utf-8", "surrogateescape") for name in options.kernels_used]
     return resolve.select_kernels(objects.arena, objects.symbols, entities, patterns)
+
+
+def _fold_mercury(objects: Objects, merged: Merged, sink: Sink) -> bytes:
+    """An int32 per input section: the equal Mercury section that stands for it, or -1.
+
+    Empty when nothing folds, which costs most links a look at their section sizes.
+    """
+    numbers = elfread.find_ties(objects.arena, objects.files, objects.sections)
+    if not numbers and not objects.job.traces_folds:
+        return b""
+    from pylink.phases.fold import fold_mercury  # noqa: PLC0415 -- few links have copies
+
+    return fold_mercury(objects, merged.symbol_role, numbers, sink)
 
 
 def _report_clashes(objects: Objects, clashes: bytes, sink: Sink) -> None:

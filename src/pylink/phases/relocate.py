@@ -34,6 +34,7 @@ def relocate(placed: Placed, sink: Sink) -> Image:
         placed.places,
         merged.out_of,
         merged.base,
+        merged.stand_ins,
         placed.blobs,
         placed.spans,
         placed.size,

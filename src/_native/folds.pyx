@@ -1,0 +1,77 @@
+"""What an accepted fold means for the tables of a link."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.string cimport memcmp, memset
+
+from elf64 cimport *
+from rows cimport *
+from ties cimport *
+
+
+def find_stronger(bytes files, bytes symbols, bytes symbol_role, int32_t reference,
+                  int32_t candidate):
+    """The first symbol row of the candidate whose function copy counts while the reference's lost.
+
+    A copy that lost loses the relocations of its debug data, too, so that the reference's sections
+    could not stand for it. -1 when there is none. IndexError for a file that is not there.
+    """
+    cdef const FileRow* f = <const FileRow*>PyBytes_AS_STRING(files)
+    cdef const SymbolRow* s = <const SymbolRow*>PyBytes_AS_STRING(symbols)
+    cdef const uint8_t* role = <const uint8_t*>PyBytes_AS_STRING(symbol_role)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(files) // <Py_ssize_t>sizeof(FileRow)
+    cdef uint32_t i, ours, theirs
+    if not (0 <= reference < n and 0 <= candidate < n):
+        raise IndexError(f"files {reference} and {candidate} of {n}")
+    for i in range(min(f[reference].symbol_count, f[candidate].symbol_count)):
+        theirs = f[reference].first_symbol + i
+        ours = f[candidate].first_symbol + i
+        if (s[ours].info & 15) == STT_FUNC and role[theirs] == ROLE_LOST and role[ours] != ROLE_LOST:
+            return ours
+    return -1
+
+
+def pair_sections(bytes arena, bytes files, bytes sections, bytes pairs):
+    """An int32 per section: the one that stands for it, or -1.
+
+    `pairs` are int32 numbers of a candidate and its reference, alternately. Sections that share
+    the bytes of a plain section stay. IndexError for a file that is not there, ValueError when the
+    Mercury debug sections of a pair do not correspond one to one.
+    """
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef const FileRow* f = <const FileRow*>PyBytes_AS_STRING(files)
+    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef const int32_t* pair = <const int32_t*>PyBytes_AS_STRING(pairs)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(files) // <Py_ssize_t>sizeof(FileRow)
+    cdef Py_ssize_t section_count = PyBytes_GET_SIZE(sections) // <Py_ssize_t>sizeof(SectionRow)
+    cdef bytes table = PyBytes_FromStringAndSize(NULL, 4 * section_count)
+    cdef int32_t* stands = <int32_t*>PyBytes_AS_STRING(table)
+    cdef Py_ssize_t i
+    cdef int32_t a, b
+    memset(stands, 0xff, 4 * section_count)
+    for i in range(PyBytes_GET_SIZE(pairs) // 8):
+        a = pair[2 * i]
+        b = pair[2 * i + 1]
+        if not (0 <= a < n and 0 <= b < n):
+            raise IndexError(f"files {a} and {b} of {n}")
+        if not pair_files(base, s, &f[a], &f[b], stands):
+            raise ValueError(f"the sections of files {a} and {b} do not correspond")
+    return table
+
+
+cdef bint pair_files(const uint8_t* arena, const SectionRow* s, const FileRow* candidate,
+                     const FileRow* reference, int32_t* stands) noexcept nogil:
+    cdef uint32_t i, j = reference.first_section
+    cdef uint32_t end = reference.first_section + reference.section_count
+    for i in range(candidate.first_section, candidate.first_section + candidate.section_count):
+        if s[i].kind != K_MERC_DEBUG:
+            continue
+        while j < end and s[j].kind != K_MERC_DEBUG:
+            j += 1
+        if (j == end or s[i].size != s[j].size or s[i].name_size != s[j].name_size
+                or memcmp(arena + s[i].name, arena + s[j].name, s[i].name_size) != 0):
+            return False
+        if can_fold(arena, &s[i]):
+            stands[i] = <int32_t>j
+        j += 1
+    return True

@@ -1,0 +1,76 @@
+# Files whose Mercury sections agree in kinds, sizes and names: only these can fold. A walk over the
+# section table finds files that agree in numbers, and names are read only where those tie.
+
+from libc.stdint cimport int32_t, uint64_t, uint8_t
+from libc.stdlib cimport qsort
+from libc.string cimport memcmp
+
+from names cimport hash_name
+from rows cimport *
+
+
+ctypedef struct Tie:
+    uint64_t key
+    int32_t file
+
+
+cdef inline uint64_t mix(uint64_t key, uint64_t value) noexcept nogil:
+    key = (key ^ value) * 0x9e3779b97f4a7c15U
+    return key ^ key >> 32
+
+
+cdef inline bint begins(const uint8_t* name, uint32_t size, const char* text,
+                        uint32_t length) noexcept nogil:
+    return size >= length and memcmp(name, text, length) == 0
+
+
+cdef inline bint shares_plain_bytes(const uint8_t* name, uint32_t size) noexcept nogil:
+    """Whether the Mercury debug section of that plain name has the bytes of the plain section."""
+    return (begins(name, size, b".nv_debug_ptx_txt", 17) or begins(name, size, b".debug_abbrev", 13)
+            or begins(name, size, b".debug_pubnames", 15)
+            or begins(name, size, b".debug_pubtypes", 15)
+            or begins(name, size, b".debug_str", 10) or begins(name, size, b".debug_loc", 10))
+
+
+cdef inline bint can_fold(const uint8_t* arena, const SectionRow* s) noexcept nogil:
+    """Whether a section is Mercury debug data with bytes of its own."""
+    return (s.kind == K_MERC_DEBUG and s.name_size > 8
+            and not shares_plain_bytes(arena + s.name + 8, s.name_size - 8))
+
+
+cdef inline int by_key(const void* a, const void* b) noexcept nogil:
+    cdef const Tie* x = <const Tie*>a
+    cdef const Tie* y = <const Tie*>b
+    if x.key != y.key:
+        return -1 if x.key < y.key else 1
+    return -1 if x.file < y.file else 1
+
+
+cdef inline uint64_t tie_key(const uint8_t* arena, const SectionRow* sections, const FileRow* file,
+                             bint names) noexcept nogil:
+    """Kinds, sizes and, on demand, names of the Mercury sections; 0 for a file that cannot fold."""
+    cdef const SectionRow* s = sections + file.first_section
+    cdef uint64_t key = 1
+    cdef uint32_t i
+    cdef bint foldable = False
+    for i in range(file.section_count):
+        if s[i].kind != K_MERC_DEBUG and s[i].kind != K_CAPMERC and s[i].kind != K_MERC_RELA:
+            continue
+        key = mix(mix(key, <uint64_t>s[i].name_size << 32 | s[i].kind), s[i].size)
+        if names:
+            key = mix(key, hash_name(arena + s[i].name, s[i].name_size))
+        foldable = foldable or s[i].kind == K_MERC_DEBUG
+    return key | 1 if foldable else 0
+
+
+cdef inline size_t keep_tied(Tie* tie, size_t count) noexcept nogil:
+    """Drop the rows whose key no other row has; the number of those that stay."""
+    cdef size_t i, kept = 0
+    cdef uint64_t last = 0      # no key is 0
+    qsort(tie, count, sizeof(Tie), by_key)
+    for i in range(count):
+        if tie[i].key == last or (i + 1 < count and tie[i + 1].key == tie[i].key):
+            last = tie[i].key
+            tie[kept] = tie[i]
+            kept += 1
+    return kept
