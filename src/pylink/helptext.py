@@ -67,8 +67,8 @@ HELP = {
     "machine": ("<bits>", "Size of an address. Only 64 is allowed."),
     "merc-dedup": (
         "<on or off>",
-        "Keep one copy of Mercury sections that several objects have alike, from sm_100 on. On by "
-        "default.",
+        "Keep one copy of Mercury sections that several objects have alike. On by default; only "
+        "executables for sm_100 and later have anything to leave out.",
     ),
     "options-file": ("<file>,...", "Read more options from these files."),
     "output-file": ("<file>", "File to write. Always needed."),

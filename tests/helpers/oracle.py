@@ -98,6 +98,14 @@ def toolchain() -> Toolchain:
     return found
 
 
+def optional_tool(name: str) -> str | None:
+    """A CUDA tool whose release does not matter, such as nvdisasm, or None."""
+    for path in _candidates():
+        if (path / name).is_file():
+            return str(path / name)
+    return shutil.which(name)
+
+
 needs_oracle = pytest.mark.skipif(
     not REQUIRED and find() is None,
     reason=f"needs nvcc, ptxas and nvlink {NVLINK_RELEASE}: pip install '.[oracle]'",

@@ -42,8 +42,14 @@ class Job:
 
     @property
     def folds_mercury(self) -> bool:
-        """Whether copies of Mercury sections are left out; older targets have no such sections."""
-        return self.target.family == FAMILY_C and self.options.merc_dedup != "off"
+        """Whether copies of Mercury sections are left out.
+
+        Older targets have no such sections. A relocatable output keeps all: whoever links it again
+        counts on a Mercury line table for each plain one.
+        """
+        return (
+            self.executable and self.target.family == FAMILY_C and self.options.merc_dedup != "off"
+        )
 
     @property
     def traces_folds(self) -> bool:
