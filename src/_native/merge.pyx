@@ -1376,7 +1376,7 @@ cdef int32_t decide(Merge* m, const SectionRow* s, const SectionRow* target, int
                 # The rest of a copy that lost names the winner, and goes with it only later.
                 return GONE
             return CLEAR if is_clear(type, mercury) else DEAD
-        if role == ROLE_LOST and is_frame_or_line(m, target):
+        if out_of_debug(row, role) and is_frame_or_line(m, target):
             return KEEP if m.family == FAMILY_C and not mercury else DROP
         if is_clear(type, mercury):
             return GONE
@@ -1404,6 +1404,11 @@ cdef int32_t decide(Merge* m, const SectionRow* s, const SectionRow* target, int
     if row.kind == E_CONST0_SIZE:
         return FIX
     return KEEP
+
+
+cdef inline bint out_of_debug(const EntityRow* row, uint8_t role) noexcept nogil:
+    """Whether a copy's frames and lines go: one that lost, and a kernel that was replaced."""
+    return role == ROLE_LOST or (role == ROLE_REPLACED and row.flags & EF_KERNEL != 0)
 
 
 cdef bint is_line(Merge* m, const SectionRow* s) noexcept nogil:
@@ -1618,7 +1623,7 @@ cdef void add_rebuild(Merge* m, int32_t at, const Rela* r, int64_t addend, int32
         row.outcome = OUTCOME_SECTION
     elif m.entities[entity].kind != E_FUNC:
         row.outcome = OUTCOME_OTHER
-    elif m.role[symbol] == ROLE_LOST:
+    elif out_of_debug(&m.entities[entity], m.role[symbol]):
         row.outcome = OUTCOME_LOST
     elif not m.entities[entity].flags & EF_LIVE:
         row.outcome = OUTCOME_DEAD
