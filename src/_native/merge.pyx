@@ -1375,6 +1375,8 @@ cdef int32_t decide(Merge* m, const SectionRow* s, const SectionRow* target, int
                     return KEEP if m.family == FAMILY_C and not mercury else DROP
                 # The rest of a copy that lost names the winner, and goes with it only later.
                 return GONE
+            if role == ROLE_REPLACED and m.family == FAMILY_A and is_clear(type, mercury):
+                return GONE     # as in a live copy that was replaced
             return CLEAR if is_clear(type, mercury) else DEAD
         if out_of_debug(row, role) and is_frame_or_line(m, target):
             return KEEP if m.family == FAMILY_C and not mercury else DROP

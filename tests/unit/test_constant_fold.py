@@ -1,0 +1,72 @@
+"""Folding of constant pieces: what a link that selects kernels writes into .nv.constant3."""
+
+from __future__ import annotations
+
+from struct import pack
+
+import pytest
+
+from pylink._native import constants
+from pylink.sections import rules
+from pylink.tables import OUT, SECTION, SPAN
+
+
+def fold(*pieces: tuple[bytes, int]) -> tuple[bytes, int]:
+    """Contents of the bank and the null symbol's value, for pieces with their alignments."""
+    arena = b"".join(data for data, _ in pieces)
+    rows, at = [], 0
+    for data, align in pieces:
+        row = [0, at, len(data), 2, 0, 1, 0, 0, align, 0, 0, -1, rules.CONSTANT, 3]
+        rows.append(SECTION.pack(*row))
+        at += len(data)
+    out = bytearray(OUT.size)
+    out_of = pack(f"<{len(pieces)}i", *[0] * len(pieces))
+    outs, blob, spans, null_value = constants.fold_pieces(arena, b"".join(rows), out_of, bytes(out))
+    assert SPAN.unpack(spans)[3] == len(blob) == OUT.unpack(outs)[6]
+    return blob, null_value
+
+
+def vector(value: int, size: int) -> bytes:
+    return bytes([value]) * size
+
+
+@pytest.mark.parametrize("size", [12, 16, 20, 24, 32, 48, 64])
+def test_equal_small_piece_is_written_once(size: int) -> None:
+    piece = vector(7, size)
+    assert fold((piece, 4), (piece, 4)) == (piece, 0)
+
+
+def test_different_pieces_stay_and_the_last_is_the_null_value() -> None:
+    first, second = vector(1, 20), vector(2, 20)
+    assert fold((first, 4), (second, 4)) == (first + second, 0x14)
+
+
+def test_alignment_tells_pieces_apart() -> None:
+    piece = vector(3, 20)
+    assert fold((piece, 4), (piece, 16)) == (piece + bytes(12) + piece, 32)
+
+
+@pytest.mark.parametrize("size", [4, 8])
+def test_a_word_folds_only_if_it_is_aligned_to_its_size_and_not_zero(size: int) -> None:
+    word = vector(5, size)
+    assert fold((word, size), (word, size)) == (word, 0)
+    assert fold((word, 2), (word, 2)) == (word + word, 0)
+    zero = bytes(size)
+    assert fold((zero, size), (zero, size)) == (zero + zero, size)
+
+
+def test_other_sizes_never_fold() -> None:
+    piece = vector(9, 40)
+    assert fold((piece, 4), (piece, 4)) == (piece + piece, 0)
+
+
+def test_a_dropped_piece_leaves_the_null_value_alone() -> None:
+    small, large = vector(1, 16), vector(2, 40)
+    blob, null_value = fold((large, 4), (small, 4), (small, 4), (large, 4))
+    assert blob == large + small + large
+    assert null_value == len(large)
+
+
+def test_number_of_sections_must_agree() -> None:
+    with pytest.raises(ValueError, match="one output section"):
+        constants.fold_pieces(b"", b"", pack("<i", 0), b"")
