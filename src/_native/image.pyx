@@ -169,6 +169,8 @@ cdef struct Writer:
     uint32_t family
     bint executable
     bint preserved
+    bint late                       # .symtab_shndx is
+    bint wide                       # there is one, and early
 
 
 def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, bytes outs,
@@ -187,6 +189,8 @@ def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, by
     cdef const uint64_t* mercury_value = <const uint64_t*>PyBytes_AS_STRING(merc_values)
     cdef Sym* table = NULL
     cdef Sym* mercury = NULL
+    cdef uint32_t* wide = NULL
+    cdef uint32_t* merc_wide = NULL
     cdef uint32_t info = 1, mercury_info = 0, early = 0
     w.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
     w.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
@@ -201,6 +205,7 @@ def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, by
     w.family = family
     w.executable = executable
     w.preserved = preserved
+    w.late = False
     out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
     with nogil:
         for i in range(out_count):
@@ -208,25 +213,37 @@ def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, by
                 table = <Sym*>(w.image + w.places[i].offset)
             elif w.outs[i].kind == K_MERC_SYMTAB:
                 mercury = <Sym*>(w.image + w.places[i].offset)
+            elif w.outs[i].kind == K_SYMTAB_SHNDX:
+                w.late = w.outs[i].notes & OF_LATE != 0
+                wide = <uint32_t*>(w.image + w.places[i].offset)
+                memset(wide, 0, w.places[i].size)
+            elif w.outs[i].kind == K_MERC_SYMTAB_SHNDX:
+                merc_wide = <uint32_t*>(w.image + w.places[i].offset)
+                memset(merc_wide, 0, w.places[i].size)
         memset(table, 0, sizeof(Sym))
         table[0].st_value = null_value
         if mercury != NULL:
             memset(mercury, 0, sizeof(Sym))
             mercury[0].st_value = null_value
         for i in range(n):
-            write_symbol(&w, &symbol[order[i]], &table[i + 1])
+            write_symbol(&w, &symbol[order[i]], &table[i + 1],
+                         wide + i + 1 if wide != NULL else NULL)
             if (table[i + 1].st_info >> 4) == STB_LOCAL or symbol[order[i]].part == PART_LOCAL:
                 info = <uint32_t>(i + 2)
             if mercury != NULL and symbol[order[i]].part != PART_TAIL:
+                if merc_wide != NULL:
+                    merc_wide[i + 1] = wide[i + 1]
                 write_mercury_symbol(&w, &symbol[order[i]], &table[i + 1], &mercury[i + 1],
-                                     mercury_value)
+                                     mercury_value,
+                                     merc_wide + i + 1 if merc_wide != NULL else NULL)
                 early = <uint32_t>(i + 2)
                 if symbol[order[i]].part == PART_LOCAL:
                     mercury_info = <uint32_t>(i + 2)
     return info, mercury_info
 
 
-cdef void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out) noexcept nogil:
+cdef void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
+                       uint32_t* wide) noexcept nogil:
     cdef const EntityRow* e
     cdef const SymbolRow* s
     cdef uint8_t binding, type
@@ -234,7 +251,7 @@ cdef void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out) noexcept no
     out.st_name = row.name
     if row.section >= 0:
         out.st_info = STT_SECTION
-        set_section(out, w.index[row.section])
+        set_section(w, row.section, out, wide)
         return
     if row.instance >= 0:
         out.st_info = STB_WEAK << 4 | STT_CUDA_OBJECT
@@ -255,12 +272,12 @@ cdef void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out) noexcept no
         if e.kind == E_SHARED and w.homes[row.entity] >= 0:
             # The link gives extern arrays their place.
             out.st_value = w.values[row.entity]
-            set_section(out, w.index[w.homes[row.entity]])
+            set_section(w, w.homes[row.entity], out, wide)
     else:
         out.st_size = e.size
         out.st_value = w.values[row.entity]
         if w.homes[row.entity] >= 0:
-            set_section(out, w.index[w.homes[row.entity]])
+            set_section(w, w.homes[row.entity], out, wide)
         elif s.shndx == SHN_ABS:
             out.st_shndx = SHN_ABS
     if w.executable and type == STT_CUDA_OBJECT:
@@ -273,12 +290,34 @@ cdef void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out) noexcept no
     out.st_info = <uint8_t>(binding << 4 | type)
 
 
-cdef inline void set_section(Sym* out, uint32_t index) noexcept nogil:
-    out.st_shndx = <uint16_t>index if index < SHN_LORESERVE else SHN_XINDEX
+cdef void set_section(Writer* w, int32_t at, Sym* out, uint32_t* wide) noexcept nogil:
+    """The section of a symbol; `wide` is its entry in .symtab_shndx, if there is one.
+
+    Odd, but measured (docs/format-notes.md): the entry holds the section's number of birth where
+    st_shndx can hold the index. 0xfff2, the number of common symbols, stays where it is the index
+    or, with -r, the number of birth. What comes late on family C begins to need the entry one section later.
+    """
+    cdef uint32_t index = w.index[at], birth = w.outs[at].birth
+    cdef bint late = w.late or birth == 0 or (
+        w.family == FAMILY_C and w.outs[at].kind == K_CONSTANT0)
+    out.st_shndx = <uint16_t>index
+    if wide == NULL:
+        return
+    if late:
+        if index > SHN_LORESERVE:
+            out.st_shndx = SHN_XINDEX
+            wide[0] = index
+        return
+    wide[0] = birth
+    if index == SHN_COMMON or (birth == SHN_COMMON and not w.executable):
+        out.st_shndx = SHN_COMMON
+    elif index >= SHN_LORESERVE:
+        out.st_shndx = SHN_XINDEX
+        wide[0] = index
 
 
 cdef void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const Sym* plain, Sym* out,
-                               const uint64_t* values) noexcept nogil:
+                               const uint64_t* values, uint32_t* wide) noexcept nogil:
     """As in .symtab, but naming mercury twins, with input types and mercury sizes."""
     cdef const EntityRow* e
     cdef int32_t home
@@ -306,7 +345,7 @@ cdef void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const Sym* pl
         elif e.kind == E_RESERVED:
             out.st_value = 0
     if home >= 0 and w.outs[home].merc >= 0 and w.index[w.outs[home].merc]:
-        set_section(out, w.index[w.outs[home].merc])
+        set_section(w, w.outs[home].merc, out, wide)
 
 
 def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes outs,
@@ -334,6 +373,7 @@ def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes
     w.symbol_index = <const uint32_t*>PyBytes_AS_STRING(symbol_index)
     w.image = <uint8_t*>PyBytes_AS_STRING(image)
     w.family = family
+    w.wide = False
     w.executable = executable
     table = <Shdr*>(w.image + shoff)
     header = <Ehdr*>w.image
@@ -347,6 +387,8 @@ def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes
                 cuinfo = w.index[i]
             elif w.outs[i].kind == K_COMPAT:
                 compat = w.index[i]
+            elif w.outs[i].kind == K_SYMTAB_SHNDX:
+                w.wide = w.outs[i].notes & OF_LATE == 0
             elif w.outs[i].kind == K_MERC_SYMTAB:
                 merc_symtab = w.index[i]
         memset(table, 0, sizeof(Shdr))
@@ -374,6 +416,8 @@ def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes
         header.e_machine = EM_CUDA
         header.e_version = 1
         header.e_shoff = shoff
+        if family != FAMILY_C:
+            cuinfo = min(cuinfo, <uint32_t>0xff)
         header.e_flags = e_flags | cuinfo << 24
         header.e_ehsize = sizeof(Ehdr)
         header.e_shentsize = sizeof(Shdr)
@@ -439,6 +483,10 @@ cdef void write_header(Writer* w, int32_t at, Shdr* out, uint32_t tkinfo, uint32
             out.sh_type = SHT_NOBITS
     if row.kind == K_SYMTAB or row.kind == K_MERC_SYMTAB:
         out.sh_link = 2
+    elif row.kind == K_SYMTAB_SHNDX:
+        out.sh_link = 3
+    elif row.kind == K_MERC_SYMTAB_SHNDX:
+        out.sh_link = merc_symtab
     elif row.kind == K_CUINFO:
         out.sh_link = tkinfo
         out.sh_info = compat
@@ -446,9 +494,9 @@ cdef void write_header(Writer* w, int32_t at, Shdr* out, uint32_t tkinfo, uint32
         out.sh_link = 3
     elif row.kind == K_INFO_FUNC:
         out.sh_link = 3
-        out.sh_info = w.index[text_of(w, row)]
+        out.sh_info = text_index(w, row)
     elif row.kind in (K_CONSTANT0, K_CONSTANT_FUNC, K_SHARED):
-        out.sh_info = w.index[text_of(w, row)]
+        out.sh_info = text_index(w, row)
     elif row.kind == K_RELOC or row.kind == K_RESOLVED_RELA:
         out.sh_link = 3
         out.sh_info = w.index[row.target]
@@ -474,6 +522,14 @@ cdef void write_header(Writer* w, int32_t at, Shdr* out, uint32_t tkinfo, uint32
         out.sh_link = merc_symtab
         text = w.outs[row.twin].target
         out.sh_info = w.index[w.outs[text].merc] if w.outs[text].merc >= 0 else 0
+
+
+cdef uint32_t text_index(Writer* w, const OutRow* row) noexcept nogil:
+    """The index of the function's .text, as its symbols have it: see set_section."""
+    cdef int32_t text = text_of(w, row)
+    if w.wide and not w.executable and w.outs[text].birth == SHN_COMMON:
+        return SHN_COMMON
+    return w.index[text]
 
 
 cdef int32_t text_of(Writer* w, const OutRow* row) noexcept nogil:

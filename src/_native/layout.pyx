@@ -79,6 +79,8 @@ cdef int32_t rank(const OutRow* row, uint32_t family) noexcept nogil:
     cdef uint16_t kind = row.kind
     if kind == K_SHSTRTAB or kind == K_STRTAB or kind == K_SYMTAB:
         return 0
+    if kind == K_SYMTAB_SHNDX:
+        return 9 if row.notes & OF_LATE else 0
     if kind == K_TKINFO or kind == K_CUINFO:
         return 2
     if kind == K_INFO or kind == K_COMPAT or kind == K_INFO_FUNC:
@@ -100,6 +102,8 @@ cdef int32_t rank(const OutRow* row, uint32_t family) noexcept nogil:
         return 9
     if kind == K_CAPMERC:
         return 11
+    if kind == K_MERC_SYMTAB_SHNDX:
+        return 18 if row.notes & OF_LATE else 11
     if kind == K_MERC_DEBUG:
         return 12
     if kind == K_MERC_INFO:
@@ -308,6 +312,10 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
             place[i].size = (symbols + 1) * sizeof(Sym)
         elif row[i].kind == K_MERC_SYMTAB:
             place[i].size = (early + 1) * sizeof(Sym)
+        elif row[i].kind == K_SYMTAB_SHNDX:
+            place[i].size = 4 * (symbols + 1)
+        elif row[i].kind == K_MERC_SYMTAB_SHNDX:
+            place[i].size = 4 * ((symbols if row[i].notes & OF_LATE else early) + 1)
         elif row[i].kind == K_STRTAB:
             place[i].size = PyBytes_GET_SIZE(strtab)
         # Family C: renamed sections leave the difference to their first names, relocation

@@ -57,6 +57,7 @@ ctypedef struct Merge:
     int32_t callgraph
     int32_t prototype
     int32_t rel_action
+    uint32_t births             # sections born, those of which only a name stays too
     bint has_commons
     bint failed                 # memory is exhausted
 
@@ -182,9 +183,13 @@ cdef void merge_all(Merge* m, const int32_t* pools, size_t pool_count) noexcept 
         born_pool(m, pools[i])
     if m.family != FAMILY_C and not m.mode & M_RELOCATABLE:
         m.rel_action = simple(m, b".nv.rel.action", 14, K_REL_ACTION, SHT_CUDA_RELOCINFO, 0, 8, 8)
+    if m.births + 1 >= SHN_LORESERVE:
+        wide_indices(m, False)
     global_names(m)
     if m.family == FAMILY_C:
         final_names(m)
+        if m.births + 1 < SHN_LORESERVE and mercury_count(m) >= SHN_LORESERVE:
+            wide_indices(m, True)
         late_constants(m)
     if not m.failed:
         find_text(m)
@@ -217,6 +222,9 @@ cdef int32_t new_out(Merge* m, uint16_t kind, uint32_t type, uint64_t flags, uin
     row.entsize = entsize
     row.entity = row.target = row.rel = row.rela = row.merc = row.twin = -1
     row.next = row.head = row.source = row.text = -1
+    if not flags & SHF_MERCURY:
+        m.births += 1
+        row.birth = m.births
     return <int32_t>(m.outs.count - 1)
 
 
@@ -281,12 +289,15 @@ cdef void start(Merge* m) noexcept nogil:
         elif (strings_intern(&m.shstr, <const uint8_t*>names[i], sizes[i]) < 0
               or strings_intern(&m.str, <const uint8_t*>names[i], sizes[i]) < 0):
             m.failed = True
+    m.births += 1               # .symtab_shndx
     simple(m, b".note.nv.tkinfo", 15, K_TKINFO, 7, 0x2000000, 4, 0)
     simple(m, b".note.nv.cuinfo", 15, K_CUINFO, 7,
            0x1000000 if m.family == FAMILY_A else 0x1000040, 4, 0)
     simple(m, b".nv.info", 8, K_INFO, SHT_CUDA_INFO, 0, 4, 0)
     if m.family != FAMILY_A:
         simple(m, b".nv.compat", 10, K_COMPAT, SHT_CUDA_COMPAT, 0, 4, 0)
+    if not m.mode & M_RELOCATABLE:
+        m.births += 1           # without name or trace
 
 
 cdef int32_t function_section(Merge* m, int32_t entity, uint16_t kind,
@@ -548,6 +559,7 @@ cdef void section_of_object(Merge* m, int32_t at) noexcept nogil:
             if (strings_intern(&m.shstr, m.arena + s.name, s.name_size) < 0
                     or strings_intern(&m.str, m.arena + s.name, s.name_size) < 0):
                 m.failed = True
+            m.births += 1
     elif s.kind == K_DEBUG_SHARED:
         debug_shared(m, at)
     else:
@@ -667,6 +679,7 @@ cdef int32_t constant_section(Merge* m, int32_t e, const SectionRow* s) noexcept
                                s.name_size)
     if strings_intern(&m.shstr, text, 4 + s.name_size) < 0:
         m.failed = True
+    m.births += 1
     if out >= 0:
         section_symbol(m, out)
     return out
@@ -843,6 +856,7 @@ cdef int32_t mercury_section(Merge* m, int32_t at) noexcept nogil:
     out = new_out(m, s.kind, s.type, s.flags, 1, s.entsize)
     if out < 0:
         return -1
+    m.births += 1               # the only kind of mercury section that has a number
     slot.value = out
     m.merc_names.count += 1
     out_row(m, out).source = at
@@ -962,6 +976,39 @@ cdef void instances(Merge* m) noexcept nogil:
         (<OutSymbolRow*>m.out_symbols.data)[row].instance = <int32_t>i
 
 
+cdef void wide_indices(Merge* m, bint late) noexcept nogil:
+    """.symtab_shndx, for section numbers that do not fit 16 bits."""
+    cdef int32_t out = new_out(m, K_SYMTAB_SHNDX, SHT_SYMTAB_SHNDX, 0, 4, 4)
+    cdef int64_t name
+    if out < 0:
+        return
+    if late:
+        name = strings_append(&m.shstr, <const uint8_t*>b".symtab_shndx", 13)
+        out_row(m, out).notes = OF_LATE
+    else:
+        name = strings_intern(&m.shstr, <const uint8_t*>b".symtab_shndx", 13)
+    if name < 0:
+        m.failed = True
+    out_row(m, out).name = <uint32_t>name
+
+
+cdef size_t mercury_count(Merge* m) noexcept nogil:
+    """Sections of the output of family C, before .nv.constant0.F and most mercury exist."""
+    cdef size_t i, count = 4
+    cdef const OutRow* row
+    for i in range(m.outs.count):
+        row = out_row(m, <int32_t>i)
+        if row.kind == K_TEXT:
+            count += 2 + (m.entities[row.entity].flags & EF_KERNEL != 0)
+        elif row.kind == K_INFO_FUNC:
+            count += 2
+        elif row.kind == K_RELOC or row.kind == K_MERC_RELA:
+            count += row.count != 0
+        elif row.kind != K_SHARED:
+            count += 1
+    return count
+
+
 cdef void find_text(Merge* m) noexcept nogil:
     cdef size_t i
     cdef OutRow* row
@@ -1009,6 +1056,10 @@ cdef void mercury_twins(Merge* m) noexcept nogil:
                     out_row(m, out).size -= SYSTEM_RESERVE
         elif kind == K_SYMTAB:
             new_twin(m, <int32_t>i, K_MERC_SYMTAB, SHT_CUDA_MERC_SYMTAB, 0, 8, 24)
+        elif kind == K_SYMTAB_SHNDX:
+            out = new_twin(m, <int32_t>i, K_MERC_SYMTAB_SHNDX, SHT_SYMTAB_SHNDX, 0, 4, 4)
+            if out >= 0:
+                out_row(m, out).notes = out_row(m, <int32_t>i).notes
         if m.failed:
             return
     for i in range(m.section_count):
@@ -1280,12 +1331,20 @@ cdef int64_t addend_of_winner(Merge* m, int32_t twin, uint64_t i, const Rela* r,
 cdef int32_t mercury_home(Merge* m, const FileRow* file, uint32_t symbol) noexcept nogil:
     """The input section of a section symbol as the mercury symbol table has it, or -1."""
     cdef const Sym* s
+    cdef uint32_t section, i
     if symbol >= file.mercury_symbols:
         return -1
     s = <const Sym*>(m.arena + file.merc_symtab) + symbol
-    if s.st_shndx == 0 or s.st_shndx >= file.section_count:
+    section = s.st_shndx
+    if section == SHN_XINDEX:
+        section = 0
+        for i in range(file.first_section, file.first_section + file.section_count):
+            if (m.sections[i].kind == K_MERC_SYMTAB_SHNDX
+                    and m.sections[i].size // 4 > symbol):
+                memcpy(&section, m.arena + m.sections[i].offset + 4 * <uint64_t>symbol, 4)
+    if section == 0 or section >= file.section_count:
         return -1
-    return <int32_t>(file.first_section + s.st_shndx)
+    return <int32_t>(file.first_section + section)
 
 
 cdef bint in_lost_bytes(Merge* m, const FileRow* file, int32_t section,
@@ -1527,9 +1586,12 @@ cdef void count_dead(Merge* m, int32_t at, int32_t out, int64_t addend,
 
 
 cdef void name_sibling(Merge* m, const uint8_t* text, uint32_t size) noexcept nogil:
+    cdef size_t before = m.shstr.size
     if (text == NULL or strings_intern(&m.shstr, text, size) < 0
             or strings_intern(&m.str, text, size) < 0):
         m.failed = True
+    if m.shstr.size != before:
+        m.births += 1
 
 
 cdef uint32_t ordinary(uint32_t type, bint mercury) noexcept nogil:

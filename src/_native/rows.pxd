@@ -42,6 +42,7 @@ cdef enum Kind:
     K_MERC_CONSTANT_FUNC = 34   # .nv.merc.nv.constant.optimizer.F
     K_SYSTEM_SHARED = 35    # .nv.shared.reserved.0: shared memory that the system keeps, sm_110
     K_MERC_SYSTEM_SHARED = 36
+    K_MERC_SYMTAB_SHNDX = 37
 
 # One input file. Offsets are into the arena, the single buffer that holds all input bytes.
 cdef packed struct FileRow:
@@ -191,6 +192,7 @@ cdef enum OutFlag:
     OF_EMPTY_STAYS = 4          # a relocation section that stays though it has no entry left
     OF_REBUILT = 8              # contents come from a rebuild, not from its pieces
     OF_STAYS = 16               # shared memory: the section is part of the output
+    OF_LATE = 32                # .symtab_shndx: only the mercury side made it necessary
 
 # One section of the output, in order of birth. Mercury twins follow their plain section by
 # `merc`; they have no birth of their own.
@@ -217,6 +219,7 @@ cdef packed struct OutRow:
     uint32_t notes              # OutFlag bits
     int32_t source              # an input section that it was born for
     int32_t text                # the .text row of its function, or -1
+    uint32_t birth              # its number among all sections born, 1 for the first
 
 # One symbol of the output, in order of birth.
 cdef enum Part:

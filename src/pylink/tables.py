@@ -20,7 +20,7 @@ CALL = Struct("<IIiI")
 CLASH = Struct("<Iii")
 FAULT = Struct("<iiqiiQQ")
 FUNCTION = Struct("<IIiiiI")
-OUT = Struct("<IIHHIQQII8i3Iii")
+OUT = Struct("<IIHHIQQII8i3IiiI")
 SPAN = Struct("<iIQQ")
 REBUILD = Struct("<QqiiIIiiI")
 

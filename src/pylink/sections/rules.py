@@ -43,6 +43,7 @@ MERC_SYMTAB = 33
 MERC_CONSTANT_FUNC = 34
 SYSTEM_SHARED = 35
 MERC_SYSTEM_SHARED = 36
+MERC_SYMTAB_SHNDX = 37
 
 EXACT = True
 PREFIX = False
@@ -63,6 +64,7 @@ RULES: tuple[tuple[bytes, bool, int], ...] = (
     (b".nv.merc.nv.info.", PREFIX, MERC_INFO_FUNC),
     (b".nv.merc.rela.", PREFIX, MERC_RELA),
     (b".nv.merc.symtab", EXACT, MERC_SYMTAB),
+    (b".nv.merc.symtab_shndx", EXACT, MERC_SYMTAB_SHNDX),
     (b".nv.merc.nv.constant.user", EXACT, MERC_CONSTANT),
     (b".nv.merc.nv.constant.optimizer.", PREFIX, MERC_CONSTANT_FUNC),
     (b".nv.merc.nv.global.init", EXACT, MERC_GLOBAL_INIT),
