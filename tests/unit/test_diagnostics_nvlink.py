@@ -194,7 +194,10 @@ def test_a_stream_that_fails_costs_only_the_text(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
-def test_a_process_without_stderr_keeps_its_status(redirection: str) -> None:
+def test_a_process_without_stderr_keeps_its_status(
+    redirection: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # it hides what is flushed at exit
     script = (
         "from pylink.diagnostics import NvlinkRenderer, Sink\n"
         "sink = Sink(NvlinkRenderer())\n"

@@ -6,6 +6,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from io import RawIOBase
     from typing import TextIO
 
 # C0 controls, DEL and C1 controls: they end the line, or reach the terminal as commands.
@@ -44,14 +45,31 @@ def write(stream: TextIO | None, text: str) -> bool:
         stream = sys.stderr
         if stream is None:  # the process was started with descriptor 2 closed
             return False
+    standard = stream is sys.stderr or stream is sys.stdout
     try:
-        raw = None if text.isascii() else getattr(stream, "buffer", None)
-        if raw is None:
-            stream.write(text)
-        else:
-            stream.flush()
-            raw.write(to_bytes(text))
         stream.flush()
+        buffer = getattr(stream, "buffer", None)
+        if buffer is None or (text.isascii() and not standard):
+            stream.write(text)
+            stream.flush()
+        elif standard:
+            return _write_whole(getattr(buffer, "raw", buffer), to_bytes(text))
+        else:
+            buffer.write(to_bytes(text))
+            buffer.flush()
     except (OSError, ValueError):
         return False
+    return True
+
+
+def _write_whole(raw: RawIOBase, data: bytes) -> bool:
+    """Write past the buffer; the interpreter would try again at exit what failed and stayed there.
+
+    It would then end with status 120, whatever became of the link.
+    """
+    while data:
+        done = raw.write(data)
+        if not done:  # a stream that would block
+            return False
+        data = data[done:]
     return True
