@@ -1,0 +1,105 @@
+"""What dead-code removal and the analysis of functions find, said plainly over small graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from pylink.tables import CALL, DEFINED, ENTITY, KERNEL
+
+NO_BOUND = 0xFFFFFFFF
+TAKEN = 64
+
+
+@dataclass
+class Graph:
+    """Functions by number; prototypes by number; calls as pairs."""
+
+    kernels: set[int]
+    registers: list[int]
+    frames: list[int]
+    calls: list[tuple[int, int]] = field(default_factory=list)
+    indirect: list[tuple[int, int]] = field(default_factory=list)  # function, prototype
+    taken: list[tuple[int, int]] = field(default_factory=list)  # function, prototype
+    prototypes: int = 0
+
+    @property
+    def count(self) -> int:
+        return len(self.registers)
+
+    def entities(self) -> bytes:
+        taken = {function for function, _ in self.taken}
+        return b"".join(
+            ENTITY.pack(
+                i,
+                i,
+                0,
+                DEFINED | (KERNEL if i in self.kernels else 0) | (TAKEN if i in taken else 0),
+                0,
+                0,
+                self.registers[i],
+                self.frames[i],
+            )
+            for i in range(self.count)
+        )
+
+    def call_rows(self) -> bytes:
+        rows = [(a, b, -1) for a, b in self.calls] + [(a, p, -3) for a, p in self.indirect]
+        rows += [(a, p, -2) for a, p in self.taken]
+        return b"".join(CALL.pack(a, b, block, 1) for a, b, block in rows)
+
+    def callees(self, function: int) -> set[int]:
+        """Functions that `function` may call, at once or through a pointer."""
+        found = {b for a, b in self.calls if a == function}
+        for a, prototype in self.indirect:
+            if a == function:
+                found |= {b for b, taken in self.taken if taken == prototype}
+        return found
+
+    def reached(self, function: int) -> set[int]:
+        """Functions that a call of `function` may run, itself only through recursion."""
+        found: set[int] = set()
+        rest = self.callees(function)
+        while rest:
+            found |= rest
+            rest = {c for b in rest for c in self.callees(b)} - found
+        return found
+
+
+def live(graph: Graph) -> set[int]:
+    """Kernels, what they reach, and every function whose address is taken."""
+    found = set(graph.kernels) | {function for function, _ in graph.taken}
+    return found.union(*(graph.reached(kernel) for kernel in graph.kernels))
+
+
+def registers(graph: Graph, kernel: int) -> int:
+    return max(graph.registers[i] for i in graph.reached(kernel) | {kernel})
+
+
+def stack(graph: Graph, function: int) -> int:
+    """Bytes of the deepest path; no bound when it can run into a recursion."""
+    below = graph.reached(function)
+    if any(i in graph.reached(i) for i in below | {function}):
+        return NO_BOUND
+    deepest = max((stack(graph, i) for i in graph.callees(function)), default=0)
+    return graph.frames[function] + deepest
+
+
+def random_graph(rng: Random) -> Graph:
+    """Few functions, so that recursion, indirect calls and dead code all happen."""
+    count = rng.randrange(1, 12)
+    prototypes = rng.randrange(3)
+    pick = lambda: rng.randrange(count)  # noqa: E731 -- said often
+    graph = Graph(
+        {i for i in range(count) if rng.random() < 0.3},
+        [rng.randrange(8, 64) for _ in range(count)],
+        [8 * rng.randrange(6) for _ in range(count)],
+        [(pick(), pick()) for _ in range(rng.randrange(2 * count))],
+        prototypes=prototypes,
+    )
+    graph.calls = [(a, b) for a, b in graph.calls if b not in graph.kernels]
+    if prototypes:
+        functions = [i for i in range(count) if i not in graph.kernels]
+        graph.indirect = [(pick(), rng.randrange(prototypes)) for _ in range(rng.randrange(4))]
+        graph.taken = [(f, rng.randrange(prototypes)) for f in functions if rng.random() < 0.3]
+    return graph
