@@ -89,7 +89,10 @@ def random_graph(rng: Random) -> Graph:
     """Few functions, so that recursion, indirect calls and dead code all happen."""
     count = rng.randrange(1, 12)
     prototypes = rng.randrange(3)
-    pick = lambda: rng.randrange(count)  # noqa: E731 -- said often
+
+    def pick() -> int:
+        return rng.randrange(count)
+
     graph = Graph(
         {i for i in range(count) if rng.random() < 0.3},
         [rng.randrange(8, 64) for _ in range(count)],
