@@ -166,10 +166,10 @@ cdef bint read_file(Reader* r, int32_t file, uint64_t offset, uint64_t size) noe
     cdef const Shdr* table
     cdef uint64_t count, names
     cdef FileRow* row
-    if memcmp(image, b"\x7fELF", 4 if size > 4 else size) != 0:
-        return refuse(r, file, -1, -1, F_NOT_ELF, 0, 0)
     if size < sizeof(Ehdr):
         return refuse(r, file, -1, -1, F_TOO_SHORT, size, sizeof(Ehdr))
+    if memcmp(image, b"\x7fELF", 4) != 0:
+        return refuse(r, file, -1, -1, F_NOT_ELF, 0, 0)
     if header.e_ident[4] != 2:
         return refuse(r, file, -1, -1, F_CLASS, header.e_ident[4], 2)
     if header.e_ident[5] != 1:

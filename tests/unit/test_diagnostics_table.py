@@ -62,6 +62,7 @@ def test_numbers_and_names_are_unique_and_every_kind_has_help() -> None:
         (104, "undefined-value"),
         (120, "cannot-open-input"),
         (201, "arch-mismatch"),
+        (220, "wrong-os-abi"),
         (313, "symbol-range"),
         (401, "undefined-reference"),
         (402, "multiple-definition"),

@@ -110,7 +110,7 @@ def test_no_more_of_a_pipe_is_read_than_tells_that_it_is_no_elf(
     path = tmp_path / "pipe"
     os.mkfifo(path)
     writer = feed(path, b"y\n" * (1 << 24))
-    assert f"Input file '{path}' is not an ELF file" in link(path, output, capsys)
+    assert "cubin not an elf?" in link(path, output, capsys)
     writer.join()
 
 
@@ -120,7 +120,7 @@ def test_a_huge_file_of_holes_is_not_read(
     path = tmp_path / "holes"
     with open(path, "wb") as stream:
         stream.truncate(1 << 40)
-    assert f"Input file '{path}' is not an ELF file" in link(path, output, capsys)
+    assert "cubin not an elf?" in link(path, output, capsys)
     with open(path, "r+b") as stream:
         stream.write(b"\x7fELF")
     assert f"Reading '{path}' failed: it has more than" in link(path, output, capsys)

@@ -78,6 +78,8 @@ HELP: dict[str, str] = {
     "unknown-input-arch": "The header of an input names an architecture that is not known.",
     "unsupported-input": "An input is of a known format that this version cannot link.",
     "read-failed": "At least one input could not be read. The errors before this one say why.",
+    "wrong-os-abi": "An input does not name CUDA as its operating system interface. The error "
+    "after this says that it cannot be linked. The text is nvlink's.",
     "truncated": "An input ends before a structure it announces. It was probably cut off when it "
     "was copied or written.",
     "section-table-range": "The ELF header places the section header table outside the file.",

@@ -123,22 +123,18 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Library '{file}' found for -l{library}: this version of pylink does not link archives",
     ),
     "not-folded": (206, WARNING, "Mercury sections of '{file}' are not folded: {reason}"),
-    "not-elf": (210, ERROR, "Input file '{file}' is not an ELF file"),
+    "not-elf": (210, CATASTROPHE, "cubin not an elf?"),
     "empty-file": (211, ERROR, "Input file '{file}' is empty"),
     "wrong-class": (212, ERROR, "Input file '{file}' is not a 64-bit ELF file"),
     "wrong-endian": (213, ERROR, "Input file '{file}' is not little-endian"),
-    "wrong-machine": (
-        214,
-        ERROR,
-        "Input file '{file}' is for machine {machine}, not for CUDA",
-    ),
+    "wrong-machine": (214, CATASTROPHE, "cubin not a device elf?"),
     "wrong-type": (
         215,
         ERROR,
         "Input file '{file}' is not relocatable (ELF type {type}); "
         "compile it with -rdc=true or -dc",
     ),
-    "wrong-abi": (216, ERROR, "Input file '{file}' has unsupported CUDA ABI version {abi}"),
+    "wrong-abi": (216, CATASTROPHE, "Input file '{file}' abi does not match"),
     "unknown-input-arch": (
         217,
         ERROR,
@@ -146,6 +142,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
     ),
     "unsupported-input": (218, ERROR, "Input file '{file}' is {what}, which is not supported yet"),
     "read-failed": (219, CATASTROPHE, "reading the input files failed"),
+    "wrong-os-abi": (
+        220,
+        WARNING,
+        "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set",
+    ),
     # 3xx: damaged ELF structure; `where` names file, section and row
     "truncated": (301, ERROR, "{where}: file ends within {what}"),
     "section-table-range": (302, ERROR, "{where}: section header table lies outside the file"),

@@ -8,15 +8,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
 
+OS_ABI = 46
+
 # Reason -> kind of diagnostic, the name of its argument, and what to say there; None for the
 # value that was found. `elffaults.pxd` has the numbers.
 REASONS: dict[int, tuple[str, str, str | None]] = {
-    1: ("truncated", "what", "the ELF header"),
+    1: ("cannot-open-input", "", None),
     2: ("not-elf", "", None),
     3: ("wrong-class", "", None),
     4: ("wrong-endian", "", None),
-    5: ("wrong-machine", "machine", None),
-    6: ("wrong-abi", "abi", None),
+    5: ("wrong-machine", "", None),
+    6: ("wrong-abi", "", None),
     7: ("wrong-type", "type", None),
     8: ("section-table-range", "", None),
     9: ("section-range", "", None),
@@ -56,7 +58,7 @@ REASONS: dict[int, tuple[str, str, str | None]] = {
     43: ("malformed", "reason", "sections are aligned to {value} bytes in all ({limit} at most)"),
     44: ("malformed", "reason", "it has {value} rows, and there are {limit} symbols"),
     45: ("unknown-section", "value", None),
-    46: ("malformed", "reason", "OS ABI {value:#x} is not that of CUDA ({limit:#x})"),
+    OS_ABI: ("wrong-abi", "", None),
 }
 
 # Reasons about an attribute record, whose index is its offset in the section.
@@ -75,6 +77,8 @@ def report_fault(
     """Report the first thing that the reader could not accept."""
     file, section, index, reason, _, value, limit = FAULT.unpack(fault)
     kind, argument, sentence = REASONS[reason]
+    if reason == OS_ABI:
+        sink.report("wrong-os-abi", file=names[file])
     args: dict[str, str | int] = {}
     if argument:
         args[argument] = value if sentence is None else sentence.format(value=value, limit=limit)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 ELF_MAGIC = b"\x7fELF"
+HEADER_SIZE = 64
 
 # Files up to SURE_SIZE are read without a look at their beginning; larger ones than MAX_SIZE never.
 SURE_SIZE = 1 << 26
@@ -124,8 +125,8 @@ def _read_doubtful(stream: BinaryIO, size: int, name: str, sink: Sink) -> tuple[
 
     A pipe may never end, and a file of holes is larger than the memory that it asks for.
     """
-    head = stream.read(len(ELF_MAGIC))
-    if head != ELF_MAGIC:
+    head = stream.read(HEADER_SIZE)
+    if not head.startswith(ELF_MAGIC):
         return head, len(head)
     if size > MAX_SIZE:
         sink.fatal("cannot-read-file", file=name, reason=f"it has more than {MAX_SIZE} bytes")
