@@ -1,0 +1,403 @@
+# Births, per input: functions, other symbols, and the sections that no symbol called for.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy, memset, strlen
+
+from elf64 cimport *
+from mergestate cimport *
+from names cimport *
+from rows cimport *
+from vec cimport *
+
+
+cdef enum:
+    SYSTEM_RESERVE = 0x40       # bytes before the variables of .nv.shared.reserved.0
+
+
+cdef inline bint stays(Merge* m, int32_t entity) noexcept nogil:
+    """Whether the output's symbol table has the entity, by kind and state space."""
+    cdef const EntityRow* e = &m.entities[entity]
+    cdef const SymbolRow* s = &m.symbols[e.winner]
+    if e.kind == E_FUNC:
+        return e.flags & EF_LIVE != 0
+    if e.kind == E_SHARED:
+        return stays_shared(m, entity)
+    if m.mode & (M_RELOCATABLE | M_KEEP_RELOCS):
+        if e.kind == E_CONST0_SIZE or (e.kind == E_UNIFIED and not m.mode & M_RELOCATABLE):
+            return False
+        return s.name_size != 0 and not is_pooled(m, e)
+    if e.kind == E_UNIFIED or e.kind == E_CONST0_SIZE or s.name_size == 0:
+        return False
+    return not e.flags & EF_INTERNAL
+
+
+cdef inline bint is_pooled(Merge* m, const EntityRow* e) noexcept nogil:
+    """A constant of a device function, whose section goes to the pools of kernels."""
+    cdef int32_t section = m.symbols[e.winner].section, function
+    if section < 0 or m.sections[section].kind != K_CONSTANT_FUNC or m.mode & M_RELOCATABLE:
+        return False
+    function = function_of(m, section)
+    return function >= 0 and not m.entities[function].flags & EF_KERNEL
+
+
+cdef inline bint stays_shared(Merge* m, int32_t entity) noexcept nogil:
+    """Shared variables have symbols with -r, -g and --preserve-relocs only."""
+    cdef const EntityRow* e = &m.entities[entity]
+    cdef const SymbolRow* s = &m.symbols[e.winner]
+    if m.mode & M_RELOCATABLE:
+        return s.name_size != 0
+    # An instance of an array is nothing to name.
+    if not m.mode & (M_DEBUG | M_KEEP_RELOCS) or (
+            not e.flags & EF_DEFINED and e.flags & EF_WEAK):
+        return False
+    if e.flags & EF_UNSIZED:
+        return m.mode & M_DEBUG != 0
+    # A common variable that no code refers to has no place to name.
+    return (m.referenced[entity] or s.section < 0
+            or m.sections[s.section].kind == K_SHARED)
+
+
+cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
+    cdef uint32_t i
+    cdef int32_t e, out
+    cdef const SymbolRow* s
+    cdef const SectionRow* text
+    cdef bint defined
+    for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
+        s = &m.symbols[i]
+        e = m.entity[i]
+        if (s.info & 15) != STT_FUNC or e < 0 or not m.entities[e].flags & EF_LIVE:
+            continue
+        defined = m.role[i] == ROLE_WON or m.role[i] == ROLE_REPLACED
+        if m.born[e] < 0:
+            enter_symbol(m, e, (s.info >> 4) == STB_LOCAL or (defined and (s.info >> 4) == STB_WEAK))
+        if not defined or m.sections[s.section].kind != K_TEXT:
+            continue
+        if function_section(m, e, K_TEXT, 0) >= 0:
+            continue
+        text = &m.sections[s.section]
+        out = new_function_section(m, e, text, K_TEXT, SHT_PROGBITS, 6, 128, m.arena + text.name,
+                                   text.name_size)
+        if out < 0:
+            return
+        section_symbol(m, out)
+        if m.entities[e].flags & EF_KERNEL:
+            joined_section(m, e, b".nv.info.", 9, K_INFO_FUNC, SHT_CUDA_INFO, 0x40, 4)
+            out = joined_section(m, e, b".nv.shared.", 11, K_SHARED, SHT_CUDA_SHARED, 0x43, 1)
+            if out >= 0:
+                section_symbol(m, out)
+
+
+cdef inline void enter_symbol(Merge* m, int32_t e, bint early) noexcept nogil:
+    """Birth of an entity's symbol. Local and weak ones are named at once, globals at the end."""
+    cdef uint32_t size
+    cdef const uint8_t* text
+    cdef int64_t name = 0
+    if early:
+        text = entity_name(m, e, &size)
+        name = strings_intern(&m.str, text, size)
+        if name < 0:
+            m.failed = True
+            return
+    m.born[e] = new_symbol(m, e, -1, PART_LOCAL if early else PART_GLOBAL, <uint32_t>name)
+
+
+cdef inline void optimizer_symbol(Merge* m, int32_t e, int32_t function, uint32_t number) noexcept nogil:
+    """Family C renames constants of a function that stay: the section's first name, a number."""
+    cdef uint32_t size, digits = 1, i, rest = number
+    cdef const uint8_t* name = entity_name(m, function, &size)
+    cdef uint8_t* text
+    cdef int64_t at
+    while rest >= 10:
+        rest //= 10
+        digits += 1
+    text = pool_take(&m.pool, 24 + size + digits)
+    if text == NULL:
+        m.failed = True
+        return
+    memcpy(text, <const char*>b".nv.constant.optimizer.", 23)
+    memcpy(text + 23, name, size)
+    text[23 + size] = 46
+    for i in range(digits):
+        text[23 + size + digits - i] = <uint8_t>(48 + number % 10)
+        number //= 10
+    at = strings_intern(&m.str, text, 24 + size + digits)
+    if at < 0:
+        m.failed = True
+        return
+    m.born[e] = new_symbol(m, e, -1, PART_LOCAL, <uint32_t>at)
+
+
+cdef inline void objects(Merge* m, const FileRow* file) noexcept nogil:
+    cdef uint32_t i, number = 0
+    cdef int32_t e, last = -1
+    cdef const SymbolRow* s
+    cdef EntityRow* row
+    for i in range(file.first_symbol + 1, file.first_symbol + file.symbol_count):
+        s = &m.symbols[i]
+        e = m.entity[i]
+        if (s.info & 15) == STT_FUNC or e < 0:
+            continue
+        row = &m.entities[e]
+        if s.section >= 0:
+            m.wanted[s.section] |= 1 if m.role[i] == ROLE_LOST else 3
+            if m.role[i] != ROLE_LOST or m.sections[s.section].kind not in (K_GLOBAL,
+                                                                            K_SYSTEM_SHARED):
+                section_of_object(m, s.section)
+            if (m.family == FAMILY_C and m.mode & (M_RELOCATABLE | M_KEEP_RELOCS)
+                    and m.sections[s.section].kind == K_CONSTANT_FUNC):
+                number = number + 1 if s.section == last else 1
+                last = s.section
+                if m.born[e] < 0 and stays(m, e):
+                    optimizer_symbol(m, e, function_of(m, s.section), number)
+                continue
+        elif row.kind == E_SHARED and row.flags & EF_UNSIZED:
+            debug_shared(m, -1)
+        if m.born[e] < 0 and (stays(m, e) or (row.kind == E_UNIFIED and row.flags & EF_LIVE)):
+            # Weak definitions stand among the local symbols, as in the inputs.
+            enter_symbol(m, e, (s.info >> 4) == STB_LOCAL
+                         or ((s.info >> 4) == STB_WEAK and m.role[i] != ROLE_NONE))
+            if m.born[e] >= 0:
+                (<OutSymbolRow*>m.out_symbols.data)[m.born[e]].dropped = not stays(m, e)
+
+
+cdef inline void section_of_object(Merge* m, int32_t at) noexcept nogil:
+    """Birth of the section that holds an object, at the first object in it."""
+    cdef const SectionRow* s = &m.sections[at]
+    cdef int32_t e
+    cdef int32_t out
+    if s.kind == K_SHARED:
+        e = function_of(m, at)
+        if e < 0:
+            return
+        if not m.entities[e].flags & EF_LIVE:
+            # A dead kernel with variables of its own leaves this name and nothing else.
+            if (strings_intern(&m.shstr, m.arena + s.name, s.name_size) < 0
+                    or strings_intern(&m.str, m.arena + s.name, s.name_size) < 0):
+                m.failed = True
+            m.births += 1
+    elif s.kind == K_DEBUG_SHARED:
+        debug_shared(m, at)
+    else:
+        birth(m, at)
+
+
+cdef inline void birth(Merge* m, int32_t at) noexcept nogil:
+    """Make sure the output has a section for input section `at`, if it is to have one."""
+    cdef const SectionRow* s = &m.sections[at]
+    cdef int32_t symbol, e, out
+    if s.kind == K_CONSTANT0 or s.kind == K_CONSTANT_FUNC:
+        symbol = function_symbol(m, at)
+        if symbol < 0:
+            return
+        e = m.entity[symbol]
+        if e < 0 or not m.entities[e].flags & EF_LIVE:
+            return
+        if m.role[symbol] != ROLE_WON and m.role[symbol] != ROLE_REPLACED:
+            return
+        if s.kind == K_CONSTANT0 and m.family == FAMILY_C:
+            return
+        if (s.kind == K_CONSTANT_FUNC and not m.entities[e].flags & EF_KERNEL
+                and not m.mode & M_RELOCATABLE):
+            return              # its bytes go to the pools of kernels
+        if function_section(m, e, s.kind, s.bank) >= 0:
+            return
+        constant_section(m, e, s)
+    elif s.kind in (K_CONSTANT, K_GLOBAL, K_GLOBAL_INIT, K_DEBUG, K_LOCAL, K_OTHER,
+                    K_SYSTEM_SHARED):
+        file_section(m, <const char*>(m.arena + s.name), s.name_size, s.kind, s.bank, s.type,
+                     s.flags, at)
+
+
+cdef inline int32_t constant_section(Merge* m, int32_t e, const SectionRow* s) noexcept nogil:
+    cdef uint8_t* text
+    cdef int32_t out
+    cdef int64_t a, b
+    if s.kind == K_CONSTANT_FUNC and m.family == FAMILY_C:
+        return optimizer_section(m, e, s.type, s.flags, s.align, s)
+    if s.kind != K_CONSTANT0 or m.mode & M_RELOCATABLE:
+        out = new_function_section(m, e, s, s.kind, s.type, s.flags, s.align, m.arena + s.name,
+                                   s.name_size)
+        if out >= 0:
+            section_symbol(m, out)
+        return out
+    # Families A and B also name a relocation section that never exists.
+    text = pool_join(&m.pool, b".rel", 4, m.arena + s.name, s.name_size)
+    if text == NULL or strings_intern(&m.str, text, 4 + s.name_size) < 0:
+        m.failed = True
+        return -1
+    out = new_function_section(m, e, s, s.kind, s.type, s.flags, s.align, m.arena + s.name,
+                               s.name_size)
+    if strings_intern(&m.shstr, text, 4 + s.name_size) < 0:
+        m.failed = True
+    m.births += 1
+    if out >= 0:
+        section_symbol(m, out)
+    return out
+
+
+cdef inline int32_t optimizer_section(Merge* m, int32_t e, uint32_t type, uint64_t flags, uint32_t align,
+                               const SectionRow* source) noexcept nogil:
+    """Family C: bank 2 of a function is born as "optimizer" constants and renamed at the end."""
+    cdef uint32_t size
+    cdef const uint8_t* name = entity_name(m, e, &size)
+    cdef uint8_t* final = pool_join(&m.pool, b".nv.constant2.", 14, name, size)
+    cdef uint8_t* first = pool_join(&m.pool, b".nv.constant.optimizer.", 23, name, size)
+    cdef int32_t out
+    if final == NULL or first == NULL:
+        m.failed = True
+        return -1
+    out = unnamed_function_section(m, e, source, K_CONSTANT_FUNC, type, flags, align)
+    if out >= 0:
+        out_row(m, out).bank = 2
+        user_constant(m, out, <const char*>final, 14 + size, <const char*>first, 23 + size)
+        section_symbol(m, out)
+    return out
+
+
+cdef inline void born_pool(Merge* m, int32_t e) noexcept nogil:
+    """A pool that only device functions fill."""
+    cdef int32_t out, reloc
+    if function_section(m, e, K_CONSTANT_FUNC, 2) >= 0:
+        return
+    if m.family == FAMILY_C:
+        out = optimizer_section(m, e, SHT_CUDA_CONSTANT_B0 + 2, 0x42, 1, NULL)
+        if out >= 0:
+            optimizer_twin(m, out, -1)
+            reloc = optimizer_relocations(m, out)
+            if reloc >= 0:
+                new_mercury_relocations(m, reloc, -1)
+        return
+    out = joined_section(m, e, b".nv.constant2.", 14, K_CONSTANT_FUNC, SHT_CUDA_CONSTANT_B0 + 2,
+                         0x42, 1)
+    if out >= 0:
+        out_row(m, out).bank = 2
+        section_symbol(m, out)
+
+
+cdef inline void rest(Merge* m, const FileRow* file) noexcept nogil:
+    """Births of the sections that no symbol called for, and the place of every piece."""
+    cdef uint32_t i
+    for i in range(file.first_section, file.first_section + file.section_count):
+        if m.sections[i].kind in (K_GLOBAL, K_SYSTEM_SHARED) and m.wanted[i] == 1:
+            continue            # every symbol in it lost: it takes no room
+        if m.sections[i].kind != K_SHARED and m.sections[i].kind != K_DEBUG_SHARED:
+            birth(m, <int32_t>i)
+        elif m.sections[i].kind == K_DEBUG_SHARED:
+            debug_shared(m, <int32_t>i)
+        if m.failed:
+            return
+        place_piece(m, <int32_t>i)
+
+
+cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
+    """Find the output section of input section `at` and the offset of its bytes there."""
+    cdef const SectionRow* s = &m.sections[at]
+    cdef int32_t out = -1, symbol, e
+    cdef OutRow* row
+    if s.kind in (K_TEXT, K_CONSTANT0, K_CONSTANT_FUNC):
+        symbol = function_symbol(m, at)
+        if symbol < 0 or m.entity[symbol] < 0 or m.role[symbol] != ROLE_WON:
+            return
+        e = m.entity[symbol]
+        if not m.entities[e].flags & EF_LIVE:
+            return
+        out = function_section(m, e, s.kind, s.bank)
+        if out < 0:
+            return
+        row = out_row(m, out)
+        row.source = at
+        row.size = s.size
+        row.align = s.align
+        row.type = s.type
+        row.flags = s.flags
+        m.out_of[at] = out
+        return
+    if s.kind in (K_CONSTANT, K_GLOBAL, K_GLOBAL_INIT, K_DEBUG, K_LOCAL, K_OTHER):
+        out = file_section(m, <const char*>(m.arena + s.name), s.name_size, s.kind, s.bank,
+                           s.type, s.flags, at)
+        if out < 0:
+            return
+        append_piece(m, at, out)
+    elif s.kind == K_SYSTEM_SHARED:
+        out = file_section(m, <const char*>(m.arena + s.name), s.name_size, s.kind, s.bank,
+                           s.type, s.flags, at)
+        if out < 0:
+            return
+        if out_row(m, out).size == 0 and not m.mode & M_RELOCATABLE:
+            out_row(m, out).size = SYSTEM_RESERVE
+        append_piece(m, at, out)
+    elif is_folded(m, at):
+        m.out_of[at] = m.out_of[m.stand_in[at]]
+        m.base[at] = m.base[m.stand_in[at]]
+    elif s.kind == K_MERC_DEBUG:
+        out = mercury_section(m, at)
+        if out >= 0:
+            append_piece(m, at, out)
+    elif s.kind == K_MERC_CONSTANT_FUNC:
+        symbol = function_symbol(m, at)
+        if symbol >= 0 and m.entity[symbol] >= 0 and m.role[symbol] == ROLE_WON:
+            out = function_section(m, m.entity[symbol], K_CONSTANT_FUNC, 2)
+            if out >= 0:
+                out = optimizer_twin(m, out, at)
+                m.out_of[at] = out
+                out_row(m, out).size = s.size
+
+
+cdef inline void append_piece(Merge* m, int32_t at, int32_t out) noexcept nogil:
+    cdef const SectionRow* s = &m.sections[at]
+    cdef OutRow* row = out_row(m, out)
+    m.base[at] = (row.size + s.align - 1) & ~<uint64_t>(s.align - 1)
+    row.size = m.base[at] + s.size
+    if s.align > row.align:
+        row.align = s.align
+    m.out_of[at] = out
+
+
+cdef inline int32_t mercury_section(Merge* m, int32_t at) noexcept nogil:
+    """The mercury twin of a debug section: `.nv.merc` and the plain name."""
+    cdef const SectionRow* s = &m.sections[at]
+    cdef const char* name = <const char*>(m.arena + s.name)
+    cdef NameSlot* slot = index_find(&m.merc_names, <const uint8_t*>name, s.name_size)
+    cdef NameSlot* plain
+    cdef int32_t out
+    if slot == NULL:
+        m.failed = True
+        return -1
+    if slot.value >= 0:
+        return slot.value
+    plain = index_find(&m.by_name, <const uint8_t*>name + 8, s.name_size - 8)
+    if plain == NULL or plain.value < 0:
+        return -1
+    out = new_out(m, s.kind, s.type, s.flags, 1, s.entsize)
+    if out < 0:
+        return -1
+    m.births += 1               # the only kind of mercury section that has a number
+    slot.value = out
+    m.merc_names.count += 1
+    out_row(m, out).source = at
+    out_row(m, out).twin = plain.value
+    out_row(m, plain.value).merc = out
+    return out
+
+
+cdef inline void info_sections(Merge* m, const FileRow* file) noexcept nogil:
+    cdef uint32_t i
+    cdef int32_t symbol, e
+    cdef const SectionRow* s
+    for i in range(file.first_section, file.first_section + file.section_count):
+        s = &m.sections[i]
+        if s.kind != K_INFO_FUNC:
+            continue
+        symbol = function_symbol(m, <int32_t>i)
+        if symbol < 0 or m.entity[symbol] < 0:
+            continue
+        e = m.entity[symbol]
+        if (not m.entities[e].flags & EF_LIVE or m.role[symbol] == ROLE_LOST
+                or m.role[symbol] == ROLE_NONE):
+            continue
+        if function_section(m, e, K_INFO_FUNC, 0) < 0:
+            new_function_section(m, e, s, K_INFO_FUNC, SHT_CUDA_INFO, 0x40, 4,
+                                 m.arena + s.name, s.name_size)
+        if m.role[symbol] == ROLE_WON:
+            m.out_of[i] = function_section(m, e, K_INFO_FUNC, 0)

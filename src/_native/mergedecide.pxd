@@ -1,0 +1,226 @@
+# What becomes of one relocation: kept, resolved, dropped, and why.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy, memset, strlen
+
+from elf64 cimport *
+from mergestate cimport *
+from names cimport *
+from rows cimport *
+from vec cimport *
+
+
+cdef enum Action:
+    DROP = 0                    # leaves no trace
+    KEEP = 1
+    FIX = 2
+    CLEAR = 3                   # writes zeros and leaves no trace
+    GONE = 4                    # counts for the sibling rule, then vanishes
+    DEAD = 5                    # debug data of a dead function: counts, but brings no section
+
+
+cdef inline bint out_of_debug(const EntityRow* row, uint8_t role) noexcept nogil:
+    """Whether a copy's frames and lines go: one that lost, and a kernel that was replaced."""
+    return role == ROLE_LOST or (role == ROLE_REPLACED and row.flags & EF_KERNEL != 0)
+
+
+cdef inline bint is_clear(uint32_t type, bint mercury) noexcept nogil:
+    if mercury:
+        return type == 0x1000e or type == 0x1000f
+    return type == 72 or type == 73
+
+
+cdef inline bint loader_only(uint32_t type, bint mercury) noexcept nogil:
+    """Types that the driver resolves, whatever the symbol (docs/format-notes.md)."""
+    if mercury:
+        return type == 0x10001
+    return type in (3, 4, 6, 7, 8, 9, 52, 53, 58, 67, 75, 101, 114) or 84 <= type <= 99
+
+
+cdef inline bint is_line(Merge* m, const SectionRow* s) noexcept nogil:
+    return s.name_size == 11 and memcmp(m.arena + s.name, b".debug_line", 11) == 0
+
+
+cdef inline bint is_debug_info(Merge* m, const SectionRow* target) noexcept nogil:
+    cdef const uint8_t* name = m.arena + target.name
+    if target.kind == K_MERC_DEBUG:
+        return target.name_size == 19 and memcmp(name, b".nv.merc.debug_info", 19) == 0
+    return target.name_size == 11 and memcmp(name, b".debug_info", 11) == 0
+
+
+cdef inline bint is_frame_or_line(Merge* m, const SectionRow* target) noexcept nogil:
+    """.debug_frame, .debug_line, .nv_debug_line_sass and their mercury twins."""
+    cdef const uint8_t* name = m.arena + target.name
+    cdef uint32_t size = target.name_size
+    if target.kind == K_MERC_DEBUG:
+        name += 8
+        size -= 8
+    elif target.kind != K_DEBUG:
+        return False
+    return ((size == 12 and memcmp(name, b".debug_frame", 12) == 0)
+            or (size == 11 and memcmp(name, b".debug_line", 11) == 0)
+            or (size == 19 and memcmp(name, b".nv_debug_line_sass", 19) == 0))
+
+
+cdef inline bint rebuilt(Merge* m, const SectionRow* target) noexcept nogil:
+    """Whether family C writes this debug section anew instead of joining the inputs'."""
+    return m.family == FAMILY_C and target.kind == K_DEBUG and is_frame_or_line(m, target)
+
+
+cdef inline bint is_deselected(Merge* m, int32_t entity) noexcept nogil:
+    return m.entities[entity].flags & EF_DESELECTED != 0
+
+
+cdef inline int32_t decide(Merge* m, const SectionRow* s, const SectionRow* target, int32_t symbol,
+                    uint32_t type, int32_t function, bint mercury, uint32_t* how) noexcept nogil:
+    cdef int32_t e = m.entity[symbol]
+    cdef bint debug = target.kind == K_DEBUG or target.kind == K_MERC_DEBUG
+    cdef const EntityRow* row
+    cdef uint8_t role
+    cdef uint16_t kind
+    if not mercury and (type == 68 or type == 69):
+        return GONE             # marks an instruction, for the null symbol
+    if e < 0:
+        if m.symbols[symbol].section < 0:
+            return DROP
+        kind = m.sections[m.symbols[symbol].section].kind
+        if mercury and type == 0x10008:
+            return KEEP
+        if kind == K_DEBUG or kind == K_MERC_DEBUG:
+            if (m.mode & M_RELOCATABLE and m.family == FAMILY_C and type == 1
+                    and is_debug_info(m, target)
+                    and is_line(m, &m.sections[m.symbols[symbol].section])):
+                return KEEP
+            return FIX
+        return FIX if kind == K_CONSTANT else KEEP
+    row = &m.entities[e]
+    if row.kind == E_FUNC:
+        role = m.role[symbol]
+        if not row.flags & EF_LIVE:
+            if not debug:
+                return DROP
+            if role == ROLE_LOST:
+                if is_frame_or_line(m, target):
+                    return KEEP if m.family == FAMILY_C and not mercury else DROP
+                # The rest of a copy that lost names the winner, and goes with it only later.
+                return GONE
+            if role == ROLE_REPLACED and m.family == FAMILY_A and is_clear(type, mercury):
+                return GONE     # as in a live copy that was replaced
+            if is_clear(type, mercury):
+                return CLEAR
+            # .debug_info and .debug_loc lose their entries only later, frames and lines at once.
+            return DEAD if is_frame_or_line(m, target) else GONE
+        if out_of_debug(row, role) and is_frame_or_line(m, target):
+            return KEEP if m.family == FAMILY_C and not mercury else DROP
+        if is_clear(type, mercury):
+            return GONE
+        return KEEP
+    if row.kind == E_CONSTANT:
+        return KEEP if loader_only(type, mercury) else FIX
+    if row.kind == E_SHARED:
+        if m.mode & M_RELOCATABLE and not m.mode & M_DEBUG and row.flags & EF_UNSIZED:
+            # Kernels keep a reference to their own instance, device functions get 0.
+            if function >= 0 and m.entities[function].flags & EF_KERNEL:
+                how[0] |= FIX_INSTANCE
+                return KEEP
+            how[0] |= FIX_ZERO
+            return FIX
+        if m.mode & M_RELOCATABLE and row.flags & EF_WEAK:
+            return KEEP
+        return FIX
+    if row.kind == E_UNIFIED:
+        if m.family == FAMILY_C:
+            return GONE
+        if m.mode & M_RELOCATABLE and type not in (102, 103, 114):
+            return KEEP
+        how[0] |= FIX_ZERO
+        return FIX
+    if row.kind == E_CONST0_SIZE:
+        return FIX
+    return KEEP
+
+
+cdef inline uint32_t ordinary(uint32_t type, bint mercury) noexcept nogil:
+    """The type that replaces a unified one when the link has no unified tables."""
+    if mercury:
+        if type == 0x10032:
+            return 0x10002
+        if type == 0x10033:
+            return 0x10003
+        if 0x10034 <= type <= 0x1003b:
+            return type - 0x10034 + 0x10010
+        if type == 0x1003e:
+            return 0x10005
+        if type == 0x1003f:
+            return 0x10006
+        return type
+    if type == 102:
+        return 2
+    if type == 103:
+        return 1
+    if 104 <= type <= 111:
+        return type - 104 + 76
+    if type == 112:
+        return 56
+    if type == 113:
+        return 57
+    return type
+
+
+cdef inline int32_t mercury_home(Merge* m, const FileRow* file, uint32_t symbol) noexcept nogil:
+    """The input section of a section symbol as the mercury symbol table has it, or -1."""
+    cdef const Sym* s
+    cdef uint32_t section, i
+    if symbol >= file.mercury_symbols:
+        return -1
+    s = <const Sym*>(m.arena + file.merc_symtab) + symbol
+    section = s.st_shndx
+    if section == SHN_XINDEX:
+        section = 0
+        for i in range(file.first_section, file.first_section + file.section_count):
+            if (m.sections[i].kind == K_MERC_SYMTAB_SHNDX
+                    and m.sections[i].size // 4 > symbol):
+                memcpy(&section, m.arena + m.sections[i].offset + 4 * <uint64_t>symbol, 4)
+    if section == 0 or section >= file.section_count:
+        return -1
+    return <int32_t>(file.first_section + section)
+
+
+cdef inline bint in_lost_bytes(Merge* m, const FileRow* file, int32_t section,
+                        uint64_t offset) noexcept nogil:
+    """Whether an initialiser belongs to a weak variable whose definition lost."""
+    cdef uint32_t i
+    cdef const SymbolRow* s
+    for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
+        if m.role[i] == ROLE_LOST or m.role[i] == ROLE_REPLACED:
+            s = &m.symbols[i]
+            if ((s.section == section or (s.section >= 0 and m.sections[section].kind
+                    == K_MERC_GLOBAL_INIT and m.sections[s.section].kind == K_GLOBAL_INIT))
+                    and s.value <= offset < s.value + s.size):
+                return True
+    return False
+
+
+cdef inline int64_t addend_of_winner(Merge* m, int32_t twin, uint64_t i, const Rela* r, int64_t addend,
+                              int32_t symbol) noexcept nogil:
+    """Debug data of a copy that is not in the output ends where the code of the winner does.
+
+    Mercury offsets decide; between 0 and the end nvlink converts them with the winner's table,
+    which is not in the file: such addends stay what the copy's own code makes them.
+    """
+    cdef const SymbolRow* winner = &m.symbols[m.entities[m.entity[symbol]].winner]
+    cdef const SectionRow* s
+    cdef const Rela* other
+    cdef int64_t size
+    if twin < 0 or winner.section < 0:
+        return addend
+    s = &m.sections[twin]
+    size = <int64_t>m.sections[winner.section].size
+    if i >= s.size // 24:
+        return addend
+    other = <const Rela*>(m.arena + s.offset) + i
+    if other.r_sym != r.r_sym or other.r_offset != r.r_offset:
+        return addend
+    if <uint64_t>other.r_addend >= winner.merc_size or addend > size:
+        return size
+    return addend

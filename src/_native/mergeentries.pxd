@@ -1,0 +1,189 @@
+# Relocation sections of the output and the entries they get.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy, memset, strlen
+
+from elf64 cimport *
+from mergedecide cimport *
+from mergestate cimport *
+from names cimport *
+from rows cimport *
+from vec cimport *
+
+
+cdef inline int32_t relocation_row(Merge* m, int32_t at, int32_t out, bint explicit) noexcept nogil:
+    """The output's relocation section of that form for `out`, born at its first entry."""
+    cdef const SectionRow* s = &m.sections[at]
+    cdef int32_t row = out_row(m, out).rela if explicit else out_row(m, out).rel
+    cdef bint first = out_row(m, out).rela < 0 and out_row(m, out).rel < 0
+    if row >= 0:
+        return row
+    if m.family == FAMILY_C and out_row(m, out).kind == K_CONSTANT_FUNC:
+        return optimizer_relocations(m, out)
+    row = new_out(m, K_RELOC, SHT_RELA if explicit else SHT_REL, 0x40, 8, 24 if explicit else 16)
+    if row < 0:
+        return -1
+    out_row(m, row).target = out
+    out_row(m, row).source = at
+    if explicit:
+        out_row(m, out).rela = row
+    else:
+        out_row(m, out).rel = row
+    if m.family == FAMILY_C and out_row(m, out).kind == K_CONSTANT and out_row(m, out).bank == 3:
+        user_constant(m, row, b".rela.nv.constant3", 18, b".rela.nv.constant.user", 22)
+    else:
+        name_out(m, row, m.arena + s.name, s.name_size)
+    if first and m.mode & M_KEEP_RELOCS:
+        resolved_row(m, out)
+    return row
+
+
+cdef inline int32_t mercury_relocation_row(Merge* m, int32_t at, int32_t out) noexcept nogil:
+    cdef int32_t plain = out_row(m, out).rela
+    cdef int32_t row
+    if plain < 0:
+        plain = relocation_row_for_mercury(m, at, out)
+        if plain < 0:
+            return -1
+    row = out_row(m, plain).merc
+    return row if row >= 0 else new_mercury_relocations(m, plain, at)
+
+
+cdef inline int32_t relocation_row_for_mercury(Merge* m, int32_t at, int32_t out) noexcept nogil:
+    """A mercury relocation section without a plain one: the plain one is born all the same."""
+    cdef const SectionRow* s = &m.sections[at]
+    cdef int32_t row
+    if out_row(m, out).kind == K_CONSTANT_FUNC:
+        return optimizer_relocations(m, out)
+    row = new_out(m, K_RELOC, SHT_RELA, 0x40, 8, 24)
+    if row < 0:
+        return -1
+    out_row(m, row).target = out
+    out_row(m, row).source = at
+    out_row(m, out).rela = row
+    name_out(m, row, m.arena + s.name + 8, s.name_size - 8)
+    return row
+
+
+cdef inline void count_entry(Merge* m, int32_t at, int32_t counter, int32_t out, bint explicit,
+                      int64_t addend) noexcept nogil:
+    """The sibling rule: a later explicit entry with addend 0 brings the other form's name.
+
+    `counter` is the OutRow that counts: code has a count for each of its two lists.
+    """
+    cdef const SectionRow* s = &m.sections[at]
+    cdef uint32_t skip = 13 if s.kind == K_MERC_RELA else 5
+    cdef OutRow* row = out_row(m, counter)
+    cdef uint8_t* text
+    row.counted += explicit
+    if not explicit or addend != 0 or row.counted < 2 or out_row(m, out).notes & OF_NAME_ONLY:
+        return
+    if m.family == FAMILY_C and out_row(m, out).kind == K_CONSTANT and out_row(m, out).bank == 3:
+        text = pool_join(&m.pool, b".rel", 4, <const uint8_t*>b".nv.constant.user", 17)
+        name_sibling(m, text, 21)
+    else:
+        text = pool_join(&m.pool, b".rel", 4, m.arena + s.name + skip, s.name_size - skip)
+        name_sibling(m, text, 4 + s.name_size - skip)
+    out_row(m, out).notes |= OF_NAME_ONLY       # once is enough
+
+
+cdef inline void count_dead(Merge* m, int32_t at, int32_t out, int64_t addend,
+                     int32_t function) noexcept nogil:
+    """An entry for a dead function counts, and names the sibling of a section that is born."""
+    if is_deselected(m, function):
+        return
+    if out_row(m, out).rela >= 0:
+        count_entry(m, at, out, out, True, addend)
+    else:
+        out_row(m, out).counted += 1
+
+
+cdef inline void name_sibling(Merge* m, const uint8_t* text, uint32_t size) noexcept nogil:
+    cdef size_t before = m.shstr.size
+    if (text == NULL or strings_intern(&m.shstr, text, size) < 0
+            or strings_intern(&m.str, text, size) < 0):
+        m.failed = True
+    if m.shstr.size != before:
+        m.births += 1
+
+
+cdef inline void add_keep(Merge* m, const Rela* r, int64_t addend, int32_t reloc, int32_t entity,
+                   int32_t section, int32_t function, uint64_t base, uint32_t how,
+                   bint mercury) noexcept nogil:
+    cdef KeepRow* keep = <KeepRow*>vec_push(&m.keeps)
+    cdef OutRow* row = out_row(m, reloc)
+    if keep == NULL:
+        m.failed = True
+        return
+    keep.offset = r.r_offset + base
+    keep.addend = addend
+    keep.type = r.r_type if m.mode & M_RELOCATABLE else ordinary(r.r_type, mercury)
+    keep.entity = entity
+    keep.section = -1
+    if how & FIX_INSTANCE:
+        m.uses_array[function] = True
+        keep.entity = -1
+        keep.section = -2 - function
+    if section >= 0:
+        keep.section = m.out_of[section]
+        if keep.section >= 0 and out_row(m, keep.section).twin >= 0:
+            keep.section = out_row(m, keep.section).twin    # mercury has no section symbols
+        keep.addend += <int64_t>m.base[section]
+    keep.next = row.head
+    row.head = <int32_t>(m.keeps.count - 1)
+    row.count += 1
+
+
+cdef inline void add_fix(Merge* m, const Rela* r, int64_t addend, int32_t out, int32_t entity,
+                  int32_t section, int32_t function, uint32_t how, uint64_t base,
+                  int32_t reloc) noexcept nogil:
+    cdef FixRow* fix = <FixRow*>vec_push(&m.fixes)
+    if fix == NULL:
+        m.failed = True
+        return
+    fix.offset = r.r_offset + base
+    fix.addend = addend
+    fix.type = r.r_type
+    fix.out = out
+    fix.entity = entity
+    fix.section = section
+    fix.function = function
+    fix.how = how
+    fix.order = 0
+    fix.reloc = reloc
+    if entity >= 0 and m.entities[entity].kind == E_SHARED and reloc >= 0:
+        out_row(m, reloc).notes |= OF_EMPTY_STAYS
+
+
+cdef inline void add_rebuild(Merge* m, int32_t at, const Rela* r, int64_t addend, int32_t out,
+                      int32_t symbol, int32_t entity, int32_t section) noexcept nogil:
+    cdef RebuildRow* row = <RebuildRow*>vec_push(&m.rebuilds)
+    if row == NULL:
+        m.failed = True
+        return
+    row.offset = r.r_offset
+    row.addend = addend
+    row.out = out
+    row.piece = m.sections[at].target
+    row.type = r.r_type
+    row.entity = entity
+    row.section = section
+    row.spare = 0
+    if entity < 0:
+        row.outcome = OUTCOME_SECTION
+    elif m.entities[entity].kind != E_FUNC:
+        row.outcome = OUTCOME_OTHER
+    elif out_of_debug(&m.entities[entity], m.role[symbol]):
+        row.outcome = OUTCOME_LOST
+    elif not m.entities[entity].flags & EF_LIVE:
+        row.outcome = OUTCOME_DEAD
+    else:
+        row.outcome = OUTCOME_LIVE
+
+
+cdef inline void trace(Merge* m, int32_t at, int32_t out, bint explicit, bint mercury,
+                int64_t addend) noexcept nogil:
+    """Debug data of code that only a selection removes: gone after its section's birth."""
+    if not mercury:
+        if relocation_row(m, at, out, explicit) >= 0:
+            count_entry(m, at, out, out, explicit, addend)

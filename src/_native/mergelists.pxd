@@ -1,0 +1,216 @@
+# The relocation sections of one input, entry by entry.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy, memset, strlen
+
+from elf64 cimport *
+from mergedecide cimport *
+from mergeentries cimport *
+from mergestate cimport *
+from names cimport *
+from rows cimport *
+from vec cimport *
+
+
+cdef inline void relocations(Merge* m, const FileRow* file) noexcept nogil:
+    """Each relocation section, a mercury twin right after its plain section."""
+    cdef uint32_t i, end = file.first_section + file.section_count
+    cdef int32_t twin
+    for i in range(file.first_section, end):
+        if m.sections[i].kind == K_RELOC:
+            relocation_section(m, file, <int32_t>i, False)
+            twin = mercury_relocations(m, file, <int32_t>i) if m.family == FAMILY_C else -1
+            if twin >= 0:
+                m.wanted[twin] = 1
+                relocation_section(m, file, twin, True)
+        if m.failed:
+            return
+    for i in range(file.first_section, end):
+        if m.sections[i].kind == K_MERC_RELA and not m.wanted[i]:
+            relocation_section(m, file, <int32_t>i, True)
+        if m.failed:
+            return
+
+
+cdef inline int32_t mercury_relocations(Merge* m, const FileRow* file, int32_t plain) noexcept nogil:
+    """The input section `.nv.merc.rela.S` for `.rela.S`, or -1."""
+    cdef const SectionRow* s = &m.sections[plain]
+    cdef const SectionRow* t
+    cdef uint32_t i
+    for i in range(file.first_section, file.first_section + file.section_count):
+        t = &m.sections[i]
+        if t.kind == K_MERC_RELA and not m.wanted[i] and is_twin(m, s.target, t.target):
+            return <int32_t>i
+    return -1
+
+
+cdef inline bint is_twin(Merge* m, int32_t plain, int32_t mercury) noexcept nogil:
+    """Whether input section `mercury` is the mercury form of input section `plain`."""
+    cdef const SectionRow* s = &m.sections[plain]
+    cdef const SectionRow* t = &m.sections[mercury]
+    if s.kind == K_TEXT:
+        return t.kind == K_CAPMERC and s.target == t.target
+    if s.kind == K_CONSTANT_FUNC:
+        return (t.kind == K_MERC_CONSTANT_FUNC
+                and function_symbol(m, plain) == function_symbol(m, mercury))
+    if s.kind == K_CONSTANT:
+        return t.kind == K_MERC_CONSTANT and s.bank == 3
+    if s.kind == K_GLOBAL_INIT:
+        return t.kind == K_MERC_GLOBAL_INIT
+    return (s.kind == K_DEBUG and t.kind == K_MERC_DEBUG and t.name_size == s.name_size + 8
+            and memcmp(m.arena + t.name + 8, m.arena + s.name, s.name_size) == 0)
+
+
+cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
+                             bint mercury) noexcept nogil:
+    cdef const SectionRow* s = &m.sections[at]
+    cdef const SectionRow* target = &m.sections[s.target]
+    cdef int32_t symbol = -1, out, function = -1
+    cdef bint replaced = False
+    if is_folded(m, s.target):
+        return
+    if target.kind == K_TEXT or target.kind == K_CAPMERC:
+        symbol = function_symbol(m, s.target)
+        function = m.entity[symbol]
+        if function < 0 or not m.entities[function].flags & EF_LIVE:
+            return
+        if m.role[symbol] == ROLE_LOST or m.role[symbol] == ROLE_NONE:
+            return
+        replaced = m.role[symbol] == ROLE_REPLACED
+        out = function_section(m, function, K_TEXT, 0)
+    elif target.kind == K_MERC_DEBUG or target.kind == K_MERC_CONSTANT \
+            or target.kind == K_MERC_GLOBAL_INIT:
+        out = plain_of_mercury(m, file, target)
+    elif target.kind == K_MERC_CONSTANT_FUNC:
+        out = m.out_of[s.target]
+        if out >= 0:
+            out = out_row(m, out).twin
+    else:
+        out = m.out_of[s.target]
+        if target.kind == K_CONSTANT_FUNC or target.kind == K_CONSTANT0:
+            function = function_of(m, s.target)
+    if out < 0:
+        return
+    if m.family == FAMILY_C and not mercury and s.size == 0 and (
+            target.kind == K_TEXT or target.kind == K_CONSTANT_FUNC):
+        # Family C keeps a section that is empty already.
+        symbol = relocation_row(m, at, out, True)
+        if symbol >= 0:
+            out_row(m, symbol).notes |= OF_EMPTY_STAYS
+    entries(m, file, at, out, function, mercury, replaced)
+
+
+cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
+    """Mark what the code of function copies that count refers to, dead ones included."""
+    cdef uint32_t i
+    cdef uint64_t entsize, k
+    cdef const SectionRow* s
+    cdef int32_t e
+    for i in range(file.first_section, file.first_section + file.section_count):
+        s = &m.sections[i]
+        if (s.kind != K_RELOC or m.sections[s.target].kind != K_TEXT
+                or m.role[m.sections[s.target].target] != ROLE_WON):
+            continue
+        entsize = 16 if s.type == SHT_REL else 24
+        for k in range(s.size // entsize):
+            e = m.entity[file.first_symbol
+                         + (<const Rel*>(m.arena + s.offset + k * entsize)).r_sym]
+            if e >= 0:
+                m.referenced[e] = True
+
+
+cdef inline int32_t plain_of_mercury(Merge* m, const FileRow* file, const SectionRow* s) noexcept nogil:
+    """The output's plain section whose mercury twin an input relocation section patches."""
+    cdef uint32_t i
+    cdef NameSlot* slot
+    if s.kind == K_MERC_CONSTANT:
+        slot = index_find(&m.by_name, <const uint8_t*>b".nv.constant3", 13)
+    else:
+        slot = index_find(&m.by_name, m.arena + s.name + 8, s.name_size - 8)
+    return slot.value if slot != NULL else -1
+
+
+cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_t function,
+                  bint mercury, bint replaced) noexcept nogil:
+    """Decide each entry of one input relocation section against output section `out`."""
+    cdef const SectionRow* s = &m.sections[at]
+    cdef const SectionRow* target = &m.sections[s.target]
+    cdef bint explicit = s.type != SHT_REL
+    cdef uint64_t entsize = 24 if explicit else 16
+    cdef uint64_t i, base = m.base[s.target]
+    cdef const Rela* r
+    cdef int64_t addend
+    cdef int32_t symbol, action, reloc = -1, e, section, twin = -2
+    cdef uint32_t how
+    cdef int32_t patched = out
+    if mercury:
+        if target.kind == K_MERC_DEBUG or target.kind == K_MERC_CONSTANT_FUNC:
+            patched = out_row(m, out).merc
+        elif target.kind != K_CAPMERC:
+            # Constants and initialised data share their bytes with the plain section.
+            base = 0
+            for i in range(file.first_section, file.first_section + file.section_count):
+                if m.out_of[i] == out:
+                    base = m.base[i]
+    for i in range(s.size // entsize):
+        r = <const Rela*>(m.arena + s.offset + i * entsize)
+        symbol = <int32_t>(file.first_symbol + r.r_sym)
+        addend = r.r_addend if explicit else 0
+        how = 0
+        action = decide(m, s, target, symbol, r.r_type, function, mercury, &how)
+        if action == DROP:
+            continue
+        if (action == DEAD or action == CLEAR) and is_deselected(m, m.entity[symbol]):
+            trace(m, at, out, explicit, mercury, addend)
+        if not mercury and rebuilt(m, target) and (action == DEAD or action == CLEAR):
+            if action == DEAD:
+                count_dead(m, at, out, addend, m.entity[symbol])
+                add_rebuild(m, at, r, addend, out, symbol, m.entity[symbol], -1)
+            continue
+        if action == DEAD:
+            if explicit and not mercury:
+                count_dead(m, at, out, addend, m.entity[symbol])
+            continue
+        if target.kind == K_GLOBAL_INIT or target.kind == K_MERC_GLOBAL_INIT:
+            if in_lost_bytes(m, file, s.target, r.r_offset):
+                continue
+        e = m.entity[symbol]
+        section = -1
+        if e < 0:
+            section = mercury_home(m, file, r.r_sym) if mercury else m.symbols[symbol].section
+        if action == CLEAR:
+            if not replaced:
+                add_fix(m, r, addend, patched, e, section, function,
+                        FIX_CLEAR | (FIX_MERC if mercury else 0), base, -1)
+            continue
+        if not mercury:
+            reloc = relocation_row(m, at, out, explicit)
+            if reloc < 0:
+                return
+            count_entry(m, at, out, out, explicit,
+                        addend + (<int64_t>m.base[section] if section >= 0 else 0))
+        else:
+            reloc = mercury_relocation_row(m, at, out)
+            if reloc < 0:
+                return
+            if target.kind == K_CAPMERC:
+                count_entry(m, at, reloc, out, True, addend)
+        if replaced or action == GONE:
+            continue
+        if not mercury and rebuilt(m, target):
+            add_rebuild(m, at, r, addend, out, symbol, e, section)
+        elif action == KEEP:
+            if (m.family == FAMILY_C and target.kind == K_DEBUG and addend > 0
+                    and (m.role[symbol] == ROLE_LOST or m.role[symbol] == ROLE_REPLACED)):
+                if twin == -2:
+                    twin = mercury_relocations(m, file, at)
+                addend = addend_of_winner(m, twin, i, r, addend, symbol)
+            add_keep(m, r, addend, reloc, e, section, function, base, how, mercury)
+        else:
+            if mercury:
+                how |= FIX_MERC
+            add_fix(m, r, addend, patched, e, section, function,
+                    how | (0 if explicit else FIX_REL), base, reloc)
+    if replaced or target.kind in (K_GLOBAL_INIT, K_CONSTANT, K_DEBUG):
+        # Data and debug data count file by file, code through all files.
+        out_row(m, out).counted = 0

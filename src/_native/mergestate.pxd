@@ -1,0 +1,303 @@
+# The merge in progress, and how it makes sections and section symbols.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy, memset, strlen
+
+from elf64 cimport *
+from names cimport *
+from rows cimport *
+from vec cimport *
+
+
+ctypedef struct Merge:
+    const uint8_t* arena
+    const FileRow* files
+    const SectionRow* sections
+    const SymbolRow* symbols
+    EntityRow* entities
+    const int32_t* entity       # by symbol
+    const uint8_t* role         # by symbol
+    size_t file_count
+    size_t section_count
+    size_t symbol_count
+    size_t entity_count
+    uint32_t family
+    uint32_t mode
+    Vec outs
+    Vec out_symbols
+    Vec keeps
+    Vec fixes
+    Vec rebuilds
+    StringTable shstr
+    StringTable str
+    NameIndex by_name           # file-scope sections
+    NameIndex merc_names
+    Pool pool
+    int32_t* out_of             # by input section
+    uint64_t* base              # by input section
+    const int32_t* stand_in     # by input section: the one that stands for it, or NULL
+    uint8_t* wanted             # by input section: 1 it has symbols, 2 one of them counts
+    int32_t* born               # by entity: out symbol, or -1
+    int32_t* sections_of        # by entity: newest OutRow, or -1
+    uint8_t* referenced         # by entity: some code, dead code too, refers to it
+    uint8_t* uses_array         # by entity: -r, a kernel whose own code uses extern arrays
+    int32_t callgraph
+    int32_t prototype
+    int32_t rel_action
+    uint32_t births             # sections born, those of which only a name stays too
+    bint has_commons
+    bint failed                 # memory is exhausted
+
+
+cdef inline bint is_folded(Merge* m, int32_t at) noexcept nogil:
+    """Whether the output has another input's copy of the section instead."""
+    return m.stand_in != NULL and m.stand_in[at] >= 0
+
+
+cdef inline void resolved_row(Merge* m, int32_t out) noexcept nogil:
+    """--preserve-relocs: the section that will list what was resolved, named as `out` was born."""
+    cdef const char* name = <const char*>m.str.data + out_row(m, out).symbol_name
+    cdef uint32_t size = <uint32_t>strlen(name)
+    cdef uint8_t* text = pool_join(&m.pool, b".nv.resolvedrela", 16, <const uint8_t*>name, size)
+    cdef int32_t row = new_out(m, K_RESOLVED_RELA, SHT_CUDA_RESOLVED_RELA, 0x40, 8, 24)
+    if text == NULL or row < 0:
+        m.failed = True
+        return
+    out_row(m, row).target = out
+    name_out(m, row, text, 16 + size)
+
+
+cdef inline OutRow* out_row(Merge* m, int32_t at) noexcept nogil:
+    return <OutRow*>m.outs.data + at
+
+
+cdef inline int32_t new_out(Merge* m, uint16_t kind, uint32_t type, uint64_t flags, uint32_t align,
+                     uint32_t entsize) noexcept nogil:
+    """A nameless section row; -1 without memory."""
+    cdef OutRow* row = <OutRow*>vec_push(&m.outs)
+    if row == NULL:
+        m.failed = True
+        return -1
+    memset(row, 0, sizeof(OutRow))
+    row.kind = kind
+    row.type = type
+    row.flags = flags
+    row.align = align
+    row.entsize = entsize
+    row.entity = row.target = row.rel = row.rela = row.merc = row.twin = -1
+    row.next = row.head = row.source = row.text = -1
+    if not flags & SHF_MERCURY:
+        m.births += 1
+        row.birth = m.births
+    return <int32_t>(m.outs.count - 1)
+
+
+cdef inline void name_out(Merge* m, int32_t out, const uint8_t* text, uint32_t size) noexcept nogil:
+    cdef int64_t a = strings_intern(&m.shstr, text, size)
+    cdef int64_t b = strings_intern(&m.str, text, size)
+    if a < 0 or b < 0:
+        m.failed = True
+        return
+    out_row(m, out).name = <uint32_t>a
+    out_row(m, out).symbol_name = <uint32_t>b
+
+
+cdef inline int32_t new_symbol(Merge* m, int32_t entity, int32_t section, uint32_t part,
+                        uint32_t name) noexcept nogil:
+    cdef OutSymbolRow* row = <OutSymbolRow*>vec_push(&m.out_symbols)
+    if row == NULL:
+        m.failed = True
+        return -1
+    row.name = name
+    row.entity = entity
+    row.section = section
+    row.instance = -1
+    row.part = part
+    row.dropped = False
+    return <int32_t>(m.out_symbols.count - 1)
+
+
+cdef inline void section_symbol(Merge* m, int32_t out) noexcept nogil:
+    new_symbol(m, -1, out, PART_LOCAL, out_row(m, out).symbol_name)
+
+
+cdef inline int32_t simple(Merge* m, const char* name, uint32_t size, uint16_t kind, uint32_t type,
+                    uint64_t flags, uint32_t align, uint32_t entsize) noexcept nogil:
+    """A section that the linker itself makes, with its section symbol."""
+    cdef int32_t out = new_out(m, kind, type, flags, align, entsize)
+    if out >= 0:
+        name_out(m, out, <const uint8_t*>name, size)
+        if kind != K_INFO and kind != K_COMPAT:
+            section_symbol(m, out)
+    return out
+
+
+cdef inline int32_t function_section(Merge* m, int32_t entity, uint16_t kind,
+                              uint16_t bank) noexcept nogil:
+    """The section of that kind that the function already has, or -1."""
+    cdef int32_t at = m.sections_of[entity]
+    while at >= 0:
+        if out_row(m, at).kind == kind and out_row(m, at).bank == bank:
+            return at
+        at = out_row(m, at).next
+    return -1
+
+
+cdef inline int32_t unnamed_function_section(Merge* m, int32_t entity, const SectionRow* source,
+                                      uint16_t kind, uint32_t type, uint64_t flags,
+                                      uint32_t align) noexcept nogil:
+    cdef int32_t out = new_out(m, kind, type, flags, align, 0)
+    cdef OutRow* row
+    if out < 0:
+        return -1
+    row = out_row(m, out)
+    row.entity = entity
+    row.next = m.sections_of[entity]
+    m.sections_of[entity] = out
+    if source != NULL:
+        row.source = <int32_t>(source - m.sections)
+        row.bank = source.bank
+    return out
+
+
+cdef inline int32_t new_function_section(Merge* m, int32_t entity, const SectionRow* source,
+                                  uint16_t kind, uint32_t type, uint64_t flags, uint32_t align,
+                                  const uint8_t* name, uint32_t size) noexcept nogil:
+    cdef int32_t out = unnamed_function_section(m, entity, source, kind, type, flags, align)
+    if out >= 0:
+        name_out(m, out, name, size)
+    return out
+
+
+cdef inline const uint8_t* entity_name(Merge* m, int32_t entity, uint32_t* size) noexcept nogil:
+    cdef const SymbolRow* s = &m.symbols[m.entities[entity].first]
+    size[0] = s.name_size
+    return m.arena + s.name
+
+
+cdef inline int32_t joined_section(Merge* m, int32_t entity, const char* prefix, uint32_t prefix_size,
+                            uint16_t kind, uint32_t type, uint64_t flags,
+                            uint32_t align) noexcept nogil:
+    """A per-function section named by the linker: `prefix` and the function's name."""
+    cdef uint32_t size
+    cdef const uint8_t* name = entity_name(m, entity, &size)
+    cdef uint8_t* text = pool_join(&m.pool, prefix, prefix_size, name, size)
+    if text == NULL:
+        m.failed = True
+        return -1
+    return new_function_section(m, entity, NULL, kind, type, flags, align, text,
+                                prefix_size + size)
+
+
+cdef inline int32_t file_section(Merge* m, const char* name, uint32_t size, uint16_t kind,
+                          uint16_t bank, uint32_t type, uint64_t flags,
+                          int32_t source) noexcept nogil:
+    """The file-scope section of that name, born now if it is new."""
+    cdef NameSlot* slot = index_find(&m.by_name, <const uint8_t*>name, size)
+    cdef int32_t out
+    if slot == NULL:
+        m.failed = True
+        return -1
+    if slot.value >= 0:
+        return slot.value
+    out = new_out(m, kind, type, flags, 1, 0)
+    if out < 0:
+        return -1
+    slot.value = out
+    m.by_name.count += 1
+    out_row(m, out).bank = bank
+    out_row(m, out).source = source
+    if kind == K_CONSTANT and m.family == FAMILY_C and bank == 3:
+        user_constant(m, out, b".nv.constant3", 13, b".nv.constant.user", 17)
+    else:
+        name_out(m, out, <const uint8_t*>name, size)
+    section_symbol(m, out)
+    return out
+
+
+cdef inline void user_constant(Merge* m, int32_t out, const char* name, uint32_t size,
+                        const char* old, uint32_t old_size) noexcept nogil:
+    """Bank 3 of family C is born as "user" constants and renamed at the end of the link.
+
+    In .shstrtab its slot keeps the length of the first name; .strtab keeps the first name.
+    """
+    cdef int64_t a = strings_append(&m.shstr, <const uint8_t*>name, size)
+    cdef int64_t b = strings_intern(&m.str, <const uint8_t*>old, old_size)
+    cdef uint8_t* gap = strings_grow(&m.shstr, old_size - size)
+    if a < 0 or b < 0 or gap == NULL:
+        m.failed = True
+        return
+    memset(gap, 0, old_size - size)
+    out_row(m, out).name = <uint32_t>a
+    out_row(m, out).symbol_name = <uint32_t>b
+
+
+cdef inline void debug_shared(Merge* m, int32_t source) noexcept nogil:
+    file_section(m, b".nv_debug.shared", 16, K_DEBUG_SHARED, 0, SHT_CUDA_SHARED, 3, source)
+
+
+cdef inline int32_t function_of(Merge* m, int32_t section) noexcept nogil:
+    """The entity of the function that a section belongs to, or -1."""
+    cdef int32_t symbol = function_symbol(m, section)
+    return m.entity[symbol] if symbol >= 0 else -1
+
+
+cdef inline int32_t function_symbol(Merge* m, int32_t section) noexcept nogil:
+    """The input symbol of the function that a section belongs to, or -1."""
+    cdef const SectionRow* s = &m.sections[section]
+    if s.kind != K_TEXT and s.kind != K_CAPMERC:
+        if s.target < 0:
+            return -1
+        s = &m.sections[s.target]
+        if s.kind != K_TEXT and s.kind != K_CAPMERC:
+            return -1
+    return s.target
+
+
+cdef inline int32_t new_twin(Merge* m, int32_t plain, uint16_t kind, uint32_t type, uint64_t flags,
+                      uint32_t align, uint32_t entsize) noexcept nogil:
+    cdef int32_t out = new_out(m, kind, type, SHF_MERCURY | flags, align, entsize)
+    if out >= 0:
+        out_row(m, out).twin = plain
+        out_row(m, out).entity = out_row(m, plain).entity
+        out_row(m, plain).merc = out
+    return out
+
+
+cdef inline int32_t optimizer_relocations(Merge* m, int32_t out) noexcept nogil:
+    """`.rela.nv.constant2.F` of family C, born as `.rela.nv.constant.optimizer.F`."""
+    cdef uint32_t size
+    cdef const uint8_t* name = entity_name(m, out_row(m, out).entity, &size)
+    cdef uint8_t* final = pool_join(&m.pool, b".rela.nv.constant2.", 19, name, size)
+    cdef uint8_t* first = pool_join(&m.pool, b".rela.nv.constant.optimizer.", 28, name, size)
+    cdef int32_t row = out_row(m, out).rela
+    if row >= 0:
+        return row
+    row = new_out(m, K_RELOC, SHT_RELA, 0x40, 8, 24)
+    if final == NULL or first == NULL or row < 0:
+        m.failed = True
+        return -1
+    out_row(m, row).target = out
+    out_row(m, out).rela = row
+    user_constant(m, row, <const char*>final, 19 + size, <const char*>first, 28 + size)
+    if m.mode & M_KEEP_RELOCS:
+        resolved_row(m, out)
+    return row
+
+
+cdef inline int32_t optimizer_twin(Merge* m, int32_t plain, int32_t source) noexcept nogil:
+    cdef int32_t out = out_row(m, plain).merc
+    if out < 0:
+        out = new_twin(m, plain, K_MERC_CONSTANT_FUNC, SHT_CUDA_CONSTANT_OPTIMIZER, 0x42, 4, 0)
+        if out >= 0:
+            out_row(m, out).source = source
+    return out
+
+
+cdef inline int32_t new_mercury_relocations(Merge* m, int32_t plain, int32_t source) noexcept nogil:
+    cdef int32_t row = new_out(m, K_MERC_RELA, SHT_CUDA_MERC_RELA, SHF_MERCURY | 0x40, 8, 24)
+    if row >= 0:
+        out_row(m, row).source = source
+        out_row(m, row).twin = plain
+        out_row(m, plain).merc = row
+    return row
