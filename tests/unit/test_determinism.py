@@ -39,7 +39,8 @@ def link_in_process(
 ) -> bytes:
     """The output of the command line started in `folder` with little but `environment`."""
     environment = {"PYTHONPATH": str(Path(pylink.__file__).parents[1]), **environment}
-    command = [sys.executable, "-m", "pylink", f"-arch={arch}", *inputs, "-o", "out.cubin"]
+    words = [f"-arch={arch}", *map(str, inputs), "-o", "out.cubin"]
+    command = [sys.executable, "-m", "pylink", *words]
     folder.mkdir(parents=True)
     subprocess.run(command, cwd=folder, env=environment, check=True)
     return (folder / "out.cubin").read_bytes()
