@@ -19,9 +19,10 @@ cdef enum Action:
     DEAD = 5                    # debug data of a dead function: counts, but brings no section
 
 
-cdef inline bint out_of_debug(const EntityRow* row, uint8_t role) noexcept nogil:
-    """Whether a copy's frames and lines go: one that lost, and a kernel that was replaced."""
-    return role == ROLE_LOST or (role == ROLE_REPLACED and row.flags & EF_KERNEL != 0)
+cdef inline bint out_of_debug(Merge* m, const EntityRow* row, uint8_t role) noexcept nogil:
+    """Whether a copy's frames and lines go: one that lost, from sm_90 on a replaced kernel too."""
+    return role == ROLE_LOST or (role == ROLE_REPLACED and row.flags & EF_KERNEL != 0
+                                 and m.family != FAMILY_A)
 
 
 cdef inline bint is_clear(uint32_t type, bint mercury) noexcept nogil:
@@ -110,7 +111,7 @@ cdef inline int32_t decide(Merge* m, const SectionRow* s, const SectionRow* targ
                 return CLEAR
             # .debug_info and .debug_loc lose their entries only later, frames and lines at once.
             return DEAD if is_frame_or_line(m, target) else GONE
-        if out_of_debug(row, role) and is_frame_or_line(m, target):
+        if out_of_debug(m, row, role) and is_frame_or_line(m, target):
             return KEEP if m.family == FAMILY_C and not mercury else DROP
         if is_clear(type, mercury):
             return GONE
