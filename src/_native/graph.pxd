@@ -38,8 +38,11 @@ cdef inline void graph_free(CallGraph* graph) noexcept nogil:
 
 
 cdef inline bint graph_init(CallGraph* graph, const CallRow* calls, size_t count,
-                            size_t entities, size_t nodes) noexcept nogil:
-    """Edges keep the order of their rows. False without memory or with an unknown node."""
+                            size_t entities, size_t nodes, bint reverse=False) noexcept nogil:
+    """Edges keep the order of their rows, from caller to callee unless `reverse`.
+
+    False without memory or with an unknown node.
+    """
     cdef size_t i
     cdef uint32_t tail = 0, head = 0
     graph.nodes = nodes
@@ -53,11 +56,13 @@ cdef inline bint graph_init(CallGraph* graph, const CallRow* calls, size_t count
             if tail >= nodes or head >= nodes:
                 graph_free(graph)
                 return False
-            graph.start[tail + 2] += 1
+            graph.start[(head if reverse else tail) + 2] += 1
     for i in range(2, nodes + 2):
         graph.start[i] += graph.start[i - 1]
     for i in range(count):
         if call_edge(&calls[i], entities, &tail, &head):
+            if reverse:
+                tail, head = head, tail
             graph.edges[graph.start[tail + 1]] = head
             graph.start[tail + 1] += 1
     return True

@@ -61,8 +61,8 @@ def place_pools(bytes sections, bytes entities, bytes symbol_entity, bytes symbo
             else:
                 any_pool = True
     if ok and any_pool:
-        ok = reversed_graph(&callers, <const CallRow*>PyBytes_AS_STRING(calls),
-                            PyBytes_GET_SIZE(calls) // sizeof(CallRow), n, nodes)
+        ok = graph_init(&callers, <const CallRow*>PyBytes_AS_STRING(calls),
+                        PyBytes_GET_SIZE(calls) // sizeof(CallRow), n, nodes, True)
         with nogil:
             for i in range(n):
                 k = n - 1 - i
@@ -78,28 +78,6 @@ def place_pools(bytes sections, bytes entities, bytes symbol_entity, bytes symbo
     if not ok:
         raise MemoryError
     return result
-
-
-cdef bint reversed_graph(CallGraph* graph, const CallRow* calls, size_t count, size_t entities,
-                         size_t nodes):
-    """Edges from callee to caller."""
-    cdef size_t i
-    cdef uint32_t tail = 0, head = 0
-    graph.nodes = nodes
-    graph.start = <uint32_t*>calloc(nodes + 2, 4)
-    graph.edges = <uint32_t*>calloc(count + 1, 4)
-    if graph.start == NULL or graph.edges == NULL:
-        return False
-    for i in range(count):
-        if call_edge(&calls[i], entities, &tail, &head):
-            graph.start[head + 2] += 1
-    for i in range(2, nodes + 2):
-        graph.start[i] += graph.start[i - 1]
-    for i in range(count):
-        if call_edge(&calls[i], entities, &tail, &head):
-            graph.edges[graph.start[head + 1]] = tail
-            graph.start[head + 1] += 1
-    return True
 
 
 cdef bint place_one(uint32_t function, const SectionRow* s, int32_t* pool, const EntityRow* e,

@@ -12,29 +12,9 @@ from libc.string cimport memset
 from elf64 cimport *
 from graph cimport *
 from rows cimport *
+from sharedrows cimport (COMMON, DEAD, EXTERN, HAS_SYMBOL, REFERENCED, SURVIVES, ExternUseRow,
+                         KernelRow, UseRow, VariableRow)
 from vec cimport *
-
-# Rows of pylink._native.shared; its stub describes them.
-cdef struct VariableRow:
-    uint64_t size
-    uint64_t align
-    int32_t owner
-    uint32_t flags
-
-cdef struct UseRow:
-    uint32_t variable
-    uint32_t kernel
-
-cdef struct ExternUseRow:
-    uint32_t kernel
-    int32_t function
-
-cdef struct KernelRow:
-    uint64_t size
-    uint64_t align
-    int64_t extern_address
-    uint32_t flags
-    uint32_t spare
 
 # One reference from a function's code to a variable.
 ctypedef struct Reference:
@@ -146,11 +126,12 @@ cdef bint list_variables(const SectionRow* s, const SymbolRow* sym, size_t symbo
         row.align = e[at].align if e[at].align else 1
         if e[at].flags & EF_UNSIZED and sym[i].value:
             row.align = sym[i].value        # that of an instance looks like an alignment
-        row.owner = -1
-        row.flags = (1 if used[at] else 0) | (2 if e[at].flags & EF_UNSIZED else 0)
+        row.owner = COMMON
+        row.flags = (REFERENCED if used[at] else 0) | (
+            EXTERN if e[at].flags & EF_UNSIZED else 0)
         if sym[i].section >= 0 and s[sym[i].section].kind == K_SHARED:
             function = s[s[sym[i].section].target].target
-            row.owner = -2
+            row.owner = DEAD
             if entity[function] >= 0:
                 if number[entity[function]] >= 0:
                     row.owner = number[entity[function]]
@@ -197,15 +178,15 @@ cdef bint list_uses(const CallGraph* graph, const EntityRow* e, size_t n, const 
             node = stack[depth]
             at = first[node] if node < n else -1
             while at >= 0:
-                if variables[references[at].variable].flags & 2:
+                if variables[references[at].variable].flags & EXTERN:
                     extern_use = <ExternUseRow*>vec_push(extern_uses)
                     if extern_use == NULL:
                         return False
                     extern_use.kernel = <uint32_t>k
                     if arrays != NULL:
-                        extern_use.function = arrays[references[at].variable]
+                        extern_use.tie = arrays[references[at].variable]
                     else:
-                        extern_use.function = -1 if node == <uint32_t>kernels[k] else <int32_t>node
+                        extern_use.tie = -1 if node == <uint32_t>kernels[k] else <int32_t>node
                 else:
                     use = <UseRow*>vec_push(uses)
                     if use == NULL:
@@ -232,7 +213,7 @@ cdef bint list_instances(const uint8_t* uses_array, const int32_t* number, size_
             if row == NULL:
                 return False
             row.kernel = <uint32_t>number[i]
-            row.function = -1
+            row.tie = -1
     return True
 
 
@@ -396,7 +377,8 @@ cdef void place_variable(Places* p, int32_t v, int64_t offset, int32_t user) noe
 cdef inline void take_size(OutRow* out, const KernelRow* size) noexcept nogil:
     out.size = size.size
     out.align = <uint32_t>size.align
-    out.notes |= (OF_STAYS if size.flags & 1 else 0) | (0 if size.flags & 2 else OF_NO_SYMBOL)
+    out.notes |= (OF_STAYS if size.flags & SURVIVES else 0) | (
+        0 if size.flags & HAS_SYMBOL else OF_NO_SYMBOL)
 
 
 def find_oversized(bytes kernel_entities, bytes kernels, uint64_t limit, int family):
