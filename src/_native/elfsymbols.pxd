@@ -104,6 +104,7 @@ cdef inline bint check_symbols(Reader* r, int32_t file, FileRow* row,
     cdef const SymbolRow* symbol
     cdef const SectionRow* home
     cdef uint32_t i, type
+    cdef bint shared, room
     if symbols[0].info or symbols[0].section >= 0 or symbols[0].shndx:
         return refuse(r, file, symtab, 0, F_NULL_SYMBOL, symbols[0].info, 0)
     for i in range(row.symbol_count):
@@ -113,21 +114,25 @@ cdef inline bint check_symbols(Reader* r, int32_t file, FileRow* row,
             return refuse(r, file, symtab, i, F_BINDING, symbol.info >> 4, STB_WEAK)
         if symbol.size > max_nobits():
             return refuse(r, file, symtab, i, F_TOO_LARGE, symbol.size, max_nobits())
+        shared = type != STT_FUNC and (symbol.other & STO_SPACE) == STO_SHARED
+        if shared and symbol.size > <uint64_t>0xffffffffU:
+            return refuse(r, file, symtab, i, F_TOO_LARGE, symbol.size, <uint64_t>0xffffffffU)
         if symbol.section < 0:
-            if symbol.shndx != SHN_COMMON:
-                continue
-            if type == STT_FUNC:
+            if type == STT_FUNC and symbol.shndx == SHN_COMMON:
                 return refuse(r, file, symtab, i, F_FUNCTION, symbol.shndx, 0)
-            if not is_variable_align(symbol.value):
+            if (shared or symbol.shndx == SHN_COMMON) and not is_variable_align(symbol.value):
                 return refuse(r, file, symtab, i, F_VARIABLE_ALIGN, symbol.value, MAX_ALIGN)
             continue
         if type == STT_SECTION:
             continue
         home = <const SectionRow*>r.sections.data + symbol.section
-        if (type == STT_FUNC) != (home.kind == K_TEXT):
+        room = home.kind in (K_SHARED, K_DEBUG_SHARED, K_SYSTEM_SHARED)
+        if (type == STT_FUNC) != (home.kind == K_TEXT) or (shared and not room):
             return refuse(r, file, symtab, i, F_FUNCTION,
                           <uint64_t>symbol.section - row.first_section, 0)
-        if home.kind in (K_SHARED, K_DEBUG_SHARED, K_SYSTEM_SHARED):
+        if room:
+            if symbol.size > <uint64_t>0xffffffffU:
+                return refuse(r, file, symtab, i, F_TOO_LARGE, symbol.size, <uint64_t>0xffffffffU)
             # Nothing is placed in shared memory yet: the value is an alignment.
             if not is_variable_align(symbol.value):
                 return refuse(r, file, symtab, i, F_VARIABLE_ALIGN, symbol.value, MAX_ALIGN)

@@ -123,6 +123,8 @@ cdef bint list_variables(const SectionRow* s, const SymbolRow* sym, size_t symbo
             return False
         owner[0] = at
         row.size = e[at].size
+        if row.size > <uint64_t>0xffffffffU:    # of a mention in another space
+            row.size = <uint64_t>0xffffffffU
         row.align = e[at].align if e[at].align else 1
         if e[at].flags & EF_UNSIZED and sym[i].value:
             row.align = sym[i].value        # that of an instance looks like an alignment

@@ -237,6 +237,15 @@ PAIRS = struct.pack("<IiIi", 0, -1, 1, 2)
         (_symbol(section=9, value=24), ".symtab[6]: alignment 24 of the variable is no power of"),
         (_symbol(section=COMMON, value=3), ".symtab[6]: alignment 3 of the variable is no power"),
         (_symbol(size=1 << 41), ".symtab[6]: size 2199023255552 is larger than any real one"),
+        (
+            _symbol(section=9, value=8, size=1 << 32),
+            ".symtab[6]: size 4294967296 is larger than any real one (4294967295 at most)",
+        ),
+        (_symbol(other=IN_SHARED, value=9), ".symtab[6]: alignment 9 of the variable is no power"),
+        (
+            _symbol(other=IN_SHARED, section=8),
+            ".symtab[6]: section 8 cannot hold a symbol of this type",
+        ),
         (_symbol(type=2, section=9), ".symtab[6]: section 9 cannot hold a symbol of this type"),
         (_symbol(section=4), ".symtab[6]: section 4 cannot hold a symbol of this type"),
         (
