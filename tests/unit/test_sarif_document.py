@@ -294,7 +294,8 @@ def test_sarif_tools_counts_the_same(tmp_path: Path) -> None:
 
     def rows(made: Any) -> list[tuple[str, str]]:
         path, table = tmp_path / "r.sarif", tmp_path / "r.csv"
-        path.write_text(json.dumps(made))
+        # The csv module that sarif-tools writes with cannot write NUL before Python 3.11.
+        path.write_text(json.dumps(made).replace("\\u0000", ""))
         command = [sys.executable, "-m", "sarif", "csv", "-o", str(table), str(path)]
         subprocess.run(command, check=True, capture_output=True)
         with table.open(newline="") as lines:
