@@ -288,13 +288,14 @@ cdef bint emit_function_info(Info* m, int32_t e, bint mercury) noexcept nogil:
         return not kernel or inherit(m, e, m.blob.count)
     if not list_records(m, s):
         return False
+    if not mercury and at >= 0 and sass != NULL:
+        match_records(m, sass)
     start = m.blob.count
     for i in range(m.records.count):
         record = <Record*>m.records.data + (m.records.count - 1 - i)
         if not mercury and at >= 0 and record.data[1] == 0x5a:
             continue
-        if not put_record(m, record, sass if not mercury and at >= 0 else NULL,
-                          m.records.count - 1 - i, kernel):
+        if not put_record(m, record, kernel):
             return False
     if kernel and not inherit(m, e, start):
         return False
@@ -314,39 +315,42 @@ cdef bint list_records(Info* m, const SectionRow* s) noexcept nogil:
         record.data = m.arena + s.offset + at
         record.size = record_size(record.data)
         record.file = s.file
+        record.twin = NULL
         at += record.size
     return True
 
 
-cdef const uint8_t* counterpart(Info* m, const SectionRow* sass, size_t position) noexcept nogil:
-    """The machine code's record for mercury record `position`: same attribute, same turn."""
-    cdef Record* records = <Record*>m.records.data
-    cdef uint8_t attribute = records[position].data[1]
-    cdef uint32_t turn = 0
+cdef void match_records(Info* m, const SectionRow* sass) noexcept nogil:
+    """Give each mercury record the machine code's: that of the same attribute and turn, if any.
+
+    Linear: for each of the 256 attributes the machine code's list is read once.
+    """
+    cdef uint64_t cursor[256]
+    cdef Record* record
     cdef size_t i
-    cdef uint64_t at = 0
+    cdef uint64_t at
     cdef const uint8_t* data
-    for i in range(position):
-        turn += records[i].data[1] == attribute
-    while at < sass.size:
-        data = m.arena + sass.offset + at
-        if data[1] == attribute:
-            if turn == 0:
-                return data
-            turn -= 1
-        at += record_size(data)
-    return records[position].data
+    cdef uint8_t attribute
+    memset(cursor, 0, sizeof(cursor))
+    for i in range(m.records.count):
+        record = <Record*>m.records.data + i
+        attribute = record.data[1]
+        at = cursor[attribute]
+        while at < sass.size:
+            data = m.arena + sass.offset + at
+            at += record_size(data)
+            if data[1] == attribute:
+                record.twin = data
+                break
+        cursor[attribute] = at
 
 
-cdef bint put_record(Info* m, Record* record, const SectionRow* sass, size_t position,
-                     bint keep_empty) noexcept nogil:
+cdef bint put_record(Info* m, Record* record, bint keep_empty) noexcept nogil:
     """Append one record; an emptied EXTERNS goes, unless `keep_empty`: `inherit` may fill it."""
-    cdef const uint8_t* data = record.data
+    cdef const uint8_t* data = record.twin if record.twin != NULL else record.data
     cdef uint8_t* place
     cdef uint32_t symbol, index, i, count = 0
     cdef uint8_t head[4]
-    if sass != NULL:
-        data = counterpart(m, sass, position)
     if data[0] == 4 and data[1] == EIATTR_EXTERNS:
         memcpy(head, data, 4)
         place = put(m, head, 4)
@@ -377,24 +381,20 @@ cdef bint put_sass_only(Info* m, const SectionRow* sass) noexcept nogil:
     """Records that the mercury list lacks, in input order."""
     cdef Record* records = <Record*>m.records.data
     cdef Record record
-    cdef uint64_t at = 0, back
-    cdef uint32_t have, turn
+    cdef uint64_t at = 0
+    cdef uint32_t rest[256]         # by attribute: records of the mercury list not yet met
     cdef size_t i
-    cdef const uint8_t* data
+    memset(rest, 0, sizeof(rest))
+    for i in range(m.records.count):
+        rest[records[i].data[1]] += 1
     while at < sass.size:
-        data = m.arena + sass.offset + at
-        have = turn = 0
-        for i in range(m.records.count):
-            have += records[i].data[1] == data[1]
-        back = 0
-        while back < at:
-            turn += m.arena[sass.offset + back + 1] == data[1]
-            back += record_size(m.arena + sass.offset + back)
-        if turn >= have:
-            record.data = data
-            record.size = record_size(data)
-            record.file = sass.file
-            if not put_record(m, &record, NULL, 0, False):
-                return False
-        at += record_size(data)
+        record.data = m.arena + sass.offset + at
+        record.size = record_size(record.data)
+        record.file = sass.file
+        record.twin = NULL
+        at += record.size
+        if rest[record.data[1]]:
+            rest[record.data[1]] -= 1
+        elif not put_record(m, &record, False):
+            return False
     return True

@@ -12,6 +12,7 @@ from vec cimport *
 # A record of an input, and the file whose symbol numbers it uses.
 ctypedef struct Record:
     const uint8_t* data
+    const uint8_t* twin     # of a mercury record: the machine code's own, or NULL
     uint32_t size
     uint32_t file
 
