@@ -54,12 +54,15 @@ cdef enum Reason:
     F_ROWS = 44
     F_TYPE = 45
     F_OSABI = 46
+    F_SIZE_SUM = 47
 
 cdef enum:
     MAX_ALIGN = 0x10000
     # Names may share their bytes, but honest files use each byte about once. The limit keeps the
     # work of reading names proportional to the size of the file.
     NAMES_PER_BYTE = 16
+    # The same for sections, whose contents mercury twins may share.
+    CONTENTS_PER_BYTE = 4
 
 cdef inline uint64_t max_nobits() noexcept nogil:
     """Bytes of a section without contents, and of a symbol: more than any GPU has."""

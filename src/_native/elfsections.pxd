@@ -34,7 +34,7 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr
     cdef uint32_t i
     cdef const uint8_t* end
     cdef const uint8_t* strings
-    cdef uint64_t strings_size = table[names].sh_size, aligns = 0
+    cdef uint64_t strings_size = table[names].sh_size, aligns = 0, contents = 0
     if rows == NULL:
         return False
     memset(rows, 0, row.section_count * sizeof(SectionRow))
@@ -87,6 +87,9 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr
             aligns += s.align
             if aligns > row.size + MAX_ALIGN:
                 return refuse(r, file, <int32_t>i, -1, F_ALIGN_SUM, aligns, row.size + MAX_ALIGN)
+            contents += s.size
+            if contents > CONTENTS_PER_BYTE * row.size:
+                return refuse(r, file, <int32_t>i, -1, F_SIZE_SUM, contents, row.size)
     return True
 
 

@@ -333,6 +333,17 @@ def test_alignments_cannot_multiply_the_size() -> None:
     assert "sections are aligned to " in refusal(bytes(packed + table))
 
 
+def test_sections_that_share_bytes_cannot_multiply_the_size() -> None:
+    cubin = one_kernel()
+    for number in range(40):
+        cubin.section(Section(f".debug_{number}", SHT_PROGBITS, align=1))
+    image = bytearray(cubin.build())
+    for number in range(7, len(cubin.sections) + 1):
+        row = cubin.table + number * SHDR.size
+        struct.pack_into("<QQ", image, row + 24, 0, cubin.table)
+    assert "sections of " in refusal(bytes(image))
+
+
 def test_mercury_targets_need_a_capsule_per_function() -> None:
     cubin = one_kernel()
     cubin.e_flags = 0x06006402

@@ -59,6 +59,7 @@ REASONS: dict[int, tuple[str, str, str | None]] = {
     44: ("malformed", "reason", "it has {value} rows, and there are {limit} symbols"),
     45: ("unknown-section", "value", None),
     OS_ABI: ("wrong-abi", "", None),
+    47: ("malformed", "reason", "sections of {value} bytes in all, in a file of {limit}"),
 }
 
 # Reasons about an attribute record, whose index is its offset in the section.
