@@ -14,7 +14,7 @@ Afterwards no section or symbol appears.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memcpy, memset, strlen
+from libc.string cimport memset
 
 from elf64 cimport *
 from mergebirths cimport *
@@ -139,13 +139,13 @@ cdef void merge_all(Merge* m, const int32_t* pools, size_t pool_count) noexcept 
     if m.has_commons:
         # Common symbols get room in .nv.global; no input's section need exist.
         file_section(m, b".nv.global", 10, K_GLOBAL, 0, SHT_CUDA_GLOBAL, 3, -1)
-    m.callgraph = simple(m, b".nv.callgraph", 13, K_CALLGRAPH, SHT_CUDA_CALLGRAPH, 0, 4, 8)
-    m.prototype = simple(m, b".nv.prototype", 13, K_PROTOTYPE, SHT_CUDA_PROTOTYPE, 0, 4, 8)
+    simple(m, b".nv.callgraph", 13, K_CALLGRAPH, SHT_CUDA_CALLGRAPH, 0, 4, 8)
+    simple(m, b".nv.prototype", 13, K_PROTOTYPE, SHT_CUDA_PROTOTYPE, 0, 4, 8)
     instances(m)
     for i in range(pool_count):
         born_pool(m, pools[i])
     if m.family != FAMILY_C and not m.mode & M_RELOCATABLE:
-        m.rel_action = simple(m, b".nv.rel.action", 14, K_REL_ACTION, SHT_CUDA_RELOCINFO, 0, 8, 8)
+        simple(m, b".nv.rel.action", 14, K_REL_ACTION, SHT_CUDA_RELOCINFO, 0, 8, 8)
     if m.births + 1 >= SHN_LORESERVE:
         wide_indices(m, False)
     global_names(m)

@@ -1,7 +1,7 @@
 # What becomes of one relocation: kept, resolved, dropped, and why.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset, strlen
+from libc.string cimport memcmp, memcpy
 
 from elf64 cimport *
 from mergestate cimport *
@@ -185,6 +185,16 @@ cdef inline int32_t mercury_home(Merge* m, const FileRow* file, uint32_t symbol)
     if section == 0 or section >= file.section_count:
         return -1
     return <int32_t>(file.first_section + section)
+
+
+cdef inline bint has_losers(Merge* m, const FileRow* file) noexcept nogil:
+    """Whether any initialised variable of the file has its winning definition elsewhere."""
+    cdef uint32_t i
+    for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
+        if ((m.role[i] == ROLE_LOST or m.role[i] == ROLE_REPLACED) and m.symbols[i].section >= 0
+                and m.sections[m.symbols[i].section].kind == K_GLOBAL_INIT):
+            return True
+    return False
 
 
 cdef inline bint in_lost_bytes(Merge* m, const FileRow* file, int32_t section,

@@ -1,7 +1,7 @@
 # The relocation sections of one input, entry by entry.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset, strlen
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp
 
 from elf64 cimport *
 from mergedecide cimport *
@@ -16,6 +16,7 @@ cdef inline void relocations(Merge* m, const FileRow* file) noexcept nogil:
     """Each relocation section, a mercury twin right after its plain section."""
     cdef uint32_t i, end = file.first_section + file.section_count
     cdef int32_t twin
+    m.first_mercury = file.first_section
     for i in range(file.first_section, end):
         if m.sections[i].kind == K_RELOC:
             relocation_section(m, file, <int32_t>i, False)
@@ -33,11 +34,18 @@ cdef inline void relocations(Merge* m, const FileRow* file) noexcept nogil:
 
 
 cdef inline int32_t mercury_relocations(Merge* m, const FileRow* file, int32_t plain) noexcept nogil:
-    """The input section `.nv.merc.rela.S` for `.rela.S`, or -1."""
+    """The input section `.nv.merc.rela.S` for `.rela.S`, or -1.
+
+    Both kinds mostly come in one order: a search that begins with the first section not yet taken
+    is short.
+    """
     cdef const SectionRow* s = &m.sections[plain]
     cdef const SectionRow* t
-    cdef uint32_t i
-    for i in range(file.first_section, file.first_section + file.section_count):
+    cdef uint32_t i, end = file.first_section + file.section_count
+    while m.first_mercury < end and (m.sections[m.first_mercury].kind != K_MERC_RELA
+                                     or m.wanted[m.first_mercury]):
+        m.first_mercury += 1
+    for i in range(m.first_mercury, end):
         t = &m.sections[i]
         if t.kind == K_MERC_RELA and not m.wanted[i] and is_twin(m, s.target, t.target):
             return <int32_t>i
@@ -143,6 +151,8 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
     cdef int32_t symbol, action, reloc = -1, e, section, twin = -2
     cdef uint32_t how
     cdef int32_t patched = out
+    cdef bint losers = ((target.kind == K_GLOBAL_INIT or target.kind == K_MERC_GLOBAL_INIT)
+                        and has_losers(m, file))
     if mercury:
         if target.kind == K_MERC_DEBUG or target.kind == K_MERC_CONSTANT_FUNC:
             patched = out_row(m, out).merc
@@ -171,9 +181,8 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
             if explicit and not mercury:
                 count_dead(m, at, out, addend, m.entity[symbol])
             continue
-        if target.kind == K_GLOBAL_INIT or target.kind == K_MERC_GLOBAL_INIT:
-            if in_lost_bytes(m, file, s.target, r.r_offset):
-                continue
+        if losers and in_lost_bytes(m, file, s.target, r.r_offset):
+            continue
         e = m.entity[symbol]
         section = -1
         if e < 0:

@@ -1,7 +1,7 @@
 # The merge in progress, and how it makes sections and section symbols.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset, strlen
+from libc.string cimport memset, strlen
 
 from elf64 cimport *
 from names cimport *
@@ -41,9 +41,7 @@ ctypedef struct Merge:
     int32_t* sections_of        # by entity: newest OutRow, or -1
     uint8_t* referenced         # by entity: some code, dead code too, refers to it
     uint8_t* uses_array         # by entity: -r, a kernel whose own code uses extern arrays
-    int32_t callgraph
-    int32_t prototype
-    int32_t rel_action
+    uint32_t first_mercury      # input section: before it, no mercury relocations wait
     uint32_t births             # sections born, those of which only a name stays too
     bint has_commons
     bint failed                 # memory is exhausted

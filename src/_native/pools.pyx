@@ -6,7 +6,7 @@ under each. Functions are placed last-born first, each behind the longest pool o
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -220,7 +220,7 @@ def apply_pools(bytes arena, bytes sections, bytes symbols, bytes entities, byte
     return tables
 
 
-def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols,
+def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, bytes entities,
                       bytes symbol_entity, bytes pools, bytes outs, bytes keeps):
     """Family C: the mercury relocations of pools go with their bytes: `(outs, keeps)`.
 
@@ -239,34 +239,50 @@ def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols,
     cdef bytes new_outs = PyBytes_FromStringAndSize(PyBytes_AS_STRING(outs),
                                                     PyBytes_GET_SIZE(outs))
     cdef OutRow* out = <OutRow*>PyBytes_AS_STRING(new_outs)
+    cdef size_t entity_count = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
+    cdef int32_t* reloc_of = <int32_t*>calloc(entity_count + 1, 4)  # kernel: OutRow of the list
+    cdef int32_t* tail_of = <int32_t*>calloc(entity_count + 1, 4)   # kernel: last entry there
     cdef Vec table
-    cdef size_t j
-    cdef int32_t reloc
-    cdef bint ok
+    cdef int32_t kernel, reloc
+    cdef bint ok = reloc_of != NULL and tail_of != NULL
     vec_init(&table, sizeof(KeepRow))
-    ok = vec_extend(&table, PyBytes_GET_SIZE(keeps) // sizeof(KeepRow)) != NULL or not keeps
+    ok = ok and (not keeps
+                 or vec_extend(&table, PyBytes_GET_SIZE(keeps) // sizeof(KeepRow)) != NULL)
     if ok and keeps:
         memcpy(table.data, PyBytes_AS_STRING(keeps), PyBytes_GET_SIZE(keeps))
     if ok:
         with nogil:
+            memset(reloc_of, 0xff, 4 * entity_count)
+            for i in range(out_count):
+                if out[i].kind == K_CONSTANT_FUNC and out[i].rela >= 0:
+                    reloc = out[out[i].rela].merc
+                    reloc_of[out[i].entity] = reloc
+                    tail_of[out[i].entity] = last_entry(&table, out[reloc].head) \
+                        if reloc >= 0 else -1
             for i in range(n):
-                reloc = -1
-                for j in range(out_count):
-                    if (out[j].kind == K_CONSTANT_FUNC and out[j].entity == row[i].kernel
-                            and out[j].rela >= 0):
-                        reloc = out[out[j].rela].merc
-                if reloc >= 0:
-                    ok = ok and append_entries(&table, &out[reloc], base, file, s, sym, entity,
-                                               &row[i])
+                kernel = row[i].kernel
+                if ok and reloc_of[kernel] >= 0:
+                    ok = append_entries(&table, &out[reloc_of[kernel]], &tail_of[kernel], base,
+                                        file, s, sym, entity, &row[i])
+    free(reloc_of)
+    free(tail_of)
     result = new_outs, vec_take(&table)
     if not ok:
         raise MemoryError
     return result
 
 
-cdef bint append_entries(Vec* table, OutRow* reloc, const uint8_t* base, const FileRow* files,
-                         const SectionRow* s, const SymbolRow* sym, const int32_t* entity,
-                         const PoolRow* pool) noexcept nogil:
+cdef inline int32_t last_entry(const Vec* table, int32_t at) noexcept nogil:
+    """The end of the list that begins with KeepRow `at`; -1 for an empty list."""
+    while at >= 0 and (<const KeepRow*>table.data)[at].next >= 0:
+        at = (<const KeepRow*>table.data)[at].next
+    return at
+
+
+cdef bint append_entries(Vec* table, OutRow* reloc, int32_t* tail, const uint8_t* base,
+                         const FileRow* files, const SectionRow* s, const SymbolRow* sym,
+                         const int32_t* entity, const PoolRow* pool) noexcept nogil:
+    """Append the entries for one pool to the list of its kernel; `tail` is the list's end."""
     cdef const FileRow* file = &files[s[pool.section].file]
     cdef const SectionRow* list_section = NULL
     cdef const SectionRow* t
@@ -274,7 +290,6 @@ cdef bint append_entries(Vec* table, OutRow* reloc, const uint8_t* base, const F
     cdef KeepRow* keep
     cdef uint32_t i, k, symbol
     cdef uint64_t n
-    cdef int32_t tail = reloc.head
     for i in range(file.first_section, file.first_section + file.section_count):
         t = &s[i]
         if (t.kind == K_MERC_RELA and s[t.target].kind == K_MERC_CONSTANT_FUNC
@@ -282,8 +297,6 @@ cdef bint append_entries(Vec* table, OutRow* reloc, const uint8_t* base, const F
             list_section = t
     if list_section == NULL:
         return True
-    while tail >= 0 and (<KeepRow*>table.data)[tail].next >= 0:
-        tail = (<KeepRow*>table.data)[tail].next
     n = list_section.size // sizeof(Rela)
     for i in range(file.symbol_count):
         symbol = file.first_symbol + file.symbol_count - 1 - i
@@ -302,10 +315,10 @@ cdef bint append_entries(Vec* table, OutRow* reloc, const uint8_t* base, const F
             keep.entity = entity[file.first_symbol + r.r_sym]
             keep.section = -1
             keep.next = -1
-            if tail >= 0:
-                (<KeepRow*>table.data)[tail].next = <int32_t>(table.count - 1)
+            if tail[0] >= 0:
+                (<KeepRow*>table.data)[tail[0]].next = <int32_t>(table.count - 1)
             else:
                 reloc.head = <int32_t>(table.count - 1)
-            tail = <int32_t>(table.count - 1)
+            tail[0] = <int32_t>(table.count - 1)
             reloc.count += 1
     return True

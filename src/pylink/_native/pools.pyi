@@ -40,6 +40,7 @@ def adopt_relocations(
     files: bytes,
     sections: bytes,
     symbols: bytes,
+    entities: bytes,
     symbol_entity: bytes,
     pools: bytes,
     outs: bytes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pylink._native import elfread, pools, resolve
 from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
+from pylink.phases.init import KEEP_CODE
 from pylink.phases.kernels import rewrite_kernels
 from pylink.phases.rebuild import rebuild_debug
 from pylink.tables import CLASH, ENTITY, entity_name, rows, symbol_file, symbol_name
@@ -93,7 +94,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         merged.calls,
         merged.prototypes,
         _selected_kernels(objects, entities),
-        bool(job.mode & 4),
+        bool(job.mode & KEEP_CODE),
     )
     merged.functions = native_functions.analyze(
         objects.sections,
@@ -153,6 +154,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
             objects.files,
             objects.sections,
             objects.symbols,
+            merged.entities,
             merged.symbol_entity,
             merged.pools,
             merged.outs,
@@ -188,7 +190,7 @@ def _record_resolved(merged: Merged) -> None:
 def _selected_kernels(objects: Objects, entities: bytes) -> bytes:
     """A byte per entity for the kernels that --kernels-used names; empty for all kernels."""
     options = objects.job.options
-    if objects.job.mode & 4 or not (options.kernels_used or options.variables_used):
+    if objects.job.mode & KEEP_CODE or not (options.kernels_used or options.variables_used):
         return b""
     patterns = [name.encode("utf-8", "surrogateescape") for name in options.kernels_used]
     return resolve.select_kernels(objects.arena, objects.symbols, entities, patterns)
