@@ -1,7 +1,7 @@
 """The output file: copying section contents, and writing tables and headers."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -10,11 +10,6 @@ from pages cimport *
 from rows cimport *
 from vec cimport *
 from workers cimport *
-
-
-cdef inline bint has_bytes(const OutRow* row) noexcept nogil:
-    return not (row.kind == K_SHARED or row.kind == K_DEBUG_SHARED or row.kind == K_GLOBAL
-                or row.kind == K_LOCAL or row.kind == K_SYSTEM_SHARED)
 
 
 cdef enum:
@@ -35,7 +30,7 @@ ctypedef struct Pieces:
 cdef inline bint is_copied(const Pieces* p, size_t at) noexcept nogil:
     """Whether input section `at` is a part of an output section that keeps the input's bytes."""
     cdef int32_t o = p.out_of[at]
-    if o < 0 or not has_bytes(&p.outs[o]) or p.places[o].made:
+    if o < 0 or is_nobits(&p.outs[o]) or p.places[o].made:
         return False
     if p.stand_in != NULL and p.stand_in[at] >= 0:
         return False
@@ -108,7 +103,7 @@ def copy_contents(bytes arena, bytes sections, bytes outs, bytes section_order, 
             if place[o].offset > at:
                 memset(data + at, 0, place[o].offset - at)
             at = place[o].offset
-            if has_bytes(&row[o]):
+            if not is_nobits(&row[o]):
                 end = place[o].offset + place[o].size
                 memset(data + place[o].offset + filled[o], 0, place[o].size - filled[o])
                 at = end
@@ -295,7 +290,8 @@ cdef void set_section(Writer* w, int32_t at, Sym* out, uint32_t* wide) noexcept 
 
     Odd, but measured (docs/format-notes.md): the entry holds the section's number of birth where
     st_shndx can hold the index. 0xfff2, the number of common symbols, stays where it is the index
-    or, with -r, the number of birth. What comes late on family C begins to need the entry one section later.
+    or, with -r, the number of birth. What comes late on family C begins to need the entry one
+    section later.
     """
     cdef uint32_t index = w.index[at], birth = w.outs[at].birth
     cdef bint late = w.late or birth == 0 or (
@@ -454,7 +450,7 @@ cdef void write_system_shared(Writer* w, const int32_t* order, size_t count,
     head[1].sh_addralign = 1
     for i in range(count):
         row = &w.outs[order[i]]
-        if not has_bytes(row):
+        if is_nobits(row):
             table = max(table, w.places[order[i]].offset)
         elif (row.kind == K_CONSTANT0 or row.twin >= 0) and w.places[order[i]].name:
             head[1].sh_size = min(head[1].sh_size, <uint64_t>w.places[order[i]].name)

@@ -1,7 +1,7 @@
 """Layout: values of symbols, order and indices of sections and symbols, places in the file."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, qsort
 from libc.string cimport memcpy, memset, strlen
 
@@ -121,10 +121,6 @@ cdef int32_t rank(const OutRow* row, uint32_t family) noexcept nogil:
     if kind == K_MERC_SYMTAB:
         return 19
     return 1
-
-
-cdef enum:
-    RANKS = 20
 
 
 cdef bint omitted(const OutRow* all_rows, const OutRow* row, bint prototypes, bint info,
@@ -252,12 +248,6 @@ cdef bint order_sections(const OutRow* row, size_t n, uint32_t family, bint prot
 
 cdef enum:
     MERCURY_GAP = 0x24          # zero bytes before .strtab, family C
-    PHDR_LIMIT = 8
-
-
-cdef inline bint is_nobits(const OutRow* row) noexcept nogil:
-    return (row.kind == K_SHARED or row.kind == K_DEBUG_SHARED or row.kind == K_GLOBAL
-            or row.kind == K_LOCAL or row.kind == K_SYSTEM_SHARED)
 
 
 cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,

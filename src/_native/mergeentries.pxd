@@ -1,7 +1,6 @@
 # Relocation sections of the output and the entries they get.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset, strlen
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from elf64 cimport *
 from mergedecide cimport *
@@ -76,7 +75,9 @@ cdef inline void count_entry(Merge* m, int32_t at, int32_t counter, int32_t out,
     cdef OutRow* row = out_row(m, counter)
     cdef uint8_t* text
     row.counted += explicit
-    if not explicit or addend != 0 or row.counted < 2 or out_row(m, out).notes & OF_NAME_ONLY:
+    if not explicit or addend != 0 or row.counted < 2:
+        return
+    if out_row(m, out).notes & OF_SIBLING_NAMED:
         return
     if m.family == FAMILY_C and out_row(m, out).kind == K_CONSTANT and out_row(m, out).bank == 3:
         text = pool_join(&m.pool, b".rel", 4, <const uint8_t*>b".nv.constant.user", 17)
@@ -84,7 +85,7 @@ cdef inline void count_entry(Merge* m, int32_t at, int32_t counter, int32_t out,
     else:
         text = pool_join(&m.pool, b".rel", 4, m.arena + s.name + skip, s.name_size - skip)
         name_sibling(m, text, 4 + s.name_size - skip)
-    out_row(m, out).notes |= OF_NAME_ONLY       # once is enough
+    out_row(m, out).notes |= OF_SIBLING_NAMED   # once is enough
 
 
 cdef inline void count_dead(Merge* m, int32_t at, int32_t out, int64_t addend,
@@ -149,7 +150,7 @@ cdef inline void add_fix(Merge* m, const Rela* r, int64_t addend, int32_t out, i
     fix.section = section
     fix.function = function
     fix.how = how
-    fix.order = 0
+    fix.spare = 0
     fix.reloc = reloc
     if entity >= 0 and m.entities[entity].kind == E_SHARED and reloc >= 0:
         out_row(m, reloc).notes |= OF_EMPTY_STAYS

@@ -50,7 +50,7 @@ def kernel_use(bytes entities, bytes functions, bytes outs, list blobs, list spa
     for blob, made in zip(blobs, spans):
         count_barriers(out, out_count, blob, made, barriers)
     for i in range(out_count):
-        if out[i].entity < 0 or out[i].notes & OF_NAME_ONLY:
+        if out[i].entity < 0:
             continue
         if out[i].kind == K_SHARED:
             shared[out[i].entity] = out[i].size

@@ -177,7 +177,7 @@ cdef packed struct ClashRow:
 cdef enum Mode:
     M_RELOCATABLE = 1           # -r
     M_KEEP_RELOCS = 2           # --preserve-relocs
-    M_KEEP_CODE = 4             # no dead-code removal
+    M_KEEP_CODE = 4             # no dead-code removal; tested in pylink.phases.merge
     M_DEBUG = 8                 # -g without --suppress-debug-info
 
 # Architecture families (docs/format-notes.md): how code relocations are stored, mercury or not.
@@ -188,9 +188,8 @@ cdef enum Family:
 
 cdef enum OutFlag:
     OF_NO_SYMBOL = 1            # never has a section symbol
-    OF_NAME_ONLY = 2            # leaves its name in the string tables and nothing else
+    OF_SIBLING_NAMED = 2        # the string tables name its relocation section of the other form
     OF_EMPTY_STAYS = 4          # a relocation section that stays though it has no entry left
-    OF_REBUILT = 8              # contents come from a rebuild, not from its pieces
     OF_STAYS = 16               # shared memory: the section is part of the output
     OF_LATE = 32                # .symtab_shndx: only the mercury side made it necessary
 
@@ -220,6 +219,13 @@ cdef packed struct OutRow:
     int32_t source              # an input section that it was born for
     int32_t text                # the .text row of its function, or -1
     uint32_t birth              # its number among all sections born, 1 for the first
+
+
+cdef inline bint is_nobits(const OutRow* row) noexcept nogil:
+    """Whether the section takes memory but no bytes of the file."""
+    return (row.kind == K_SHARED or row.kind == K_DEBUG_SHARED or row.kind == K_GLOBAL
+            or row.kind == K_LOCAL or row.kind == K_SYSTEM_SHARED)
+
 
 # One symbol of the output, in order of birth.
 cdef enum Part:
@@ -254,14 +260,13 @@ cdef packed struct FixRow:
     int32_t section             # section symbol: the input section, or -1
     int32_t function            # entity of the code that holds it, or -1
     uint32_t how                # FixHow bits
-    int32_t order               # place in the list of its relocation section
+    int32_t spare
     int32_t reloc               # OutRow of the relocation section it came through
 
 cdef enum FixHow:
     FIX_REL = 1                 # the addend is the field
     FIX_CLEAR = 2               # write zeros
-    FIX_ZERO = 4                # value 0
-    FIX_LOST = 8                # shared variable of a code copy that lost: value -1
+    FIX_ZERO = 4                # S is 0; the addend counts for shared memory alone
     FIX_MERC = 16               # a mercury relocation number
     FIX_INSTANCE = 32           # -r: names the externsharedinstance of its kernel
 
