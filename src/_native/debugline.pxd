@@ -1,6 +1,6 @@
 # Line sections: units move with their headers, sequences move whole, no program is interpreted.
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from debugrows cimport *

@@ -1,6 +1,6 @@
 # What the reader of cubins works on, and why it refuses an input.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from rows cimport FaultRow, RuleRow
 from vec cimport Vec

@@ -7,7 +7,7 @@
 # itself that ends the code; its count also covers the NOPs behind it. The first byte of a body
 # gives its size.
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint64_t
 from libc.string cimport memcpy
 
 from exitrows cimport *

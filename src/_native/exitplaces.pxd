@@ -1,7 +1,7 @@
 # Offsets into a kernel's code that other sections hold: attribute lists, jump tables, registers of
 # the debugger and call frame programs. All keep their size.
 
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr
 
 from exitrows cimport *

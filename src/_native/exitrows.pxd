@@ -1,7 +1,7 @@
 # What the parts of the kernel code rewriting share: views of sections, places, faults.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport malloc
 from libc.string cimport memcpy
 
 

@@ -1,9 +1,8 @@
 """What a kernel inherits from the functions it reaches: registers, stack, recursion."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
 
 from attributes cimport register_limit
 from elf64 cimport *

@@ -1,7 +1,7 @@
 # Births, per input: functions, other symbols, and the sections that no symbol called for.
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset, strlen
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from elf64 cimport *
 from mergestate cimport *

@@ -4,10 +4,10 @@ S is the symbol's offset in its section (sections have address 0), A the addend.
 are bit numbers from r_offset, little endian (docs/format-notes.md, "Relocation types").
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport free, qsort
-from libc.string cimport memcmp, memcpy, memset
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport qsort
+from libc.string cimport memcpy
 
 from elf64 cimport *
 from rows cimport *
@@ -145,13 +145,14 @@ cdef Py_ssize_t patch_rows(uint8_t* data, uint64_t size, const PatchRow* row,
 
 
 def resolve_values(bytes fixes, bytes outs, bytes places, bytes entities, bytes values,
-                   bytes homes, bytes base, bytes out_of, bytes functions_extern, bytes lost,
+                   bytes homes, bytes base, bytes functions_extern, bytes lost,
                    uint64_t constant3_size, bint arrays_by_name):
     """The PatchRow of every FixRow that changes bytes, in order of the table.
 
     `values` and `homes` are a uint64 and an OutRow per entity; `functions_extern` is the uint64
-    offset of extern arrays per function entity or, with `arrays_by_name` (-g), per array; `lost` marks, a byte per entity, the
-    shared variables without a place. Relocations of capsules are left to `patch_capsules`.
+    offset of extern arrays per function entity or, with `arrays_by_name` (-g), per array; `lost`
+    marks, a byte per entity, the shared variables without a place. Relocations of capsules are
+    left to `patch_capsules`.
     """
     cdef Py_ssize_t n = PyBytes_GET_SIZE(fixes) // <Py_ssize_t>sizeof(FixRow), i
     cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)

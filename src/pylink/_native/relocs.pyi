@@ -21,7 +21,6 @@ def resolve_values(
     values: bytes,
     homes: bytes,
     base: bytes,
-    out_of: bytes,
     functions_extern: bytes,
     lost: bytes,
     constant3_size: int,

@@ -47,7 +47,6 @@ def relocate(placed: Placed, sink: Sink) -> Image:
         placed.values,
         placed.homes,
         merged.base,
-        merged.out_of,
         placed.dynamic,
         placed.lost,
         placed.constant3_size,
