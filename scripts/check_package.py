@@ -22,8 +22,10 @@ ARCH = "sm_90a"
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
-    """Standard output of a command that must succeed."""
-    done = subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.PIPE, text=True)
+    """Standard output of a command that must succeed; what a failing one printed is shown."""
+    done = subprocess.run(command, cwd=cwd, check=False, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{done.stdout}{done.stderr}{' '.join(map(str, command))}: {done.returncode}")
     return done.stdout
 
 
