@@ -1,8 +1,15 @@
-# Single attributes of a function, looked up in the records of its .nv.info.F.
+# Attribute records of .nv.info, .nv.info.F and .nv.compat: their size, and single attributes.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from elf64 cimport EIATTR_MAXREG_COUNT
+
+
+cdef inline uint32_t record_size(const uint8_t* data) noexcept nogil:
+    """Bytes of a record: {u8 format, u8 attribute, u16}, with format 4 that many bytes more."""
+    if data[0] == 4:
+        return 4 + (<uint32_t>data[2] | <uint32_t>data[3] << 8)
+    return 4
 
 
 cdef inline uint32_t register_limit(const uint8_t* data, uint64_t size) noexcept nogil:
@@ -11,7 +18,5 @@ cdef inline uint32_t register_limit(const uint8_t* data, uint64_t size) noexcept
     while at < size:
         if data[at + 1] == EIATTR_MAXREG_COUNT:
             return <uint32_t>data[at + 2] | <uint32_t>data[at + 3] << 8
-        at += 4
-        if data[at - 4] == 4:
-            at += <uint32_t>data[at - 2] | <uint32_t>data[at - 1] << 8
+        at += record_size(data + at)
     return 255

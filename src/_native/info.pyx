@@ -9,6 +9,7 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, qsort
 from libc.string cimport memcpy, memset
 
+from attributes cimport record_size
 from elf64 cimport *
 from graph cimport *
 from infoinherit cimport *

@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from attributes cimport record_size
 from elf64 cimport *
 from graph cimport *
 from rows cimport *
@@ -49,12 +50,6 @@ ctypedef struct Info:
     Vec externs                     # uint32 symbol indices, for one kernel
     Vec blob
     Vec spans                       # SpanRow
-
-
-cdef inline uint32_t record_size(const uint8_t* data) noexcept nogil:
-    if data[0] == 4:
-        return 4 + (<uint32_t>data[2] | <uint32_t>data[3] << 8)
-    return 4
 
 
 cdef inline uint32_t word_at(const uint8_t* data) noexcept nogil:

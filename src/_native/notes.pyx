@@ -4,6 +4,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from attributes cimport record_size
 from rows cimport *
 from vec cimport *
 
@@ -50,7 +51,7 @@ def has_attribute(bytes arena, bytes sections, int kind, int attribute):
             data = base + s[i].offset + at
             if data[1] == attribute:
                 return True
-            at += 4 + ((<uint32_t>data[2] | <uint32_t>data[3] << 8) if data[0] == 4 else 0)
+            at += record_size(data)
     return False
 
 
@@ -72,7 +73,7 @@ def specific_files(bytes arena, bytes sections, int files):
         at = 0
         while s[i].size - at >= 4:
             data = base + s[i].offset + at
-            size = 4 + ((<uint32_t>data[2] | <uint32_t>data[3] << 8) if data[0] == 4 else 0)
+            size = record_size(data)
             if size > s[i].size - at:
                 break
             if data[1] == COMPAT_SPECIFIC and data[2]:
@@ -102,7 +103,7 @@ def merge_compat(bytes arena, bytes sections, int family, bint arch_specific, ui
         at = 0
         while s[i].size - at >= 4:
             data = base + s[i].offset + at
-            size = 4 + ((<uint32_t>data[2] | <uint32_t>data[3] << 8) if data[0] == 4 else 0)
+            size = record_size(data)
             if size > s[i].size - at:
                 break
             at += size
@@ -156,6 +157,6 @@ cdef void combine(uint8_t* mine, const uint8_t* theirs, uint64_t size) noexcept 
     elif attribute == 5:
         mine[2] = (weaker(mine[2] & 3, theirs[2] & 3)
                    | weaker(mine[2] >> 2 & 3, theirs[2] >> 2 & 3) << 2)
-    elif attribute == 0x0b and size == 4 + (<uint32_t>mine[2] | <uint32_t>mine[3] << 8):
+    elif attribute == 0x0b and size == record_size(mine):
         for i in range(4, size):
             mine[i] &= theirs[i]

@@ -252,7 +252,8 @@ cdef bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noexcept no
         return True
     if not e.flags & EF_DEFINED:
         if e.flags & EF_UNSIZED and (s.size == 0 or kind_of(r, s) != e.kind):
-            return clash(r, CLASH_MULTIPLE, at, old)     # a mention counts as the definition of an array
+            # A mention counts as the definition of an array.
+            return clash(r, CLASH_MULTIPLE, at, old)
         choose(r, at, e)
         return True
     r.role[at] = ROLE_LOST
