@@ -265,8 +265,8 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
     """Give every section its size and offset in the file.
 
     `spans` are SpanRow tables of the contents that the link made. Returns `(places, shstrtab,
-    phdrs, size)`: PlaceRow per OutRow, the final .shstrtab, packed program headers, and the file
-    size in bytes.
+    phdrs, table_offset, size)`: PlaceRow per OutRow, the final .shstrtab, packed program headers,
+    the offset of the section header table, and the file size, both in bytes.
     """
     cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
     cdef size_t count = PyBytes_GET_SIZE(section_order) // 4

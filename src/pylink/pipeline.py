@@ -1,4 +1,4 @@
-"""The phases of a link, in order. Nothing else is here."""
+"""The phases of a link, in order, with their timer."""
 
 from __future__ import annotations
 
