@@ -17,11 +17,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pylink
+from pylink.dedup import MercuryObject, fold
 
 HERE = Path(__file__).parent
 OUT = HERE.parent / "build" / "demo"
 RUNS = 15
 SHOWN = 8
+# Why a cubin does not fold; docs/dedup.md has the stages.
+REASONS = {
+    17: "its contents differ",
+    18: "its relocations or their symbols differ",
+    19: "its section headers differ",
+}
 sys.path[:0] = [str(HERE.parent / "tests")]
 
 from helpers.compare import compare
@@ -42,6 +49,23 @@ def find_nvlink() -> str | None:
     """The nvlink of the oracle extra, when that is installed beside pylink."""
     path = Path(sysconfig.get_path("purelib")) / "nvidia/cu13/bin/nvlink"
     return str(path) if path.is_file() else None
+
+
+def show_dedup(cubins: Sequence[str]) -> None:
+    """What folds when equal mercury sections are kept once; sm_90 and before have none."""
+    objects = [MercuryObject.from_cubin(Path(cubin).read_bytes(), name=cubin) for cubin in cubins]
+    objects = [one for one in objects if one.primary]
+    if not objects:
+        print("  deduplicated      nothing: no mercury sections")
+        return
+    result = fold(objects, prefilter="none")
+    folded = sum(reference is not None for reference in result.reference)
+    print(
+        f"  deduplicated      {folded} of {len(objects)} cubins, {result.bytes_saved} bytes saved",
+    )
+    codes = [verdict.code for verdict in result.verdicts if verdict is not None and verdict.code]
+    for code in sorted(set(codes)):
+        print(f"    {codes.count(code)} kept with code {code}: {REASONS[code]}")
 
 
 def show(folder: Path) -> bool:
@@ -74,6 +98,8 @@ def show(folder: Path) -> bool:
         times.append(recorded[arch])
     how = "" if nvlink else " (recorded)"
     print(f"  whole process     pylink {times[0]:.1f} ms, nvlink {times[1]:.1f} ms{how}")
+
+    show_dedup(cubins)
 
     differences = compare(output.read_bytes(), (HERE / "linked" / output.name).read_bytes())
     if output.read_bytes() != result.image:
