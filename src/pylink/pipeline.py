@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from pylink.observers import observers
 from pylink.phases.finalize import finalize
 from pylink.phases.init import init
 from pylink.phases.layout import layout
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from pylink.diagnostics import Sink
+    from pylink.observers import Observer
     from pylink.options import Input, Options
 
     T = TypeVar("T")
@@ -37,15 +39,38 @@ class Linked:
 def link(options: Options, inputs: list[Input], sink: Sink) -> Linked:
     """Link `inputs`; LinkError, with everything in `sink`, when that cannot be done."""
     timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE else None)
+    open_timing(options, sink)
+    watching = observers(options, sink)
+    failed = True
+    try:
+        image = run_phases(options, inputs, sink, timer, watching)
+        failed = False
+    finally:
+        for observer in watching:
+            observer.close(failed=failed)
+    return Linked(image, timer.timings)
+
+
+def run_phases(
+    options: Options,
+    inputs: list[Input],
+    sink: Sink,
+    timer: PhaseTimer,
+    watching: list[Observer],
+) -> bytes:
+    """The phases in order; the linked file."""
 
     def run(tag: str, phase: Callable[..., T], *results: object) -> T:
         result = phase(*results, sink)
         if sink.errors and result is None:
             sink.stop()
         timer.checkpoint(tag)
+        if watching:
+            for observer in watching:
+                observer.after(tag, result)
+            timer.resume()
         return result
 
-    open_timing(options, sink)
     job = run("init", init, options, inputs)
     # cicc-lto and ptxas-lto stand here: they turn LTO-IR into cubins, and add rows to -time.
     objects = run("read", read, job)
@@ -63,7 +88,7 @@ def link(options: Options, inputs: list[Input], sink: Sink) -> Linked:
     image = run("relocate", relocate, placed)
     final = run("finalize", finalize, image)
     run("write", write, final)
-    return Linked(final.image, timer.timings)
+    return final.image
 
 
 def open_timing(options: Options, sink: Sink) -> CsvTiming | None:

@@ -81,6 +81,10 @@ class PhaseTimer:
         self._start = self._clock()
         return elapsed
 
+    def resume(self) -> None:
+        """Arm the timer again: the time since the last checkpoint belongs to no phase."""
+        self._start = self._clock()
+
 
 class CsvTiming:
     """The table of `-time FILE`: `-` is standard output, None takes the rows and drops them.
