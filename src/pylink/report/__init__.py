@@ -1,0 +1,4 @@
+"""Reports of links, in the file format of Nsight Compute.
+
+`pylink.report.model` is a report in memory.
+"""

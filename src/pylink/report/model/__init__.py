@@ -1,0 +1,257 @@
+"""A report in memory: plain dataclasses that anyone may build, read and change.
+
+A `Report` has a `Session` (who, where, with which settings), a `Process` and `actions`. An `Action`
+is one piece of work: of a link, a phase or a comparison of two sections; with `Scope.RANGE`, a span
+such as the whole link. It holds
+
+* `metrics`, {name: `Metric`}; `Metric.value` is a plain int, float or str and `Metric.instances`
+  break it down, by the id of what each part belongs to (a path, a section, a code address);
+* `sections`, the `Section` definitions that say how the metrics are shown;
+* `rule_results`, what rules said, and `nvtx`, the named ranges it ran in;
+* `source`, the code that source counters point into.
+
+    report = Report(Process(os.getpid(), "host", "pylink"))
+    action = Action("merge", thread_id=1)
+    action.set("link__time_duration.sum", 1_200_000)
+    action.set("sect__merged.sum", 7, instances={".text.a": 3, ".text.b": 4})
+    action.nvtx = NvtxState()
+    action.nvtx.push(1, ["link", "merge"], domain="pylink")
+    report.actions.append(action)
+
+Nothing here needs protobuf: `pylink.report.file` reads and writes files. Messages keep the encoded
+fields that they do not know (`unknown`), so that a file of a newer tool survives being rewritten.
+Enumerated fields are ints (`enums`), for the same reason.
+"""
+
+from __future__ import annotations
+
+from pylink.report.model.action import (
+    Action,
+    ClockStatus,
+    Dim3,
+    Scope,
+    SectionComment,
+    SeriesInfo,
+)
+from pylink.report.model.chart import (
+    AchievedValue,
+    BarChart,
+    CategoryAxis,
+    Color,
+    CyclesPerSecond,
+    DisplayProperties,
+    HistogramAxis,
+    HistogramChart,
+    LineChart,
+    MetricList,
+    MetricOption,
+    Roofline,
+    RooflineAxis,
+    RooflineChart,
+    RooflineChartOptions,
+    RooflineOptions,
+    RooflineValue,
+    SectionMetric,
+    SourceCorrelation,
+    SourceMetricTable,
+    SourceView,
+    Table,
+    ValueAxis,
+    ValueRange,
+    Wall,
+)
+from pylink.report.model.enums import (
+    Alignment,
+    CollectionScope,
+    ColorType,
+    Direction,
+    Importance,
+    MessageType,
+    NvtxMessageType,
+    NvtxPayloadType,
+    Order,
+    Platform,
+    Severity,
+    SortDirection,
+    SortKey,
+)
+from pylink.report.model.filters import ArchRange, CollectionFilter, Filter
+from pylink.report.model.message import Message
+from pylink.report.model.metric import Instance, Metric, Scalar, ValueKind, kind_of
+from pylink.report.model.nvtx import (
+    DEFAULT_DOMAIN,
+    NvtxColor,
+    NvtxDomainInfo,
+    NvtxEventAttributes,
+    NvtxMapping,
+    NvtxMessage,
+    NvtxNameTable,
+    NvtxPayload,
+    NvtxPushPopDomain,
+    NvtxPushPopRange,
+    NvtxRegisteredString,
+    NvtxStartEndDomain,
+    NvtxStartEndRange,
+    NvtxState,
+    NvtxThread,
+)
+from pylink.report.model.report import VERSION, Report
+from pylink.report.model.rule import (
+    FocusMetric,
+    Proposal,
+    RuleBody,
+    RuleItem,
+    RuleMessage,
+    RuleResult,
+)
+from pylink.report.model.section import (
+    Body,
+    BodyItem,
+    GfxMetricsWidget,
+    Header,
+    HorizontalContainer,
+    MemoryWidget,
+    MetricDefinition,
+    MetricDefinitions,
+    MetricGroup,
+    Metrics,
+    Section,
+    SectionSet,
+)
+from pylink.report.model.session import (
+    DeviceAttribute,
+    DeviceAttributes,
+    DeviceProperties,
+    DeviceProperty,
+    ExecutableSettings,
+    FilterOptions,
+    IPAddress,
+    OtherOptions,
+    Process,
+    ProfilerSettings,
+    SamplingOptions,
+    Session,
+    SystemInfo,
+    VersionInfo,
+)
+from pylink.report.model.source import (
+    CpuFrame,
+    CpuStack,
+    RelocationData,
+    RelocationSymbol,
+    Source,
+    SourceFile,
+    SourceFiles,
+)
+
+__all__ = [
+    "DEFAULT_DOMAIN",
+    "VERSION",
+    "AchievedValue",
+    "Action",
+    "Alignment",
+    "ArchRange",
+    "BarChart",
+    "Body",
+    "BodyItem",
+    "CategoryAxis",
+    "ClockStatus",
+    "CollectionFilter",
+    "CollectionScope",
+    "Color",
+    "ColorType",
+    "CpuFrame",
+    "CpuStack",
+    "CyclesPerSecond",
+    "DeviceAttribute",
+    "DeviceAttributes",
+    "DeviceProperties",
+    "DeviceProperty",
+    "Dim3",
+    "Direction",
+    "DisplayProperties",
+    "ExecutableSettings",
+    "Filter",
+    "FilterOptions",
+    "FocusMetric",
+    "GfxMetricsWidget",
+    "Header",
+    "HistogramAxis",
+    "HistogramChart",
+    "HorizontalContainer",
+    "IPAddress",
+    "Importance",
+    "Instance",
+    "LineChart",
+    "MemoryWidget",
+    "Message",
+    "MessageType",
+    "Metric",
+    "MetricDefinition",
+    "MetricDefinitions",
+    "MetricGroup",
+    "MetricList",
+    "MetricOption",
+    "Metrics",
+    "NvtxColor",
+    "NvtxDomainInfo",
+    "NvtxEventAttributes",
+    "NvtxMapping",
+    "NvtxMessage",
+    "NvtxMessageType",
+    "NvtxNameTable",
+    "NvtxPayload",
+    "NvtxPayloadType",
+    "NvtxPushPopDomain",
+    "NvtxPushPopRange",
+    "NvtxRegisteredString",
+    "NvtxStartEndDomain",
+    "NvtxStartEndRange",
+    "NvtxState",
+    "NvtxThread",
+    "Order",
+    "OtherOptions",
+    "Platform",
+    "Process",
+    "ProfilerSettings",
+    "Proposal",
+    "RelocationData",
+    "RelocationSymbol",
+    "Report",
+    "Roofline",
+    "RooflineAxis",
+    "RooflineChart",
+    "RooflineChartOptions",
+    "RooflineOptions",
+    "RooflineValue",
+    "RuleBody",
+    "RuleItem",
+    "RuleMessage",
+    "RuleResult",
+    "SamplingOptions",
+    "Scalar",
+    "Scope",
+    "Section",
+    "SectionComment",
+    "SectionMetric",
+    "SectionSet",
+    "SeriesInfo",
+    "Session",
+    "Severity",
+    "SortDirection",
+    "SortKey",
+    "Source",
+    "SourceCorrelation",
+    "SourceFile",
+    "SourceFiles",
+    "SourceMetricTable",
+    "SourceView",
+    "SystemInfo",
+    "Table",
+    "ValueAxis",
+    "ValueKind",
+    "ValueRange",
+    "VersionInfo",
+    "Wall",
+    "kind_of",
+]

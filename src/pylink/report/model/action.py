@@ -1,0 +1,133 @@
+"""Actions: what was measured, one row of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from pylink.report.model.message import Message
+from pylink.report.model.metric import Metric, Scalar, ValueKind
+from pylink.report.model.nvtx import NvtxState
+from pylink.report.model.rule import RuleResult
+from pylink.report.model.section import Section
+from pylink.report.model.session import Process
+from pylink.report.model.source import CpuStack, Source
+
+
+class Scope(Enum):
+    """What an action spans: one kernel or phase, or a range of them (which has no name)."""
+
+    LAUNCH = "launch"
+    RANGE = "range"
+
+
+@dataclass(slots=True)
+class Dim3(Message):
+    """Three sizes."""
+
+    x: int | None = None
+    y: int | None = None
+    z: int | None = None
+
+
+@dataclass(slots=True)
+class SectionComment(Message):
+    """A user's comment on a section."""
+
+    section_id: str = ""
+    display_name: str = ""
+    text: str = ""
+
+
+@dataclass(slots=True)
+class SeriesInfo(Message):
+    """Of which series of runs the action is one, and with which combination of settings."""
+
+    series_id: int = 0
+    combination_str: str | None = None
+
+
+@dataclass(slots=True)
+class ClockStatus(Message):
+    """Whether the clocks were to be locked, and were."""
+
+    requested_lock: bool = False
+    executed_locked: bool = False
+
+
+@dataclass(slots=True)
+class Action(Message):
+    """One measured piece of work, with all that is known about it.
+
+    `thread_id` is what NVTX stacks are looked up by. `source` refers to an entry of
+    `Report.sources`. `stream_name` and `context_name` are shown in place of their numbers.
+    `creation_time` is Unix seconds. Of a range, the names, sizes, source and rule results are not
+    stored.
+    """
+
+    function_name: str = ""
+    demangled_name: str = ""
+    mangled_name: str = ""
+    metrics: dict[str, Metric] = field(default_factory=dict)
+    sections: list[Section] = field(default_factory=list)
+    rule_results: list[RuleResult] = field(default_factory=list)
+    nvtx: NvtxState | None = None
+    source: Source = field(default_factory=Source)
+    scope: Scope = Scope.LAUNCH
+    # The process that ran it; None stands for `Report.process`.
+    process: Process | None = None
+    thread_id: int = 0
+    api_call_id: int = 0
+    program_handle: int = 0
+    kernel_id: int = 0
+    work_dimensions: int = 1
+    global_work_offset: Dim3 = field(default_factory=Dim3)
+    grid_size: Dim3 = field(default_factory=Dim3)
+    block_size: Dim3 = field(default_factory=Dim3)
+    comments: str | None = None
+    creation_time: int | None = None
+    api: int | None = None
+    section_comments: list[SectionComment] = field(default_factory=list)
+    unsupported_device: bool | None = None
+    context_id: int | None = None
+    stream_id: int | None = None
+    series_info: SeriesInfo | None = None
+    clock_status: ClockStatus | None = None
+    context_name: str | None = None
+    stream_name: str | None = None
+    cpu_stack: CpuStack | None = None
+    # Of a range: the `Source.reference` of the code that ran in it.
+    references: list[int] = field(default_factory=list)
+
+    def add(self, metric: Metric) -> Metric:
+        """Enter a metric; one of the same name is replaced."""
+        self.metrics[metric.name] = metric
+        return metric
+
+    def set(
+        self,
+        name: str,
+        value: Scalar | None = None,
+        instances: Mapping[str, Scalar] | Mapping[int, Scalar] | Iterable[Scalar] = (),
+        kind: ValueKind = ValueKind.UNKNOWN,
+    ) -> Metric:
+        """Enter a metric of a value, and of instances as `Metric.of_instances` takes them."""
+        metric = Metric.of_instances(name, instances, value)
+        if kind is not ValueKind.UNKNOWN:
+            metric.kind = kind
+        return self.add(metric)
+
+    def value(self, name: str) -> Scalar | None:
+        """The regular value of a metric; None if it has none or is missing."""
+        metric = self.metrics.get(name)
+        return None if metric is None else metric.value
+
+    def number(self, name: str) -> int | float | None:
+        """The regular value of a metric if that is a number."""
+        value = self.value(name)
+        return None if isinstance(value, str) else value
+
+    def section(self, identifier: str) -> Section | None:
+        """The section of this identifier."""
+        return next((each for each in self.sections if each.identifier == identifier), None)

@@ -1,0 +1,252 @@
+"""Tables and charts, as section files define them and rules add them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pylink.report.model.filters import Filter
+from pylink.report.model.message import Message
+
+
+@dataclass(slots=True)
+class MetricOption(Message):
+    """A metric that takes the place of another where its filter matches."""
+
+    name: str = ""
+    label: str | None = None
+    filter: Filter | None = None
+
+
+@dataclass(slots=True)
+class SourceCorrelation(Message):
+    """How a metric is shown beside source lines."""
+
+    disabled: bool | None = None
+    divide_by_correlated_line_count: bool | None = None
+
+
+@dataclass(slots=True)
+class SourceView(Message):
+    """Whether a metric's column of the source page is shown at first."""
+
+    default_visible: bool | None = None
+
+
+@dataclass(slots=True)
+class DisplayProperties(Message):
+    """How the source page shows a metric."""
+
+    source_correlation: SourceCorrelation | None = None
+    source_view: SourceView | None = None
+
+
+@dataclass(slots=True)
+class SectionMetric(Message):
+    """A metric as a section names it: plain, `regex:`, `group:` or `breakdown:`."""
+
+    name: str = ""
+    label: str | None = None
+    hw_unit: int | None = None
+    show_instances: bool | None = None
+    unit: str | None = None
+    filter: Filter | None = None
+    options: list[MetricOption] = field(default_factory=list)
+    display_properties: DisplayProperties | None = None
+    groups: list[str] = field(default_factory=list)
+    ctr_domains: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Table(Message):
+    """A grid of metrics; `order` is of `Order`, sorting of `SortKey` and `SortDirection`."""
+
+    label: str | None = None
+    rows: int | None = None
+    columns: int = 1
+    order: int | None = None
+    metrics: list[SectionMetric] = field(default_factory=list)
+    sort_key: int | None = None
+    sort_direction: int | None = None
+    description: str | None = None
+
+
+@dataclass(slots=True)
+class ValueRange(Message):
+    """The ends of an axis."""
+
+    min: int | None = None
+    max: int | None = None
+
+
+@dataclass(slots=True)
+class ValueAxis(Message):
+    """An axis of values."""
+
+    label: str | None = None
+    range: ValueRange | None = None
+    tick_count: int | None = None
+    size: int | None = None
+    precision: int | None = None
+
+
+@dataclass(slots=True)
+class CategoryAxis(Message):
+    """An axis of names."""
+
+    label: str | None = None
+
+
+@dataclass(slots=True)
+class BarChart(Message):
+    """A bar per metric; `direction` is of `Direction`, `value_axis_alignment` of `Alignment`."""
+
+    label: str | None = None
+    direction: int | None = None
+    category_axis: CategoryAxis | None = None
+    value_axis: ValueAxis | None = None
+    metrics: list[SectionMetric] = field(default_factory=list)
+    sort_key: int | None = None
+    sort_direction: int | None = None
+    value_axis_alignment: int | None = None
+    description: str | None = None
+
+
+@dataclass(slots=True)
+class HistogramAxis(Message):
+    """The axis of the bins of a histogram."""
+
+    label: str | None = None
+    bin_count: int | None = None
+
+
+@dataclass(slots=True)
+class HistogramChart(Message):
+    """How the instances of a metric spread."""
+
+    label: str | None = None
+    histogram_axis: HistogramAxis | None = None
+    value_axis: ValueAxis | None = None
+    metric: SectionMetric = field(default_factory=SectionMetric)
+    description: str | None = None
+
+
+@dataclass(slots=True)
+class MetricList(Message):
+    """Metrics alone, as where a line chart highlights values."""
+
+    metrics: list[SectionMetric] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class LineChart(Message):
+    """A line per metric through its instances."""
+
+    label: str | None = None
+    axis_x: ValueAxis | None = None
+    axis_y: ValueAxis | None = None
+    metrics: list[SectionMetric] = field(default_factory=list)
+    highlight_x: MetricList | None = None
+    description: str | None = None
+
+
+@dataclass(slots=True)
+class Color(Message):
+    """A colour, ARGB where `color_type` is 1."""
+
+    color_type: int = 0
+    color_value: int | None = None
+
+
+@dataclass(slots=True)
+class RooflineAxis(Message):
+    """A logarithmic axis."""
+
+    label: str | None = None
+    base: float | None = None
+    min: float | None = None
+    max: float | None = None
+
+
+@dataclass(slots=True)
+class CyclesPerSecond(Message):
+    """A rate: the sum of metrics per cycle, times the metric that says the cycles per second."""
+
+    value_per_cycle_metrics: list[SectionMetric] = field(default_factory=list)
+    cycles_per_second_metric: SectionMetric | None = None
+
+
+@dataclass(slots=True)
+class RooflineValue(Message):
+    """A number: one of a constant, a metric, a rate."""
+
+    constant: float | None = None
+    metric: SectionMetric | None = None
+    value_cycles_per_second_expression: CyclesPerSecond | None = None
+
+
+@dataclass(slots=True)
+class RooflineOptions(Message):
+    """How a line, point or wall is drawn."""
+
+    label: str | None = None
+    color: Color | None = None
+    show_roofline_extensions: bool | None = None
+    show_roofline_points: bool | None = None
+
+
+@dataclass(slots=True)
+class Roofline(Message):
+    """A roof: the peak of work and of traffic."""
+
+    peak_work: RooflineValue = field(default_factory=RooflineValue)
+    peak_traffic: RooflineValue = field(default_factory=RooflineValue)
+    options: RooflineOptions | None = None
+
+
+@dataclass(slots=True)
+class AchievedValue(Message):
+    """A point under the roofs."""
+
+    achieved_work: RooflineValue = field(default_factory=RooflineValue)
+    achieved_traffic: RooflineValue = field(default_factory=RooflineValue)
+    options: RooflineOptions | None = None
+
+
+@dataclass(slots=True)
+class Wall(Message):
+    """A vertical line."""
+
+    value: RooflineValue = field(default_factory=RooflineValue)
+    options: RooflineOptions | None = None
+
+
+@dataclass(slots=True)
+class RooflineChartOptions(Message):
+    """How the whole chart is drawn."""
+
+    aspect_ratio: str | None = None
+
+
+@dataclass(slots=True)
+class RooflineChart(Message):
+    """Achieved work and traffic under their peaks."""
+
+    label: str | None = None
+    axis_intensity: RooflineAxis | None = None
+    axis_work: RooflineAxis | None = None
+    rooflines: list[Roofline] = field(default_factory=list)
+    achieved_values: list[AchievedValue] = field(default_factory=list)
+    walls: list[Wall] = field(default_factory=list)
+    description: str | None = None
+    options: RooflineChartOptions | None = None
+
+
+@dataclass(slots=True)
+class SourceMetricTable(Message):
+    """The source lines where metrics are highest."""
+
+    label: str | None = None
+    rows: int | None = None
+    metrics: list[SectionMetric] = field(default_factory=list)
+    sort_direction: int | None = None
+    description: str | None = None

@@ -1,0 +1,33 @@
+"""Filters of sections and metrics: for which architectures and scopes they count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pylink.report.model.message import Message
+
+
+@dataclass(slots=True)
+class ArchRange(Message):
+    """Architectures from `min_arch` to `max_arch`, both included; 86 is sm_86."""
+
+    min_arch: int | None = None
+    max_arch: int | None = None
+
+
+@dataclass(slots=True)
+class CollectionFilter(Message):
+    """The scopes that a metric is collected in (`CollectionScope`), and its `Importance`."""
+
+    collection_scopes: list[int] = field(default_factory=list)
+    importance: int | None = None
+
+
+@dataclass(slots=True)
+class Filter(Message):
+    """For what a metric or section counts; with `items`, the bounds beside them are ignored."""
+
+    min_arch: int | None = None
+    max_arch: int | None = None
+    items: list[ArchRange] = field(default_factory=list)
+    collection_filter: CollectionFilter | None = None

@@ -1,0 +1,95 @@
+"""Metrics: a name, a regular value, and instances of it with the ids they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TypeAlias
+
+Scalar: TypeAlias = int | float | str
+
+
+class ValueKind(IntEnum):
+    """How a value is stored; the numbers are those of `ncu_report.IMetric`."""
+
+    UNKNOWN = 0
+    ANY = 1
+    STRING = 2
+    FLOAT = 3
+    DOUBLE = 4
+    UINT32 = 5
+    UINT64 = 6
+
+
+def kind_of(value: Scalar | None) -> ValueKind:
+    """The kind that holds `value`: str, float and int are STRING, DOUBLE and UINT64.
+
+    Reports have no signed kind, so a negative int is a DOUBLE. None is UNKNOWN.
+    """
+    if value is None:
+        return ValueKind.UNKNOWN
+    if isinstance(value, str):
+        return ValueKind.STRING
+    if isinstance(value, float) or value < 0:
+        return ValueKind.DOUBLE
+    return ValueKind.UINT64
+
+
+@dataclass(slots=True)
+class Instance:
+    """One element of a metric: a value, and the id it belongs to (an address, an index, a name)."""
+
+    value: Scalar
+    id: Scalar | None = None
+    kind: ValueKind = ValueKind.UNKNOWN
+    id_kind: ValueKind = ValueKind.UNKNOWN
+
+    def __post_init__(self) -> None:
+        if self.kind is ValueKind.UNKNOWN:
+            self.kind = kind_of(self.value)
+        if self.id_kind is ValueKind.UNKNOWN and self.id is not None:
+            self.id_kind = kind_of(self.id)
+
+
+@dataclass(slots=True)
+class Metric:
+    """A named measurement of an action.
+
+    `value` is the regular value (None where the metric has instances alone) and `kind` says how it
+    is stored, by default what `kind_of` finds. A metric with instances usually has their total as
+    its value too. A metric with neither is not written: the tools crash on it.
+    """
+
+    name: str
+    value: Scalar | None = None
+    kind: ValueKind = ValueKind.UNKNOWN
+    instances: list[Instance] = field(default_factory=list)
+    unknown: bytes = field(default=b"", kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.kind is ValueKind.UNKNOWN and self.value is not None:
+            self.kind = kind_of(self.value)
+
+    @classmethod
+    def of_instances(
+        cls,
+        name: str,
+        instances: Mapping[str, Scalar] | Mapping[int, Scalar] | Iterable[Scalar],
+        value: Scalar | None = None,
+    ) -> Metric:
+        """A metric with one instance per entry: {id: value}, or values that have no ids."""
+        if isinstance(instances, Mapping):
+            rows = [Instance(each, key) for key, each in instances.items()]
+        else:
+            rows = [Instance(each) for each in instances]
+        return cls(name, value, instances=rows)
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether every instance says what it belongs to."""
+        return bool(self.instances) and all(each.id is not None for each in self.instances)
+
+    def by_id(self) -> dict[Scalar, Scalar]:
+        """The instances that have ids, as {id: value}; of equal ids the last counts."""
+        return {each.id: each.value for each in self.instances if each.id is not None}

@@ -1,0 +1,174 @@
+"""The NVTX state of an action: which named ranges were open when it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pylink.report.model.message import Message
+
+DEFAULT_DOMAIN = "<default domain>"
+
+
+@dataclass(slots=True)
+class NvtxColor(Message):
+    """A colour; `color_type` is of `ColorType`."""
+
+    color_type: int = 0
+    color: int | None = None
+
+
+@dataclass(slots=True)
+class NvtxPayload(Message):
+    """A value that comes with an event; `payload_type` is of `NvtxPayloadType`."""
+
+    payload_type: int = 0
+    ull_value: int | None = None
+    ll_value: int | None = None
+    double_value: float | None = None
+    u_value: int | None = None
+    i_value: int | None = None
+    f_value: float | None = None
+    str_value: str | None = None
+
+
+@dataclass(slots=True)
+class NvtxMessage(Message):
+    """The text of an event, or the `handle` of a registered one; see `NvtxMessageType`."""
+
+    message_type: int = 0
+    message: str | None = None
+    handle: int | None = None
+
+
+@dataclass(slots=True)
+class NvtxEventAttributes(Message):
+    """The attributes that an event was opened with."""
+
+    version: int = 0
+    category: int = 0
+    color: NvtxColor = field(default_factory=NvtxColor)
+    payload: NvtxPayload = field(default_factory=NvtxPayload)
+    message: NvtxMessage = field(default_factory=NvtxMessage)
+
+
+@dataclass(slots=True)
+class NvtxPushPopRange(Message):
+    """One level of a thread's stack of ranges."""
+
+    name: str = ""
+    attributes: NvtxEventAttributes | None = None
+    last_api_call_id: int | None = None
+
+
+@dataclass(slots=True)
+class NvtxPushPopDomain(Message):
+    """The stack of a thread in one domain, bottom first."""
+
+    id: int = 0
+    stack: list[NvtxPushPopRange] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class NvtxThread(Message):
+    """The stacks of one thread; they count for actions whose `thread_id` is `tid`."""
+
+    tid: int = 0
+    push_pop_domains: list[NvtxPushPopDomain] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class NvtxStartEndRange(Message):
+    """A range that any thread may end."""
+
+    id: int = 0
+    name: str = ""
+    attributes: NvtxEventAttributes | None = None
+    last_api_call_id: int | None = None
+    start_tid: int | None = None
+
+
+@dataclass(slots=True)
+class NvtxStartEndDomain(Message):
+    """The open start/end ranges of a domain."""
+
+    id: int = 0
+    ranges: list[NvtxStartEndRange] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class NvtxRegisteredString(Message):
+    """A string that messages refer to by its handle."""
+
+    id: int = 0
+    value: str = ""
+
+
+@dataclass(slots=True)
+class NvtxMapping(Message):
+    """The name of one id of a name table."""
+
+    id: int | None = None
+    name: str | None = None
+
+
+@dataclass(slots=True)
+class NvtxNameTable(Message):
+    """Names of categories, threads or other ids."""
+
+    family: int = 0
+    mappings: list[NvtxMapping] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class NvtxDomainInfo(Message):
+    """The name of a domain; that of the default one is `DEFAULT_DOMAIN`."""
+
+    id: int = 0
+    name: str = ""
+    strings: list[NvtxRegisteredString] = field(default_factory=list)
+    name_tables: list[NvtxNameTable] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class NvtxState(Message):
+    """All domains that have a range open."""
+
+    domains: list[NvtxDomainInfo] = field(default_factory=list)
+    threads: list[NvtxThread] = field(default_factory=list)
+    start_end_domains: list[NvtxStartEndDomain] = field(default_factory=list)
+    default_domain: int | None = None
+
+    def domain(self, name: str) -> NvtxDomainInfo:
+        """The domain of this name, entered if it is new."""
+        for each in self.domains:
+            if each.name == name:
+                return each
+        made = NvtxDomainInfo(1 + max((each.id for each in self.domains), default=0), name)
+        self.domains.append(made)
+        if name == DEFAULT_DOMAIN:
+            self.default_domain = made.id
+        return made
+
+    def push(self, thread_id: int, names: Sequence[str], domain: str = DEFAULT_DOMAIN) -> None:
+        """Open push/pop ranges on a thread, outermost first."""
+        key = self.domain(domain).id
+        thread = next((each for each in self.threads if each.tid == thread_id), None)
+        if thread is None:
+            thread = NvtxThread(thread_id)
+            self.threads.append(thread)
+        stack = next((each for each in thread.push_pop_domains if each.id == key), None)
+        if stack is None:
+            stack = NvtxPushPopDomain(key)
+            thread.push_pop_domains.append(stack)
+        stack.stack.extend(NvtxPushPopRange(name) for name in names)
+
+    def start(self, name: str, domain: str = DEFAULT_DOMAIN) -> None:
+        """Open a start/end range."""
+        key = self.domain(domain).id
+        opened = next((each for each in self.start_end_domains if each.id == key), None)
+        if opened is None:
+            opened = NvtxStartEndDomain(key)
+            self.start_end_domains.append(opened)
+        number = 1 + sum(len(each.ranges) for each in self.start_end_domains)
+        opened.ranges.append(NvtxStartEndRange(number, name))

@@ -1,0 +1,54 @@
+"""A whole report: a session and its actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pylink.report.model.action import Action, Scope
+from pylink.report.model.message import Message
+from pylink.report.model.session import Process, Session
+from pylink.report.model.source import Source
+
+VERSION = 7
+
+
+@dataclass(slots=True)
+class Report(Message):
+    """What a report file holds.
+
+    `actions` are in file order, ranges among them; the file knows no other grouping, and all of
+    them form the one range that `IContext` shows. `process` is that of the actions that name none.
+    """
+
+    process: Process = field(default_factory=Process)
+    session: Session = field(default_factory=Session)
+    actions: list[Action] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    version: int = VERSION
+
+    def launches(self) -> Iterator[Action]:
+        """The actions that are single pieces of work."""
+        return (each for each in self.actions if each.scope is Scope.LAUNCH)
+
+    def ranges(self) -> Iterator[Action]:
+        """The actions that span others, such as the whole link."""
+        return (each for each in self.actions if each.scope is Scope.RANGE)
+
+    def add_source(self, source: Source) -> Source:
+        """Enter code; returns what `Action.source` is to be for actions that ran it."""
+        if source.reference is None:
+            taken = (each.reference for each in self.sources if each.reference is not None)
+            source.reference = 1 + max(taken, default=0)
+        self.sources.append(source)
+        return Source(source.reference, sass_level=source.sass_level)
+
+    def source_of(self, action: Action) -> Source | None:
+        """The code that an action ran: the entry it refers to, or what it holds itself."""
+        wanted = action.source.reference
+        if wanted is not None:
+            for each in self.sources:
+                if each.reference == wanted:
+                    return each
+        held = action.source
+        return held if held.binary or held.intermediate or held.code else None

@@ -1,0 +1,103 @@
+"""What rules said about an action: messages, focus metrics, charts, proposals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pylink.report.model.chart import (
+    BarChart,
+    HistogramChart,
+    LineChart,
+    RooflineChart,
+    SourceMetricTable,
+    Table,
+)
+from pylink.report.model.enums import MessageType, Severity
+from pylink.report.model.message import Message
+
+
+@dataclass(slots=True)
+class RuleMessage(Message):
+    """One message; `type` is of `MessageType`, `id` counts from 1 within a rule."""
+
+    message: str = ""
+    type: int = MessageType.NONE
+    id: int | None = None
+    name: str | None = None
+
+
+@dataclass(slots=True)
+class FocusMetric(Message):
+    """A metric that a message is about; `severity` is of `Severity`."""
+
+    message_id: int | None = None
+    metric_name: str | None = None
+    metric_value: float | None = None
+    severity: int | None = Severity.DEFAULT
+    info: str | None = None
+
+
+@dataclass(slots=True)
+class Proposal(Message):
+    """Another rule that is worth applying."""
+
+    identifier: str = ""
+
+
+@dataclass(slots=True)
+class RuleItem(Message):
+    """A message with its focus metrics, or a chart, or a proposal.
+
+    Nsight Compute stores one item per message and gives each chart an item of its own.
+    """
+
+    message: RuleMessage | None = None
+    table: Table | None = None
+    bar_chart: BarChart | None = None
+    histogram_chart: HistogramChart | None = None
+    line_chart: LineChart | None = None
+    proposal: Proposal | None = None
+    roofline_chart: RooflineChart | None = None
+    focus_metrics: list[FocusMetric] = field(default_factory=list)
+    source_metric_table: SourceMetricTable | None = None
+
+
+@dataclass(slots=True)
+class RuleBody(Message):
+    """What a rule said, in order."""
+
+    items: list[RuleItem] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class RuleResult(Message):
+    """The outcome of one rule; `body` is None for a rule that ran and said nothing.
+
+    A result whose section the action does not have is not shown by `ncu`.
+    """
+
+    identifier: str = ""
+    display_name: str = ""
+    body: RuleBody | None = None
+    section_identifier: str | None = None
+
+    def items(self) -> list[RuleItem]:
+        """What the rule said; empty without a body."""
+        return self.body.items if self.body else []
+
+    def messages(self) -> Iterator[tuple[RuleMessage, list[FocusMetric]]]:
+        """Each message with its focus metrics."""
+        for item in self.items():
+            if item.message is not None:
+                yield item.message, item.focus_metrics
+
+    def add(self, item: RuleItem) -> None:
+        """Add what the rule said next; a message without an id gets the next one."""
+        if self.body is None:
+            self.body = RuleBody()
+        if item.message is not None and item.message.id is None:
+            item.message.id = 1 + sum(each.message is not None for each in self.body.items)
+            for focus in item.focus_metrics:
+                focus.message_id = item.message.id
+        self.body.items.append(item)

@@ -1,0 +1,173 @@
+"""Sections: which metrics belong together, what is shown of them, what is derived from them.
+
+The classes follow the section file: `section.header.metrics`, `section.body[0].items[0].table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pylink.report.model.chart import (
+    BarChart,
+    DisplayProperties,
+    HistogramChart,
+    LineChart,
+    RooflineChart,
+    SectionMetric,
+    SourceMetricTable,
+    Table,
+)
+from pylink.report.model.filters import Filter
+from pylink.report.model.message import Message
+
+
+@dataclass(slots=True)
+class SectionSet(Message):
+    """A set of sections that this one belongs to, such as `full`."""
+
+    identifier: str = ""
+
+
+@dataclass(slots=True)
+class Header(Message):
+    """The table that is always shown."""
+
+    rows: int | None = None
+    metrics: list[SectionMetric] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Metrics(Message):
+    """Metrics that are collected and not shown, or shown as columns of the source page."""
+
+    metrics: list[SectionMetric] = field(default_factory=list)
+    order: int | None = None
+
+
+@dataclass(slots=True)
+class MetricDefinition(Message):
+    """A derived metric: two operands and one operator."""
+
+    name: str = ""
+    expression: str = ""
+
+
+@dataclass(slots=True)
+class MetricDefinitions(Message):
+    """All derived metrics of a section."""
+
+    metric_definitions: list[MetricDefinition] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class MetricGroup(Message):
+    """A name for metrics that refer to it by `SectionMetric.groups`."""
+
+    name: str | None = None
+    label: str | None = None
+    display_properties: DisplayProperties | None = None
+
+
+@dataclass(slots=True)
+class MemoryWidget(Message):
+    """One of the memory and NVLink widgets; a kind of widget has some of the switches."""
+
+    label: str | None = None
+    show_loads: bool | None = None
+    show_stores: bool | None = None
+    show_atomics: bool | None = None
+    show_reductions: bool | None = None
+    show_global: bool | None = None
+    show_local: bool | None = None
+    show_surface: bool | None = None
+    show_texture: bool | None = None
+    show_total_loads: bool | None = None
+    show_total_stores: bool | None = None
+    show_totals: bool | None = None
+    show_total_atomics_and_reductions: bool | None = None
+
+
+@dataclass(slots=True)
+class GfxMetricsWidget(Message):
+    """A widget that graphics tools show."""
+
+    type: str = ""
+    label: str | None = None
+    metrics: list[SectionMetric] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class BodyItem(Message):
+    """One table, chart, widget or container of a body: the member that is not None."""
+
+    table: Table | None = None
+    bar_chart: BarChart | None = None
+    histogram_chart: HistogramChart | None = None
+    line_chart: LineChart | None = None
+    horizontal_container: HorizontalContainer | None = None
+    roofline_chart: RooflineChart | None = None
+    source_metric_table: SourceMetricTable | None = None
+    memory_shared_table: MemoryWidget | None = None
+    memory_first_level_cache_table: MemoryWidget | None = None
+    memory_second_level_cache_table: MemoryWidget | None = None
+    memory_device_memory_table: MemoryWidget | None = None
+    memory_chart: MemoryWidget | None = None
+    memory_l1_tex_cache_table: MemoryWidget | None = None
+    memory_l2_cache_table: MemoryWidget | None = None
+    nvlink_topology: MemoryWidget | None = None
+    nvlink_property_table: MemoryWidget | None = None
+    nvlink_throughput_table: MemoryWidget | None = None
+    memory_l2_cache_evict_policy_table: MemoryWidget | None = None
+    gfx_metrics_widget: GfxMetricsWidget | None = None
+    filter: Filter | None = None
+
+
+@dataclass(slots=True)
+class HorizontalContainer(Message):
+    """Items side by side."""
+
+    items: list[BodyItem] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Body(Message):
+    """Items below the header, under a name of their own."""
+
+    items: list[BodyItem] = field(default_factory=list)
+    display_name: str | None = None
+
+
+@dataclass(slots=True)
+class Section(Message):
+    """A section: `identifier` is unique, `order` its place (sections without one come last)."""
+
+    identifier: str = ""
+    display_name: str = ""
+    order: int | None = None
+    header: Header | None = None
+    body: list[Body] = field(default_factory=list)
+    metrics: Metrics | None = None
+    description: str | None = None
+    sets: list[SectionSet] = field(default_factory=list)
+    extends: str | None = None
+    metric_definitions: MetricDefinitions | None = None
+    filter: Filter | None = None
+    group: list[MetricGroup] = field(default_factory=list)
+
+    def definitions(self) -> list[MetricDefinition]:
+        """The derived metrics, in file order."""
+        return self.metric_definitions.metric_definitions if self.metric_definitions else []
+
+    def items(self) -> Iterator[BodyItem]:
+        """The items of all bodies, those inside containers instead of the containers."""
+        for body in self.body:
+            yield from _flat(body.items)
+
+
+def _flat(items: list[BodyItem]) -> Iterator[BodyItem]:
+    for item in items:
+        if item.horizontal_container is None:
+            yield item
+        else:
+            yield from _flat(item.horizontal_container.items)

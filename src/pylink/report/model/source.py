@@ -1,0 +1,76 @@
+"""Code that an action ran: the cubin, PTX and files that its source counters point into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pylink.report.model.message import Message
+
+
+@dataclass(slots=True)
+class SourceFile(Message):
+    """A source file; `content` is None unless the report carries it."""
+
+    file_name: str = ""
+    content: str | None = None
+
+
+@dataclass(slots=True)
+class SourceFiles(Message):
+    """The source files of a cubin."""
+
+    files: list[SourceFile] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class RelocationSymbol(Message):
+    """Where the loader placed a symbol."""
+
+    symbol_name: str | None = None
+    address: int | None = None
+    symbol_index: int | None = None
+
+
+@dataclass(slots=True)
+class RelocationData(Message):
+    """Where the loader placed functions and objects."""
+
+    functions: list[RelocationSymbol] = field(default_factory=list)
+    objects: list[RelocationSymbol] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Source(Message):
+    """Code; in `Action.source` usually just `reference` and `sass_level` of an entry of the report.
+
+    `intermediate` is PTX, `binary` a cubin whose function symbols hold load addresses (not 0),
+    `sm_revision` major << 16 | minor.
+    """
+
+    reference: int | None = None
+    code: str | None = None
+    intermediate: bytes | None = None
+    binary: bytes | None = None
+    sass_level: int | None = None
+    sm_revision: int | None = None
+    binary_flags: int | None = None
+    source_files: SourceFiles | None = None
+    relocation_data: RelocationData | None = None
+
+
+@dataclass(slots=True)
+class CpuFrame(Message):
+    """One frame of a call stack of the host."""
+
+    module_name: str = ""
+    pc: int = 0
+    file_name: str | None = None
+    func_name: str | None = None
+    line: int | None = None
+
+
+@dataclass(slots=True)
+class CpuStack(Message):
+    """The call stack of the host at an action."""
+
+    frames: list[CpuFrame] = field(default_factory=list)
