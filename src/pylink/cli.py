@@ -1,11 +1,13 @@
 """The command line: nvlink's, plus the commands that nvlink does not have.
 
 `pylink ...` and `pylink link ...` link; the other commands are modules of their own, loaded when
-they are asked for. Exit status: 0, 1 after a fatal error, 255 after other errors.
+they are asked for. Started under the name `nvlink`, the program knows nvlink's words alone and names
+itself so. Exit status: 0, 1 after a fatal error, 255 after other errors.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 
 from pylink.diagnostics import NvlinkRenderer, Sink
@@ -22,36 +24,50 @@ if TYPE_CHECKING:
     from pylink.optionparse import CommandLine
 
 # Commands besides `link`, and the modules whose `main` takes the rest of the words.
-COMMANDS = {"inspect": "pylink.inspect", "dedup": "pylink.dedup.command"}
+COMMANDS = {
+    "inspect": "pylink.inspect",
+    "dedup": "pylink.dedup.command",
+    "toolkit-overlay": "pylink.overlay",
+}
+
+TOOL = "pylink"
+NVLINK = "nvlink"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit status."""
+def main(argv: Sequence[str] | None = None, *, tool: str | None = None) -> int:
+    """Run the command line and return the exit status.
+
+    `tool` is the name the program goes by, None for that it was started under.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
+    if tool is None:
+        tool = NVLINK if os.path.basename(sys.argv[0]) == NVLINK else TOOL
     command = words[0] if words else ""
     try:
-        if command in COMMANDS:
+        if tool != NVLINK and command in COMMANDS:
             from importlib import import_module  # noqa: PLC0415
 
             status: int = import_module(COMMANDS[command]).main(words[1:])
             return status
-        return link_command(words[1:] if command == "link" else words)
+        if tool != NVLINK and command == "link":
+            del words[0]
+        return link_command(words, tool)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         return 1
 
 
-def link_command(words: Sequence[str]) -> int:
+def link_command(words: Sequence[str], tool: str = TOOL) -> int:
     """Link as the words say; diagnostics go to standard error."""
-    sink = Sink(NvlinkRenderer())
+    sink = Sink(NvlinkRenderer(tool=tool))
     try:
         line = parse(words, sink)
         if line.values.get("help") or line.values.get("version"):
-            return _inform(line)
+            return _inform(line, tool)
         if line.values.get("gen_host_linker_script"):
             return _host_script(line, sink)
-        obey(sink, line.values)
+        obey(sink, line.values, tool=tool)
         check(line.values, sink, has_inputs=bool(line.inputs), needs_output=True)
 
         # Not before the options are known to be good: a mistake should cost nothing.
@@ -83,10 +99,10 @@ def _internal(error: Exception, sink: Sink) -> int:
     return 1
 
 
-def _inform(line: CommandLine) -> int:
+def _inform(line: CommandLine, tool: str) -> int:
     from pylink.helptext import help_text, version_text  # noqa: PLC0415
 
-    write(sys.stdout, help_text() if line.values.get("help") else version_text())
+    write(sys.stdout, help_text(tool) if line.values.get("help") else version_text(tool))
     return 0
 
 

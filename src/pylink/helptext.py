@@ -8,11 +8,19 @@ from pylink.optiontable import ARCHES, OPTIONS
 WIDTH = 80
 INDENT = " " * 8
 
-USAGE = """\
+USAGE = {
+    "pylink": """\
 Usage  : pylink [link] [options] <objects>
          pylink inspect [options] <cubin> [<cubin>]
          pylink dedup [options] <objects>
+         pylink toolkit-overlay --cuda <toolkit> <directory>
+""",
+    "nvlink": """\
+Usage  : nvlink [options] <objects>
+""",
+}
 
+HEADING = """
 Options
 =======
 """
@@ -100,11 +108,11 @@ HELP = {
 }
 
 
-def help_text() -> str:
-    """One entry for each option that works, in alphabetical order."""
+def help_text(tool: str) -> str:
+    """One entry for each option that works, in alphabetical order; `tool` is pylink or nvlink."""
     from textwrap import fill  # noqa: PLC0415
 
-    lines = [USAGE]
+    lines = [USAGE[tool] + HEADING]
     for option in sorted(OPTIONS, key=lambda option: option.long.lower()):
         if not option.built:
             continue
@@ -135,10 +143,10 @@ def _choices(name: str, choices: tuple[str | int, ...]) -> str:
     return ", ".join(map(str, choices))
 
 
-def version_text() -> str:
+def version_text(tool: str) -> str:
     """The version of pylink, and of the linker whose output and options it follows."""
     return (
-        "pylink: an open CUDA device linker\n"
-        f"Version {__version__}\n"
+        f"{tool}: an open CUDA device linker\n"
+        f"pylink Version {__version__}\n"
         "Follows nvlink of Cuda compilation tools, release 13.0, V13.0.88\n"
     )

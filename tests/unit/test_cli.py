@@ -29,6 +29,19 @@ def test_link_is_the_command_that_may_be_left_out(capfd: pytest.CaptureFixture[s
     assert run(capfd, "link", "-arch=sm_75") == run(capfd, "-arch=sm_75")
 
 
+def test_called_nvlink_it_says_so_and_has_no_other_commands(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["/toolkit/bin/nvlink"])
+    assert run(capfd, "-bogus") == (1, "", "nvlink fatal   : Unknown option 'bogus'\n")
+    status, _, err = run(capfd, "inspect", "-arch=sm_75", "-o", "unused")
+    assert (status, err) == (1, "nvlink fatal   : Could not open input file 'inspect'\n")
+    status, out, _ = run(capfd, "--help")
+    assert (status, out.splitlines()[0]) == (0, "Usage  : nvlink [options] <objects>")
+    status, out, _ = run(capfd, "--version")
+    assert (status, out.splitlines()[0]) == (0, "nvlink: an open CUDA device linker")
+
+
 @pytest.mark.parametrize("spelling", ["-h", "--help", "-help"])
 def test_help(capfd: pytest.CaptureFixture[str], spelling: str) -> None:
     status, out, err = run(capfd, "-V", spelling, "-arch=sm_75")

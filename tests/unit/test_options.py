@@ -250,7 +250,7 @@ def test_options_are_frozen_and_typed_as_the_table_says() -> None:
 
 
 def test_help_names_every_option_that_works_and_no_other() -> None:
-    text = help_text()
+    text = help_text("pylink")
     for option in OPTIONS:
         assert (f"--{option.long}" in text.split()) == option.built
     assert set(HELP) == {option.long for option in OPTIONS if option.built}

@@ -59,7 +59,13 @@ def control(sink: Sink, action: str, values: str) -> None:
             sink.policy.assign(kind, ACTIONS[action])
 
 
-def obey(sink: Sink, values: Mapping[str, object], *, stream: TextIO | None = None) -> None:
+def obey(
+    sink: Sink,
+    values: Mapping[str, object],
+    *,
+    stream: TextIO | None = None,
+    tool: str = "pylink",
+) -> None:
     """Give a sink the policy and the renderers that option values ask for.
 
     `values` maps long option names with underscores to their values; absent ones have nvlink's
@@ -79,6 +85,7 @@ def obey(sink: Sink, values: Mapping[str, object], *, stream: TextIO | None = No
         make_renderer(
             str(values.get("diagnostics_format") or values.get("output_mode") or "nvlink"),
             stream,
+            tool=tool,
             target=_text(values, "arch") if values.get("report_arch") else None,
             coloured=_text(values, "color") or "auto",
             numbers=numbers,

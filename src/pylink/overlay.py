@@ -1,0 +1,146 @@
+"""`pylink toolkit-overlay`: a CUDA toolkit in which pylink is the device linker.
+
+nvcc and clang look for `nvlink` beside themselves or below the toolkit they are given, not on the
+search path. An overlay is a directory of symbolic links to the parts of a real toolkit, but for
+`bin/nvlink`, which starts pylink; the toolkit itself stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+
+from pylink.diagnostics.stream import write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# What an overlay has to find in `bin` of the toolkit to be of use.
+COMPILER = "nvcc"
+LINKER = "nvlink"
+
+# The kernel reads no more of the first line of a script, and splits it at blanks.
+LONGEST_INTERPRETER = 120
+
+LAUNCHER = """\
+#!{interpreter}
+import sys
+
+from pylink.cli import main
+
+sys.exit(main())
+"""
+
+# For an interpreter whose path cannot stand in a first line.
+SHELL_LAUNCHER = """\
+#!/bin/sh
+exec {interpreter} -I -c 'import sys; sys.argv[0] = "nvlink"
+from pylink.cli import main
+sys.exit(main())' "$@"
+"""
+
+
+class OverlayError(Exception):
+    """Why there is no overlay, in words for the user."""
+
+
+def make_overlay(directory: str, toolkit: str) -> None:
+    """Make `directory` an overlay of the CUDA toolkit in `toolkit`; OverlayError when it cannot be.
+
+    The directory appears whole or not at all. An overlay that is there already is replaced; any
+    other directory, unless empty, is left alone.
+    """
+    toolkit = os.path.abspath(toolkit)
+    directory = os.path.abspath(directory)
+    if not os.path.exists(os.path.join(toolkit, "bin", COMPILER)):
+        raise OverlayError(
+            f"{toolkit} is not a CUDA toolkit: it has no bin/{COMPILER}. Name the directory that "
+            "holds bin, include and lib or lib64"
+        )
+    if os.path.commonpath([directory, toolkit]) == toolkit:
+        raise OverlayError(f"{directory} is inside the toolkit: choose a place outside of it")
+    if os.path.lexists(directory) and not _may_replace(directory):
+        raise OverlayError(f"{directory} is there and is no overlay: remove it or choose another")
+    parent = os.path.dirname(directory)
+    try:
+        os.makedirs(parent, exist_ok=True)
+        draft = tempfile.mkdtemp(prefix=".overlay.", dir=parent)
+    except OSError as error:
+        raise OverlayError(f"cannot write in {parent}: {error.strerror}") from error
+    try:
+        _fill(draft, toolkit)
+        os.chmod(draft, 0o755)
+        if os.path.lexists(directory):
+            shutil.rmtree(directory)
+        os.rename(draft, directory)
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise OverlayError(f"cannot make {directory}: {error.strerror}") from error
+
+
+def _may_replace(directory: str) -> bool:
+    """Whether the directory is empty, or an overlay: our linker, and links for the rest."""
+    if os.path.islink(directory) or not os.path.isdir(directory):
+        return False
+    if not os.listdir(directory):
+        return True
+    linker = os.path.join(directory, "bin", LINKER)
+    others = [name for name in os.listdir(directory) if name != "bin"]
+    return (
+        os.path.isfile(linker)
+        and not os.path.islink(linker)
+        and all(os.path.islink(os.path.join(directory, name)) for name in others)
+    )
+
+
+def _fill(draft: str, toolkit: str) -> None:
+    binaries = os.path.join(draft, "bin")
+    os.mkdir(binaries)
+    for name in os.listdir(toolkit):
+        if name != "bin":
+            os.symlink(os.path.join(toolkit, name), os.path.join(draft, name))
+    # nvcc asks for lib64; toolkits from Python packages have lib alone.
+    if not os.path.lexists(os.path.join(draft, "lib64")):
+        lib = os.path.join(toolkit, "lib")
+        if os.path.isdir(lib):
+            os.symlink(lib, os.path.join(draft, "lib64"))
+    for name in os.listdir(os.path.join(toolkit, "bin")):
+        if name != LINKER:
+            os.symlink(os.path.join(toolkit, "bin", name), os.path.join(binaries, name))
+    launcher = os.path.join(binaries, LINKER)
+    with open(launcher, "w", encoding="utf-8", errors="surrogateescape") as stream:
+        stream.write(launcher_text(sys.executable))
+    os.chmod(launcher, 0o755)
+
+
+def launcher_text(interpreter: str) -> str:
+    """The program that stands in nvlink's place, for the Python that runs this one."""
+    if len(os.fsencode(interpreter)) > LONGEST_INTERPRETER or any(map(str.isspace, interpreter)):
+        from shlex import quote  # noqa: PLC0415
+
+        return SHELL_LAUNCHER.format(interpreter=quote(interpreter))
+    return LAUNCHER.format(interpreter=f"{interpreter} -I")
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the command; 0, or 1 with a message when there is no overlay."""
+    parser = argparse.ArgumentParser(
+        prog="pylink toolkit-overlay",
+        description="Make a CUDA toolkit of links whose device linker is pylink, for nvcc, clang "
+        "and CMake.",
+    )
+    parser.add_argument("directory", metavar="DIR", help="the directory to make")
+    parser.add_argument(
+        "--cuda", required=True, metavar="PATH", help="the CUDA toolkit, where bin/nvcc is"
+    )
+    arguments = parser.parse_args(list(words))
+    try:
+        make_overlay(arguments.directory, arguments.cuda)
+    except OverlayError as error:
+        write(sys.stderr, f"pylink fatal   : {error}\n")
+        return 1
+    return 0

@@ -1,0 +1,100 @@
+"""`pylink toolkit-overlay`: what the directory holds, and what it never touches."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pylink.cli import main
+from pylink.overlay import launcher_text
+
+
+@pytest.fixture
+def toolkit(tmp_path: Path) -> Path:
+    """A toolkit as Python packages install it: no lib64."""
+    root = tmp_path / "cuda"
+    for directory in ("bin", "bin/crt", "include", "lib", "nvvm"):
+        (root / directory).mkdir(parents=True)
+    for name in ("nvcc", "ptxas", "nvlink"):
+        (root / "bin" / name).write_text(f"#!/bin/sh\necho the real {name}\n")
+        (root / "bin" / name).chmod(0o755)
+    return root
+
+
+def overlay(directory: Path, toolkit: Path) -> int:
+    return main(["toolkit-overlay", str(directory), "--cuda", str(toolkit)], tool="pylink")
+
+
+def test_everything_is_the_toolkit_but_the_linker(tmp_path: Path, toolkit: Path) -> None:
+    directory = tmp_path / "with" / "pylink"
+    assert overlay(directory, toolkit) == 0
+    assert sorted(os.listdir(directory)) == ["bin", "include", "lib", "lib64", "nvvm"]
+    assert sorted(os.listdir(directory / "bin")) == ["crt", "nvcc", "nvlink", "ptxas"]
+    assert (directory / "bin" / "ptxas").resolve() == toolkit / "bin" / "ptxas"
+    assert (directory / "lib64").resolve() == toolkit / "lib"
+    assert not (directory / "bin" / "nvlink").is_symlink()
+
+
+def test_its_linker_is_pylink_under_the_name_nvlink(tmp_path: Path, toolkit: Path) -> None:
+    directory = tmp_path / "overlay"
+    assert overlay(directory, toolkit) == 0
+    environment = dict(os.environ, PYTHONPATH=str(tmp_path))  # which must not matter
+    result = subprocess.run(
+        [directory / "bin" / "nvlink", "-bogus"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (1, "nvlink fatal   : Unknown option 'bogus'\n")
+
+
+def test_a_second_call_brings_it_up_to_date(tmp_path: Path, toolkit: Path) -> None:
+    directory = tmp_path / "overlay"
+    assert overlay(directory, toolkit) == 0
+    (toolkit / "bin" / "fatbinary").touch()
+    assert overlay(directory, toolkit) == 0
+    assert (directory / "bin" / "fatbinary").exists()
+    assert (toolkit / "bin" / "nvlink").read_text() == "#!/bin/sh\necho the real nvlink\n"
+
+
+def test_other_directories_are_left_alone(
+    tmp_path: Path, toolkit: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "notes.txt").write_text("keep")
+    assert overlay(mine, toolkit) == 1
+    assert (mine / "notes.txt").read_text() == "keep"
+    assert "is no overlay: remove it or choose another" in capfd.readouterr().err
+    assert overlay(toolkit / "inside", toolkit) == 1
+    assert "is inside the toolkit" in capfd.readouterr().err
+    assert not (toolkit / "inside").exists()
+    assert overlay(toolkit, toolkit) == 1
+    assert (toolkit / "bin" / "nvcc").exists()
+
+
+def test_what_is_no_toolkit_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert overlay(tmp_path / "overlay", tmp_path) == 1
+    assert capfd.readouterr().err == (
+        f"pylink fatal   : {tmp_path} is not a CUDA toolkit: it has no bin/nvcc. Name the directory "
+        "that holds bin, include and lib or lib64\n"
+    )
+    assert not (tmp_path / "overlay").exists()
+
+
+def test_an_interpreter_with_blanks_in_its_path_works(tmp_path: Path) -> None:
+    directory = tmp_path / "with blanks"
+    directory.mkdir()
+    interpreter = directory / "python"
+    interpreter.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    interpreter.chmod(0o755)
+    launcher = tmp_path / "launcher"
+    launcher.write_text(launcher_text(str(interpreter)))
+    launcher.chmod(0o755)
+    result = subprocess.run([launcher, "-bogus"], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (1, "nvlink fatal   : Unknown option 'bogus'\n")
