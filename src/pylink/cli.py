@@ -1,8 +1,8 @@
 """The command line: nvlink's, plus the commands that nvlink does not have.
 
 `pylink ...` and `pylink link ...` link; the other commands are modules of their own, loaded when
-they are asked for. Started under the name `nvlink`, the program knows nvlink's words alone and names
-itself so. Exit status: 0, 1 after a fatal error, 255 after other errors.
+they are asked for. Started under the name `nvlink`, the program knows nvlink's words alone and
+names itself so. Exit status: 0, 1 after a fatal error, 255 after other errors.
 """
 
 from __future__ import annotations

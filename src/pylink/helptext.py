@@ -34,6 +34,10 @@ HELP = {
     "cpu-arch": ("<cpu architecture name>", "Architecture of the host; recorded in the output."),
     "color": ("<when>", "Colour the diagnostics of the text format."),
     "debug": ("", "Link for debugging: keep all code, and record file names in the output."),
+    "depfile": (
+        "<file>",
+        "Write a rule for make and Ninja: the output, and every file that the link read.",
+    ),
     "diag-error": ("<number or name>,...", "Make errors of these diagnostics."),
     "diag-log": ("<file>", "Write a log of all diagnostics, one line each."),
     "diag-once": ("<number or name>,...", "Print each of these diagnostics once at most."),
@@ -73,6 +77,10 @@ HELP = {
     "library": ("<library>,...", "Libraries to link, searched in the directories of -L."),
     "library-path": ("<directory>,...", "Directories to search for libraries."),
     "machine": ("<bits>", "Size of an address. Only 64 is allowed."),
+    "Map": (
+        "<file>",
+        "Write where everything in the output comes from, and why symbols were kept or removed.",
+    ),
     "merc-dedup": (
         "<on or off>",
         "Keep one copy of Mercury sections that several objects have alike. On by default; only "
@@ -105,6 +113,7 @@ HELP = {
     "verbose": ("", "Print the memory and registers that the output uses."),
     "version": ("", "Print the version."),
     "warning-as-error": ("", "Turn warnings into errors."),
+    "write-if-changed": ("", "Leave an output file alone that would get the contents it has."),
 }
 
 

@@ -28,4 +28,12 @@ class Observer:
 def observers(options: Options, sink: Sink) -> list[Observer]:
     """The observers that the options ask for."""
     watching: list[Observer] = []
+    if options.Map is not None:
+        from pylink.linkmap import MapObserver  # noqa: PLC0415 -- few links ask
+
+        watching.append(MapObserver(options.Map, sink))
+    if options.depfile is not None:
+        from pylink.depfile import DepfileObserver  # noqa: PLC0415
+
+        watching.append(DepfileObserver(options, sink))
     return watching

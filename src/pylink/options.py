@@ -48,6 +48,7 @@ class Options:
     disable_infos: bool
     disable_warnings: bool
     display_error_number: bool
+    depfile: str | None
     dlto: bool
     dump_callgraph: bool
     dump_callgraph_no_demangle: bool
@@ -64,6 +65,7 @@ class Options:
     library_path: tuple[str, ...]
     link_time_opt: bool
     machine: int | None
+    Map: str | None
     maxrregcount: int | None
     merc_dedup: str | None
     nvvmpath: str | None
@@ -89,6 +91,7 @@ class Options:
     verbose: bool
     version: bool
     warning_as_error: bool
+    write_if_changed: bool
     Xnvvm: tuple[str, ...]
     Xptxas: tuple[str, ...]
 

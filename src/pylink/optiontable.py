@@ -141,6 +141,9 @@ OPTIONS = (
     Option("sarif-output", "", TEXT, recorded=NEVER),
     Option("diag-log", "", TEXT, recorded=NEVER),
     Option("merc-dedup", "", TEXT, choices=("on", "off"), recorded=NEVER),
+    Option("Map", "", TEXT, recorded=NEVER),
+    Option("depfile", "", TEXT, recorded=NEVER),
+    Option("write-if-changed", "", recorded=NEVER),
 )
 
 BY_ATTRIBUTE = {option.attribute: option for option in OPTIONS}

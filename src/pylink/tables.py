@@ -23,6 +23,7 @@ FUNCTION = Struct("<IIiiiI")
 OUT = Struct("<IIHHIQQII8i3IiiI")
 SPAN = Struct("<iIQQ")
 REBUILD = Struct("<QqiiIIiiI")
+PLACE = Struct("<QQII")
 
 # Flags of an entity row.
 KERNEL = 1

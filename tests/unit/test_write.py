@@ -12,7 +12,7 @@ from helpers.privileges import ordinary_user
 
 import pylink
 from pylink.cli import main
-from pylink.phases import write
+from pylink.wholefile import WholeFile
 
 ARCH = "-arch=sm_80"
 
@@ -80,12 +80,13 @@ def test_full_disk(
     if existing:
         output.write_text("kept")
 
-    def full(descriptor: int, image: bytes) -> None:
-        os.write(descriptor, image[:100])
-        os.close(descriptor)
+    written = WholeFile.write
+
+    def full(file: WholeFile, data: bytes) -> None:
+        written(file, data[:100])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(write, "_write_all", full)
+    monkeypatch.setattr(WholeFile, "write", full)
     with pytest.raises(pylink.LinkError) as caught:
         pylink.link([cubin], arch="sm_80", output=output)
     assert str(caught.value) == f"Writing '{output}' failed: No space left on device"
@@ -95,11 +96,10 @@ def test_full_disk(
 def test_an_interrupted_write_leaves_nothing(
     cubin: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(descriptor: int, image: bytes) -> None:
-        os.close(descriptor)
+    def interrupted(file: WholeFile, data: bytes) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(write, "_write_all", interrupted)
+    monkeypatch.setattr(WholeFile, "write", interrupted)
     with pytest.raises(KeyboardInterrupt):
         pylink.link([cubin], arch="sm_80", output=place / "o")
     assert list(place.iterdir()) == []
@@ -147,3 +147,19 @@ def test_pipe(cubin: Path, place: Path) -> None:
     finally:
         os.close(reader)
     assert list(place.iterdir()) == [path]
+
+
+def test_write_if_changed_leaves_equal_files_alone(cubin: Path, place: Path) -> None:
+    output = place / "o"
+    words = [ARCH, str(cubin), "-o", str(output), "--write-if-changed"]
+    assert main(words) == 0
+    image = output.read_bytes()
+    os.utime(output, (1, 1))
+    assert main(words) == 0
+    assert output.stat().st_mtime == 1
+    assert main(words[:-1]) == 0
+    assert output.stat().st_mtime != 1
+    for other in (image[:-1], image[:-1] + b"?"):
+        output.write_bytes(other)
+        assert main(words) == 0
+        assert output.read_bytes() == image

@@ -1,0 +1,63 @@
+"""--depfile: a rule for make and Ninja that names every file a link read."""
+
+from __future__ import annotations
+
+from pylink.observers import Observer
+from pylink.wholefile import write_whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pylink.diagnostics import Sink
+    from pylink.options import Options
+    from pylink.phases.init import Job
+
+# What GNU make and Ninja take literally only behind a backslash; a dollar is doubled.
+_ESCAPES = str.maketrans({" ": "\\ ", "\t": "\\\t", "#": "\\#", "$": "$$"})
+
+
+def rule(target: str, prerequisites: Iterable[str]) -> str:
+    """`target: file file...`, and an empty rule for each file, so that a deleted one is no error.
+
+    ValueError for a name with a line break, which no rule can hold.
+    """
+    names = list(dict.fromkeys(prerequisites))
+    for name in (target, *names):
+        if "\n" in name or "\r" in name:
+            raise ValueError(f"a rule cannot name {name!r}")
+    files = [name.translate(_ESCAPES) for name in names]
+    lines = [f"{target.translate(_ESCAPES)}:{''.join(f' {file}' for file in files)}"]
+    lines += [f"\n{file}:" for file in files]
+    return "\n".join(lines) + "\n"
+
+
+class DepfileObserver(Observer):
+    """Writes the rule of a link that made its output."""
+
+    __slots__ = ("_job", "_options", "_sink")
+
+    def __init__(self, options: Options, sink: Sink) -> None:
+        self._options = options
+        self._sink = sink
+        self._job: Job | None = None
+
+    def after(self, tag: str, result: object) -> None:
+        if tag == "init":
+            from pylink.phases.init import Job  # noqa: PLC0415 -- loaded already
+
+            assert isinstance(result, Job)
+            self._job = result
+
+    def close(self, *, failed: bool) -> None:
+        file = self._options.depfile
+        if failed or self._job is None or file is None:
+            return
+        read = [one.name for one in self._job.inputs if one.data is None]
+        read += self._options.options_file
+        try:
+            text = rule(self._options.output_file or file, read)
+            write_whole(file, text.encode("utf-8", "surrogateescape"))
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            self._sink.fatal("cannot-write-file", file=file, reason=reason)

@@ -1,0 +1,176 @@
+"""--Map: where everything in the output comes from, and why symbols were kept or removed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from struct import iter_unpack
+
+from pylink.diagnostics.stream import one_line, to_bytes
+from pylink.observers import Observer
+from pylink.phases.layout import Placed
+from pylink.tables import (
+    CALL,
+    DEFINED,
+    ENTITY,
+    KERNEL,
+    LIVE,
+    OUT,
+    PLACE,
+    SECTION,
+    SYMBOL,
+    rows,
+    section_name,
+    symbol_file,
+    symbol_name,
+)
+from pylink.wholefile import write_whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylink.diagnostics import Sink
+
+FUNCTION_KIND = 0
+DIRECT_CALL = -1
+DESELECTED = 2048
+TAKEN = 64
+
+# Roles of a definition that does not reach the output.
+LOST, REPLACED = 1, 2
+
+NOBITS = 8
+
+
+class MapObserver(Observer):
+    """Writes the map of a link that made its output."""
+
+    __slots__ = ("_file", "_placed", "_sink")
+
+    def __init__(self, file: str, sink: Sink) -> None:
+        self._file = file
+        self._sink = sink
+        self._placed: Placed | None = None
+
+    def after(self, tag: str, result: object) -> None:
+        if tag == "layout":
+            assert isinstance(result, Placed)
+            self._placed = result
+
+    def close(self, *, failed: bool) -> None:
+        if failed or self._placed is None:
+            return
+        try:
+            write_whole(self._file, to_bytes("".join(map_lines(self._placed))))
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            self._sink.fatal("cannot-write-file", file=self._file, reason=reason)
+
+
+def map_lines(placed: Placed) -> Iterator[str]:
+    """The map, line by line: sections in file order, then symbols kept, then symbols removed."""
+    yield from section_lines(placed)
+    yield "\n"
+    yield from kept_lines(placed)
+    yield "\n"
+    yield from removed_lines(placed)
+
+
+def section_lines(placed: Placed) -> Iterator[str]:
+    """A line per output section, and below it one per input section that it holds.
+
+    A cubin has no addresses before it is loaded: `address` is sh_addr, 0 in all sections.
+    Contributions give their offset in the section. A section without any is made by the linker.
+    """
+    merged = placed.merged
+    objects = merged.objects
+    contributions = defaultdict(list)
+    bases = iter_unpack("<Q", merged.base)
+    for number, ((out,), (base,)) in enumerate(
+        zip(iter_unpack("<i", merged.out_of), bases, strict=True)
+    ):
+        if out >= 0:
+            contributions[out].append((base, number))
+    yield f"{'Offset':>12} {'Address':>8} {'Size':>12} {'Align':>6}  Section\n"
+    for (out,) in iter_unpack("<i", placed.section_order):
+        offset, size, name, _ = PLACE.unpack_from(placed.places, out * PLACE.size)
+        row = OUT.unpack_from(placed.outs, out * OUT.size)
+        end = placed.shstrtab.index(b"\0", name)
+        title = placed.shstrtab[name:end].decode("utf-8", "surrogateescape")
+        size = row[6] if row[4] == NOBITS else size
+        yield f"{offset:#12x} {0:#8x} {size:#12x} {max(row[7], 1):6}  {one_line(title)}\n"
+        for base, number in sorted(contributions[out]):
+            section = SECTION.unpack_from(objects.sections, number * SECTION.size)
+            file = one_line(objects.names[section[10]])
+            inner = one_line(section_name(objects.arena, objects.sections, number))
+            yield f"{base:#12x} {'':8} {section[2]:#12x} {section[8]:6}      {file}:({inner})\n"
+
+
+def kept_lines(placed: Placed) -> Iterator[str]:
+    """A line per symbol that an input defines and the output has, with what kept it."""
+    merged = placed.merged
+    objects = merged.objects
+    callers = first_callers(placed)
+    yield "Kept symbols\n"
+    for number, row in enumerate(rows(merged.entities, ENTITY)):
+        if row[3] & DEFINED and row[3] & LIVE:
+            name = one_line(symbol_name(objects.arena, objects.symbols, row[1]))
+            file = one_line(objects.names[symbol_file(objects.symbols, row[1])])
+            yield f"  {name}  {file}: {_kept_because(placed, number, row, callers)}\n"
+
+
+def first_callers(placed: Placed) -> dict[int, int]:
+    """By function, the first live function that calls it."""
+    merged = placed.merged
+    callers: dict[int, int] = {}
+    live = [bool(row[3] & LIVE) for row in rows(merged.entities, ENTITY)]
+    for caller, callee, block, won in rows(merged.calls, CALL):
+        if block == DIRECT_CALL and won and live[caller] and caller != callee:
+            callers.setdefault(callee, caller)
+    return callers
+
+
+def _kept_because(
+    placed: Placed, number: int, row: tuple[int, ...], callers: dict[int, int]
+) -> str:
+    merged = placed.merged
+    objects = merged.objects
+    if row[3] & KERNEL:
+        return "kernel"
+    if row[2] != FUNCTION_KIND:
+        return "variable"
+    if number in callers:
+        caller = ENTITY.unpack_from(merged.entities, callers[number] * ENTITY.size)
+        return f"called by {one_line(symbol_name(objects.arena, objects.symbols, caller[0]))}"
+    return "its address is taken" if row[3] & TAKEN else "all code is kept"
+
+
+def removed_lines(placed: Placed) -> Iterator[str]:
+    """A line per definition of an input that the output does not have, with the reason."""
+    merged = placed.merged
+    objects = merged.objects
+    entities = list(rows(merged.entities, ENTITY))
+    yield "Removed symbols\n"
+    numbers = iter_unpack("<i", merged.symbol_entity)
+    for symbol, ((entity,), role) in enumerate(zip(numbers, merged.symbol_role, strict=True)):
+        if entity < 0 or not role:
+            continue
+        row = entities[entity]
+        if role in (LOST, REPLACED):
+            winner = one_line(objects.names[symbol_file(objects.symbols, row[1])])
+            reason = f"the definition in {winner} is linked"
+        elif not row[3] & LIVE:
+            reason = _removed_because(row)
+        else:
+            continue
+        file = one_line(objects.names[SYMBOL.unpack_from(objects.symbols, symbol * SYMBOL.size)[5]])
+        name = one_line(symbol_name(objects.arena, objects.symbols, symbol))
+        yield f"  {name}  {file}: {reason}\n"
+
+
+def _removed_because(row: tuple[int, ...]) -> str:
+    if row[3] & KERNEL:
+        return "the kernel is not selected"
+    if row[3] & DESELECTED:
+        return "only kernels that are not selected reach it"
+    return "no kernel reaches it"

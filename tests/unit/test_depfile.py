@@ -1,0 +1,94 @@
+"""--depfile: the rule as make and Ninja read it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from helpers.cubin_builder import one_kernel
+
+from pylink.cli import main
+from pylink.depfile import rule
+
+NAMES = ["a.cubin", "with blank.cubin", "dollar$.cubin", "hash#.cubin"]
+
+
+def linked(place: Path, names: list[str]) -> Path:
+    for number, name in enumerate(names):
+        (place / name).write_bytes(one_kernel(f"kernel{number}").build())
+    (place / "options").write_text("-arch=sm_80")
+    depfile = place / "out.d"
+    inputs = [str(place / name) for name in names]
+    outputs = ["-o", str(place / "out.cubin"), "--depfile", str(depfile)]
+    status = main(["-optf", str(place / "options"), *inputs, *outputs])
+    assert status == 0
+    return depfile
+
+
+def test_every_file_read_is_named(tmp_path: Path) -> None:
+    text = linked(tmp_path, ["a.cubin", "b.cubin"]).read_text()
+    first = text.splitlines()[0]
+    assert first == (
+        f"{tmp_path}/out.cubin: {tmp_path}/a.cubin {tmp_path}/b.cubin {tmp_path}/options"
+    )
+
+
+def test_names_that_need_escapes() -> None:
+    assert rule("o", NAMES).splitlines()[0] == (
+        "o: a.cubin with\\ blank.cubin dollar$$.cubin hash\\#.cubin"
+    )
+    assert rule("o", ["a", "a"]) == "o: a\n\na:\n"
+    with pytest.raises(ValueError, match="cannot name"):
+        rule("o", ["a\nb"])
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_reads_it(tmp_path: Path) -> None:
+    depfile = linked(tmp_path, NAMES)
+    makefile = tmp_path / "Makefile"
+    makefile.write_text(f"include {depfile}\n{tmp_path}/out.cubin:\n\t@echo stale $?\n")
+
+    def make() -> str:
+        command = ["make", "-f", str(makefile), f"{tmp_path}/out.cubin"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert "is up to date" in make()
+    (tmp_path / "with blank.cubin").unlink()  # as after a rename: no rule needed
+    assert make().startswith("stale")
+
+
+@pytest.mark.skipif(shutil.which("ninja") is None, reason="ninja is not installed")
+def test_ninja_reads_it(tmp_path: Path) -> None:
+    depfile = linked(tmp_path, NAMES)
+    (tmp_path / "saved.d").write_bytes(depfile.read_bytes())
+    (tmp_path / "build.ninja").write_text(
+        f"rule link\n  command = cp saved.d out.d && touch $out\n  depfile = out.d\n"
+        f"build {tmp_path}/out.cubin: link saved.d\n"
+    )
+
+    def ninja() -> str:
+        command = ["ninja", "-d", "explain"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout + done.stderr
+
+    ninja()
+    assert "no work to do" in ninja()
+    (tmp_path / "dollar$.cubin").write_bytes(b"changed")
+    assert "dollar$.cubin" in ninja()
+
+
+def test_a_failed_link_leaves_the_old_rule(tmp_path: Path) -> None:
+    (tmp_path / "bad.cubin").write_bytes(b"\x7fELF not really")
+    (tmp_path / "out.d").write_text("kept")
+    words = ["-arch=sm_80", str(tmp_path / "bad.cubin"), "-o", str(tmp_path / "o")]
+    assert main([*words, "--depfile", str(tmp_path / "out.d")]) == 1
+    assert (tmp_path / "out.d").read_text() == "kept"
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.cubin").write_bytes(one_kernel().build())
+    words = ["-arch=sm_80", str(tmp_path / "a.cubin"), "-o", str(tmp_path / "o")]
+    assert main([*words, "--depfile", str(tmp_path / "missing" / "d")]) == 1
+    assert f"Writing '{tmp_path}/missing/d' failed: No such file" in capfd.readouterr().err
