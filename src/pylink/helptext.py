@@ -89,6 +89,31 @@ HELP = {
     "options-file": ("<file>,...", "Read more options from these files."),
     "output-file": ("<file>", "File to write. Always needed."),
     "output_mode": ("<format>", "The same as --diagnostics_format."),
+    "pass-remarks": ("<regex>", "Show what the passes whose names match did to the program."),
+    "pass-remarks-analysis": ("<regex>", "Show what these passes found out."),
+    "pass-remarks-bitstream-version": (
+        "<version>",
+        "Version of the container that --pass-remarks-format=bitstream writes: 0 is what LLVM 19 "
+        "reads, 1, the default, what LLVM 22 reads.",
+    ),
+    "pass-remarks-filter": (
+        "<regex>",
+        "Write the remarks of these passes alone to the file of --pass-remarks-output.",
+    ),
+    "pass-remarks-format": (
+        "<format>",
+        "Format of --pass-remarks-output: yaml, the default, or bitstream.",
+    ),
+    "pass-remarks-hotness-threshold": (
+        "<bytes>",
+        "Leave out remarks that concern fewer bytes. Implies --pass-remarks-with-hotness.",
+    ),
+    "pass-remarks-missed": ("<regex>", "Show what these passes could not do, and why."),
+    "pass-remarks-output": (
+        "<file>",
+        "Write all remarks to a file, which LLVM's tools read. - is standard output.",
+    ),
+    "pass-remarks-with-hotness": ("", "Say with each remark how many bytes it concerns."),
     "preserve-relocs": ("", "Keep a record of the relocations that were resolved."),
     "register-link-binaries": (
         "<file>",
@@ -112,6 +137,10 @@ HELP = {
     ),
     "verbose": ("", "Print the memory and registers that the output uses."),
     "version": ("", "Print the version."),
+    "Xopt": (
+        "<option>,...",
+        "Options as LLVM spells them: -pass-remarks and its relatives, with one dash.",
+    ),
     "warning-as-error": ("", "Turn warnings into errors."),
     "write-if-changed": ("", "Leave an output file alone that would get the contents it has."),
 }

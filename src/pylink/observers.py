@@ -12,6 +12,17 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.options import Options
 
+# Options of which any may ask for remarks; the others say how.
+REMARK_OPTIONS = (
+    "pass_remarks",
+    "pass_remarks_missed",
+    "pass_remarks_analysis",
+    "pass_remarks_output",
+    "pass_remarks_format",
+    "pass_remarks_filter",
+    "Xopt",
+)
+
 
 class Observer:
     """Base of what is told about a link; the methods do nothing."""
@@ -36,4 +47,12 @@ def observers(options: Options, sink: Sink) -> list[Observer]:
         from pylink.depfile import DepfileObserver  # noqa: PLC0415
 
         watching.append(DepfileObserver(options, sink))
+    if any(getattr(options, option) for option in REMARK_OPTIONS):
+        from pylink.remarks.settings import Settings  # noqa: PLC0415 -- few links have remarks
+
+        settings = Settings(options, sink)
+        if settings.ask():
+            from pylink.remarks.observer import RemarkObserver  # noqa: PLC0415
+
+            watching.append(RemarkObserver(settings, sink))
     return watching

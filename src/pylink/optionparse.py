@@ -93,7 +93,7 @@ def _store(option: Option, argument: str, line: CommandLine, sink: Sink) -> None
         line.values[option.attribute] = (*earlier, *split_items(argument, sink))
         return
     if option.takes == NUMBER:
-        value = _number(argument, sink)
+        value = parse_number(argument, sink)
     elif option.takes == TRUTH:
         if argument not in ("true", "false"):
             sink.fatal("boolean-expected", value=argument)
@@ -107,7 +107,7 @@ def _store(option: Option, argument: str, line: CommandLine, sink: Sink) -> None
     line.values[option.attribute] = value
 
 
-def _number(text: str, sink: Sink) -> int:
+def parse_number(text: str, sink: Sink) -> int:
     """A number in C notation: decimal, 0x or 0 for octal; an empty text is 0."""
     digits = text.lstrip(" \t\n\v\f\r")
     negative = digits.startswith("-")

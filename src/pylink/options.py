@@ -73,6 +73,15 @@ class Options:
     options_file: tuple[str, ...]
     output_file: str | None
     output_mode: str | None
+    pass_remarks: str | None
+    pass_remarks_analysis: str | None
+    pass_remarks_bitstream_version: int | None
+    pass_remarks_filter: str | None
+    pass_remarks_format: str | None
+    pass_remarks_hotness_threshold: int | None
+    pass_remarks_missed: str | None
+    pass_remarks_output: str | None
+    pass_remarks_with_hotness: bool
     preserve_relocs: bool
     recorded: str
     register_link_binaries: str | None
@@ -93,6 +102,7 @@ class Options:
     warning_as_error: bool
     write_if_changed: bool
     Xnvvm: tuple[str, ...]
+    Xopt: tuple[str, ...]
     Xptxas: tuple[str, ...]
 
     def __init__(self, values: Mapping[str, Value], inputs: Sequence[str] = ()) -> None:

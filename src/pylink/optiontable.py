@@ -144,6 +144,18 @@ OPTIONS = (
     Option("Map", "", TEXT, recorded=NEVER),
     Option("depfile", "", TEXT, recorded=NEVER),
     Option("write-if-changed", "", recorded=NEVER),
+    Option("pass-remarks", "", TEXT, recorded=NEVER),
+    Option("pass-remarks-missed", "", TEXT, recorded=NEVER),
+    Option("pass-remarks-analysis", "", TEXT, recorded=NEVER),
+    Option("pass-remarks-output", "", TEXT, recorded=NEVER),
+    # Not one of `choices`: an unknown format has an error of its own.
+    Option("pass-remarks-format", "", TEXT, recorded=NEVER),
+    Option("pass-remarks-bitstream-version", "", NUMBER, choices=(0, 1), recorded=NEVER),
+    Option("pass-remarks-filter", "", TEXT, recorded=NEVER),
+    Option("pass-remarks-with-hotness", "", recorded=NEVER),
+    Option("pass-remarks-hotness-threshold", "", NUMBER, recorded=NEVER),
+    # The compiler driver's way to name an option of the optimizer.
+    Option("Xopt", "Xopt", LIST, recorded=NEVER),
 )
 
 BY_ATTRIBUTE = {option.attribute: option for option in OPTIONS}

@@ -54,6 +54,11 @@ HELP: dict[str, str] = {
     "`-ghls=lcs-aug` does not need it.",
     "preserve-relocs-partial": "From sm_90 on, the record that `--preserve-relocs` keeps of "
     "resolved relocations is incomplete. Do not rely on it to relocate the output again.",
+    "unknown-remark-format": "`--pass-remarks-format` takes `yaml` and `bitstream`.",
+    "invalid-regex": "An option that takes a regular expression was given none. The syntax is that "
+    "of Python's `re`.",
+    "remarks-not-written": "The file of `--pass-remarks-output` could not be written; none is left "
+    "behind. The disk may be full. The linked file itself is complete.",
     "arch-mismatch": "An input was compiled for an architecture that the target cannot run. "
     "Compile it for the target, or for a lower one of the same major version.",
     "output-limited": "An input runs on one architecture only, so the output does too.",
@@ -146,6 +151,11 @@ HELP: dict[str, str] = {
     "verbose-function": "The head of the properties of a kernel.",
     "verbose-usage": "The registers, barriers, stack and memory that a kernel needs.",
     "call-graph": "A line of the call graph that -dump-callgraph asks for.",
+    "pass-remark": "A pass did something that `--pass-remarks` asks to hear of.",
+    "pass-remark-missed": "A pass could not do something; `--pass-remarks-missed` asks why.",
+    "pass-remark-analysis": "A pass found something out that `--pass-remarks-analysis` asks for.",
+    "pass-remark-failure": "A pass failed in something that it should have been able to do. The "
+    "output is right, but not what it could be.",
     "nvvmpath-missing": "Link-time optimization needs the directory of libnvvm. Give it with "
     "`-nvvmpath`.",
     "tool-failed": "A program that pylink started reported a failure.",

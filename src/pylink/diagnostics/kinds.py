@@ -100,6 +100,13 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Option '--preserve-relocs' is not fully implemented for gpu archtecture '{arch}' "
         "and may not work as expected",
     ),
+    "unknown-remark-format": (140, COMMAND_LINE, "Unknown remark serializer format."),
+    "invalid-regex": (
+        141,
+        COMMAND_LINE,
+        "Invalid regular expression '{value}' passed to -{option}: {reason}",
+    ),
+    "remarks-not-written": (142, ERROR, "Writing remarks to '{file}' failed: {reason}"),
     # 2xx: input files as a whole
     "arch-mismatch": (
         201,
@@ -265,6 +272,10 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "{memory}, {lmem} bytes lmem",
     ),
     "call-graph": (704, REMARK, "{line}"),
+    "pass-remark": (710, REMARK, "{text} [-pass-remarks={pass_name}]"),
+    "pass-remark-missed": (711, REMARK, "{text} [-pass-remarks-missed={pass_name}]"),
+    "pass-remark-analysis": (712, REMARK, "{text} [-pass-remarks-analysis={pass_name}]"),
+    "pass-remark-failure": (713, REMARK, "{text} [-pass-remarks={pass_name}]"),
     # 8xx: tools and features
     "nvvmpath-missing": (801, COMMAND_LINE, "-nvvmpath should be specified with -lto"),
     "tool-failed": (802, CATASTROPHE, "{tool} failed with status {status}"),

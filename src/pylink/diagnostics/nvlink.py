@@ -45,4 +45,16 @@ class NvlinkRenderer(Renderer):
         if diagnostic.kind == "call-graph":  # a text of its own, not a message
             write(self.stream, f"{text}\n")
             return
+        if diagnostic.kind.startswith("pass-remark"):
+            text = one_line(str(diagnostic.args["text"]))
+            write(self.stream, f"remark: {_llvm_place(diagnostic)}: {text}\n")
+            return
         write(self.stream, f"{self.tool} {word:<7} : {text}{self.suffix}\n")
+
+
+def _llvm_place(diagnostic: Diagnostic) -> str:
+    """File, line and column, as LLVM's `opt` shows them in front of a remark."""
+    source = diagnostic.source
+    if source is not None:
+        return one_line(f"{source.file}:{source.line}:{source.column}")
+    return one_line(f"{diagnostic.file or '<unknown>'}:0:0")

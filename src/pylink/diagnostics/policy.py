@@ -103,13 +103,18 @@ class Policy:
         return severity
 
 
-# nvlink prints these with -disable-infos too: the lines of -v, and one about another option.
+# nvlink prints these with -disable-infos too: the lines of -v, and one about another option. The
+# remarks of passes are asked for by name.
 ALWAYS_SHOWN = (
     "host-info-ignored",
     "verbose-memory",
     "verbose-function",
     "verbose-usage",
     "call-graph",
+    "pass-remark",
+    "pass-remark-missed",
+    "pass-remark-analysis",
+    "pass-remark-failure",
 )
 
 # Warnings that in nvlink go with -disable-infos, before -Werror sees them, and stay with -w.

@@ -1,0 +1,154 @@
+"""Where passes emit remarks: filters them, shows them on the terminal, writes them to a file."""
+
+from __future__ import annotations
+
+from pylink.remarks.record import (
+    ANALYSIS,
+    ANALYSIS_ALIASING,
+    ANALYSIS_FP_COMMUTE,
+    FAILURE,
+    MISSED,
+    PASSED,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from re import Pattern
+    from typing import Protocol
+
+    from pylink.diagnostics import Sink
+    from pylink.remarks.record import Remark
+
+    class Writer(Protocol):
+        """What writes the file `path`: `write` in batches, then `close` or `discard`."""
+
+        path: str
+
+        def write(self, remarks: list[Remark]) -> None: ...
+        def close(self) -> None: ...
+        def discard(self) -> None: ...
+
+
+# Remarks that are handed to the writer at once: its work has a fixed part.
+BATCH = 4096
+
+# The kind of diagnostic that shows a remark.
+DIAGNOSTICS = {
+    PASSED: "pass-remark",
+    MISSED: "pass-remark-missed",
+    ANALYSIS: "pass-remark-analysis",
+    ANALYSIS_FP_COMMUTE: "pass-remark-analysis",
+    ANALYSIS_ALIASING: "pass-remark-analysis",
+    FAILURE: "pass-remark-failure",
+}
+
+
+class Remarks:
+    """The channel of one link.
+
+    `passed`, `missed` and `analysis` are the patterns of the passes whose remarks of that kind go
+    to `sink`, None for no pass; a failure goes there when any of the three names its pass. `writer`
+    takes those of the passes that `written` names, None for all passes. Remarks that concern fewer
+    than `threshold` bytes are dropped, one without hotness counting as 0; without `hotness` the
+    remarks lose theirs, unless there is a threshold.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        writer: Writer | None = None,
+        *,
+        passed: Pattern[str] | None = None,
+        missed: Pattern[str] | None = None,
+        analysis: Pattern[str] | None = None,
+        written: Pattern[str] | None = None,
+        hotness: bool = False,
+        threshold: int = 0,
+    ) -> None:
+        self._sink = sink
+        self._writer = writer
+        self._written = written
+        self._shown = {
+            PASSED: (passed,),
+            MISSED: (missed,),
+            ANALYSIS: (analysis,),
+            ANALYSIS_FP_COMMUTE: (analysis,),
+            ANALYSIS_ALIASING: (analysis,),
+            FAILURE: (passed, missed, analysis),
+        }
+        self._hotness = hotness or threshold > 0
+        self._threshold = threshold
+        self._routes: dict[str, int] = {}
+        self._batch: list[Remark] = []
+
+    def wants(self, pass_name: str, kind: int | None = None) -> bool:
+        """Whether anyone would see a remark of this pass, and of this kind when that is given."""
+        route = self._routes.get(pass_name)
+        if route is None:
+            route = self._route(pass_name)
+        return bool(route if kind is None else route & (1 | 1 << kind))
+
+    def _route(self, pass_name: str) -> int:
+        """Bit 0: the file; bit n: the terminal, for remarks of kind n."""
+        route = 0
+        if self._writer is not None and (self._written is None or self._written.search(pass_name)):
+            route = 1
+        for kind, patterns in self._shown.items():
+            if any(pattern is not None and pattern.search(pass_name) for pattern in patterns):
+                route |= 1 << kind
+        self._routes[pass_name] = route
+        return route
+
+    def emit(self, remark: Remark) -> None:
+        """Take a remark over; the pass does not touch it again."""
+        route = self._routes.get(remark.pass_name)
+        if route is None:
+            route = self._route(remark.pass_name)
+        if not self._hotness:
+            remark.hotness = None
+        elif (remark.hotness or 0) < self._threshold:
+            return
+        if route & 1:
+            self._batch.append(remark)
+            if len(self._batch) == BATCH:
+                self._flush()
+        if route >> remark.kind & 1:
+            self._show(remark)
+
+    def _flush(self) -> None:
+        assert self._writer is not None
+        batch, self._batch = self._batch, []
+        self._writer.write(batch)
+
+    def _show(self, remark: Remark) -> None:
+        from pylink.diagnostics.record import Source  # noqa: PLC0415 -- only for the terminal
+
+        text = remark.message
+        if remark.hotness is not None:
+            text += f" (hotness: {remark.hotness})"
+        source = None
+        if remark.file is not None and remark.line > 0:
+            source = Source(remark.file, remark.line, remark.column)
+        self._sink.report(
+            DIAGNOSTICS[remark.kind],
+            file=remark.file,
+            symbol=remark.function,
+            source=source,
+            text=text,
+            pass_name=remark.pass_name,
+        )
+
+    def close(self, *, failed: bool = False) -> None:
+        """Complete the file, or leave none after a link that failed."""
+        if self._writer is None:
+            return
+        if failed:
+            self._writer.discard()
+            return
+        if self._batch:
+            self._flush()
+        try:
+            self._writer.close()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self._sink.report("remarks-not-written", file=self._writer.path, reason=reason)

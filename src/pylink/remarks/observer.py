@@ -1,0 +1,39 @@
+"""The observer that runs the passes after their phases."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from pylink.observers import Observer
+from pylink.remarks.passes import PASSES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
+    from pylink.remarks.channel import Remarks
+    from pylink.remarks.settings import Settings
+
+
+class RemarkObserver(Observer):
+    """Runs each pass whose remarks someone wants; loads the module of no other.
+
+    The file of remarks is opened after init, so that one that cannot be written costs no link.
+    """
+
+    __slots__ = ("_settings", "_sink", "remarks")
+
+    def __init__(self, settings: Settings, sink: Sink) -> None:
+        self._settings = settings
+        self._sink = sink
+        self.remarks: Remarks | None = None
+
+    def after(self, tag: str, result: object) -> None:
+        if self.remarks is None:
+            self.remarks = self._settings.open(self._sink)
+        for name, (phase, module) in PASSES.items():
+            if phase == tag and self.remarks.wants(name):
+                import_module(f"pylink.remarks.passes.{module}").emit(result, self.remarks)
+
+    def close(self, *, failed: bool) -> None:
+        if self.remarks is not None:
+            self.remarks.close(failed=failed)

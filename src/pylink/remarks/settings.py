@@ -1,0 +1,116 @@
+"""What the options say about remarks, and the channel that follows from it."""
+
+from __future__ import annotations
+
+import re
+
+from pylink.remarks.channel import Remarks
+from pylink.remarks.output import OutputFile
+from pylink.remarks.xopt import read_words
+from pylink.remarks.yamlfile import YamlWriter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
+    from pylink.options import Options
+    from pylink.optiontable import Value
+
+YAML = "yaml"
+
+# Container versions of a bitstream: what LLVM 19 reads, and what LLVM 22 reads.
+VERSIONS = (0, 1)
+
+# Attributes in `Options`; `-Xopt` takes the same options with one dash.
+OPTIONS = (
+    "pass_remarks",
+    "pass_remarks_missed",
+    "pass_remarks_analysis",
+    "pass_remarks_filter",
+    "pass_remarks_output",
+    "pass_remarks_format",
+    "pass_remarks_bitstream_version",
+    "pass_remarks_with_hotness",
+    "pass_remarks_hotness_threshold",
+)
+
+
+class Settings:
+    """The options of remarks, those behind `-Xopt` included.
+
+    An option that stands in both places has the value of the command line's own; an empty pattern
+    or file name is none. `profuse` says of each profuse channel whether it is on; whether that is
+    heeded is up to the channel.
+    """
+
+    __slots__ = (
+        "analysis",
+        "file",
+        "format",
+        "hotness",
+        "missed",
+        "passed",
+        "profuse",
+        "threshold",
+        "version",
+        "written",
+    )
+
+    def __init__(self, options: Options, sink: Sink) -> None:
+        """Read `options`; what they say wrong is a fatal diagnostic."""
+        values: dict[str, Value] = {}
+        self.profuse = read_words(options.Xopt, values, sink)
+        for attribute in OPTIONS:
+            value = getattr(options, attribute)
+            if value is not None and value is not False:
+                values[attribute] = value
+        self.passed, self.missed, self.analysis, self.written = (
+            _pattern(values.get(attribute), attribute, sink) for attribute in OPTIONS[:4]
+        )
+        self.file = _text(values.get("pass_remarks_output"))
+        self.format = values.get("pass_remarks_format", YAML)
+        if self.format != YAML:
+            sink.fatal("unknown-remark-format")
+        self.version = values.get("pass_remarks_bitstream_version", VERSIONS[-1])
+        self.hotness = bool(values.get("pass_remarks_with_hotness"))
+        threshold = values.get("pass_remarks_hotness_threshold", 0)
+        assert isinstance(threshold, int)
+        self.threshold = threshold
+
+    def ask(self) -> bool:
+        """Whether any option asks for remarks."""
+        return any(one is not None for one in (self.passed, self.missed, self.analysis, self.file))
+
+    def open(self, sink: Sink) -> Remarks:
+        """The channel; a fatal diagnostic when the file cannot be written."""
+        return Remarks(
+            sink,
+            None if self.file is None else self._writer(self.file, sink),
+            passed=self.passed,
+            missed=self.missed,
+            analysis=self.analysis,
+            written=self.written,
+            hotness=self.hotness,
+            threshold=self.threshold,
+        )
+
+    def _writer(self, file: str, sink: Sink) -> YamlWriter:
+        try:
+            output = OutputFile(file)
+        except (OSError, ValueError):
+            sink.fatal("cannot-open-file", file=file)
+        return YamlWriter(output)
+
+
+def _text(value: Value) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _pattern(value: Value, attribute: str, sink: Sink) -> re.Pattern[str] | None:
+    text = _text(value)
+    if text is None:
+        return None
+    try:
+        return re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        option = attribute.replace("_", "-")
+        sink.fatal("invalid-regex", value=text, option=option, reason=str(error))
