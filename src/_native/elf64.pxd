@@ -132,4 +132,17 @@ cdef enum:
     SHT_CUDA_COMPAT = 0x70000086
     SHT_CUDA_MERC_RESOLVED_RELA = 0x70000088
 
+    SHF_WRITE = 1
+    SHF_ALLOC = 2
+    SHF_EXECINSTR = 4
     SHF_MERCURY = 0x10000000
+    PT_LOAD = 1
+    PT_PHDR = 6
+    PF_X = 1
+    PF_W = 2
+    PF_R = 4
+
+
+cdef inline uint64_t round_up(uint64_t value, uint64_t align) noexcept nogil:
+    """The next multiple of `align`; 0 and 1 ask for none."""
+    return value if align < 2 else (value + align - 1) // align * align

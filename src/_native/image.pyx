@@ -6,6 +6,9 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from elf64 cimport *
+from imageheaders cimport *
+from imagesymbols cimport *
+from imagewriter cimport *
 from pages cimport *
 from rows cimport *
 from vec cimport *
@@ -149,25 +152,6 @@ def write_relocations(bytes image, bytes outs, bytes section_index, bytes places
                 at = keep[at].next
 
 
-cdef struct Writer:
-    const SectionRow* sections
-    const SymbolRow* symbols
-    const EntityRow* entities
-    const OutRow* outs
-    const PlaceRow* places
-    const uint32_t* index           # header index by OutRow
-    const uint32_t* symbol_index    # by entity
-    const uint64_t* values
-    const int32_t* homes
-    const uint64_t* dynamic
-    uint8_t* image
-    uint32_t family
-    bint executable
-    bint preserved
-    bint late                       # .symtab_shndx is
-    bint wide                       # there is one, and early
-
-
 def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, bytes outs,
                   bytes out_symbols, bytes symbol_order, bytes section_index, bytes places,
                   bytes values, bytes homes, bytes merc_values, bytes dynamic, uint64_t null_value,
@@ -235,113 +219,6 @@ def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, by
                 if symbol[order[i]].part == PART_LOCAL:
                     mercury_info = <uint32_t>(i + 2)
     return info, mercury_info
-
-
-cdef void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
-                       uint32_t* wide) noexcept nogil:
-    cdef const EntityRow* e
-    cdef const SymbolRow* s
-    cdef uint8_t binding, type
-    memset(out, 0, sizeof(Sym))
-    out.st_name = row.name
-    if row.section >= 0:
-        out.st_info = STT_SECTION
-        set_section(w, row.section, out, wide)
-        return
-    if row.instance >= 0:
-        out.st_info = STB_WEAK << 4 | STT_CUDA_OBJECT
-        out.st_other = STO_SHARED | STV_INTERNAL
-        out.st_value = w.dynamic[row.instance]
-        return
-    e = &w.entities[row.entity]
-    s = &w.symbols[e.winner]
-    binding = s.info >> 4
-    type = s.info & 15
-    out.st_other = s.other
-    if not e.flags & EF_DEFINED:
-        binding = STB_LOCAL if e.flags & EF_LOCAL else STB_GLOBAL
-        out.st_size = e.size
-        if e.kind == E_FUNC:
-            out.st_size = 0
-        out.st_value = s.value
-        if e.kind == E_SHARED and w.homes[row.entity] >= 0:
-            # The link gives extern arrays their place.
-            out.st_value = w.values[row.entity]
-            set_section(w, w.homes[row.entity], out, wide)
-    else:
-        out.st_size = e.size
-        out.st_value = w.values[row.entity]
-        if w.homes[row.entity] >= 0:
-            set_section(w, w.homes[row.entity], out, wide)
-        elif s.shndx == SHN_ABS:
-            out.st_shndx = SHN_ABS
-    if w.executable and type == STT_CUDA_OBJECT:
-        type = STT_OBJECT
-        out.st_other &= 0x1f
-        if w.preserved and e.kind == E_SHARED:
-            out.st_other = STV_INTERNAL
-    if w.family == FAMILY_C and (e.kind == E_RESERVED or e.kind == E_UNIFIED):
-        type = STT_CUDA_OBJECT
-    out.st_info = <uint8_t>(binding << 4 | type)
-
-
-cdef void set_section(Writer* w, int32_t at, Sym* out, uint32_t* wide) noexcept nogil:
-    """The section of a symbol; `wide` is its entry in .symtab_shndx, if there is one.
-
-    Odd, but measured (docs/format-notes.md): the entry holds the section's number of birth where
-    st_shndx can hold the index. 0xfff2, the number of common symbols, stays where it is the index
-    or, with -r, the number of birth. What comes late on family C begins to need the entry one
-    section later.
-    """
-    cdef uint32_t index = w.index[at], birth = w.outs[at].birth
-    cdef bint late = w.late or birth == 0 or (
-        w.family == FAMILY_C and w.outs[at].kind == K_CONSTANT0)
-    out.st_shndx = <uint16_t>index
-    if wide == NULL:
-        return
-    if late:
-        if index > SHN_LORESERVE:
-            out.st_shndx = SHN_XINDEX
-            wide[0] = index
-        return
-    wide[0] = birth
-    if index == SHN_COMMON or (birth == SHN_COMMON and not w.executable):
-        out.st_shndx = SHN_COMMON
-    elif index >= SHN_LORESERVE:
-        out.st_shndx = SHN_XINDEX
-        wide[0] = index
-
-
-cdef void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const Sym* plain, Sym* out,
-                               const uint64_t* values, uint32_t* wide) noexcept nogil:
-    """As in .symtab, but naming mercury twins, with input types and mercury sizes."""
-    cdef const EntityRow* e
-    cdef int32_t home
-    out[0] = plain[0]
-    if row.instance >= 0:
-        return
-    if row.section >= 0:
-        home = row.section
-        if (w.outs[home].kind == K_CONSTANT and w.outs[home].bank == 3) \
-                or w.outs[home].kind == K_CONSTANT_FUNC:
-            out.st_name = w.outs[home].symbol_name
-    else:
-        e = &w.entities[row.entity]
-        home = w.homes[row.entity] if e.flags & EF_DEFINED else -1
-        if e.kind == E_FUNC:
-            out.st_size = w.symbols[e.winner].merc_size
-        elif e.flags & EF_DEFINED or e.kind == E_SHARED:
-            out.st_info = (out.st_info & 0xf0) | (w.symbols[e.winner].info & 15)
-            out.st_other = w.symbols[e.winner].other
-            if w.preserved and w.executable and e.kind == E_SHARED:
-                out.st_other |= STV_INTERNAL
-            out.st_value = values[row.entity]
-            if e.kind == E_SYSTEM_SHARED and w.executable:
-                out.st_value = 0
-        elif e.kind == E_RESERVED:
-            out.st_value = 0
-    if home >= 0 and w.outs[home].merc >= 0 and w.index[w.outs[home].merc]:
-        set_section(w, w.outs[home].merc, out, wide)
 
 
 def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes outs,
@@ -427,108 +304,3 @@ def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes
             header.e_shnum = <uint16_t>(count + 1)
         else:
             table[0].sh_size = count + 1
-
-
-cdef void write_system_shared(Writer* w, const int32_t* order, size_t count,
-                              int32_t at) noexcept nogil:
-    """The bytes of .nv.merc.nv.shared.reserved.0.
-
-    The plain section has none, so nvlink copies what follows its offset in a file without
-    mercury: after all sections without bytes, the section header table. It begins with a null
-    header and that of .shstrtab as it was then, which has no name of .nv.constant0 yet.
-    """
-    cdef const PlaceRow* place = &w.places[at]
-    cdef uint64_t plain = w.places[w.outs[at].twin].offset, table = plain
-    cdef Shdr head[2]
-    cdef const OutRow* row
-    cdef size_t i
-    memset(head, 0, sizeof(head))
-    head[1].sh_name = 1
-    head[1].sh_type = SHT_STRTAB
-    head[1].sh_offset = sizeof(Ehdr)
-    head[1].sh_size = place.name
-    head[1].sh_addralign = 1
-    for i in range(count):
-        row = &w.outs[order[i]]
-        if is_nobits(row):
-            table = max(table, w.places[order[i]].offset)
-        elif (row.kind == K_CONSTANT0 or row.twin >= 0) and w.places[order[i]].name:
-            head[1].sh_size = min(head[1].sh_size, <uint64_t>w.places[order[i]].name)
-    table = ((table + 7) & ~<uint64_t>7) - plain
-    if table < place.size:
-        memcpy(w.image + place.offset + table, head, min(sizeof(head), place.size - table))
-
-
-cdef void write_header(Writer* w, int32_t at, Shdr* out, uint32_t tkinfo, uint32_t compat,
-                       uint32_t merc_symtab) noexcept nogil:
-    cdef const OutRow* row = &w.outs[at]
-    cdef const SectionRow* source = &w.sections[row.source] if row.source >= 0 else NULL
-    cdef int32_t text
-    memset(out, 0, sizeof(Shdr))
-    out.sh_name = w.places[at].name
-    out.sh_type = row.type
-    out.sh_flags = row.flags
-    out.sh_offset = w.places[at].offset
-    out.sh_size = w.places[at].size
-    out.sh_addralign = row.align
-    out.sh_entsize = row.entsize
-    if w.executable:
-        if row.kind in (K_CONSTANT, K_CONSTANT0, K_CONSTANT_FUNC, K_GLOBAL_INIT):
-            out.sh_type = SHT_PROGBITS
-        elif row.kind in (K_GLOBAL, K_SHARED, K_DEBUG_SHARED, K_LOCAL, K_SYSTEM_SHARED):
-            out.sh_type = SHT_NOBITS
-    if row.kind == K_SYMTAB or row.kind == K_MERC_SYMTAB:
-        out.sh_link = 2
-    elif row.kind == K_SYMTAB_SHNDX:
-        out.sh_link = 3
-    elif row.kind == K_MERC_SYMTAB_SHNDX:
-        out.sh_link = merc_symtab
-    elif row.kind == K_CUINFO:
-        out.sh_link = tkinfo
-        out.sh_info = compat
-    elif row.kind in (K_INFO, K_CALLGRAPH, K_PROTOTYPE):
-        out.sh_link = 3
-    elif row.kind == K_INFO_FUNC:
-        out.sh_link = 3
-        out.sh_info = text_index(w, row)
-    elif row.kind in (K_CONSTANT0, K_CONSTANT_FUNC, K_SHARED):
-        out.sh_info = text_index(w, row)
-    elif row.kind == K_RELOC or row.kind == K_RESOLVED_RELA:
-        out.sh_link = 3
-        out.sh_info = w.index[row.target]
-    elif row.kind == K_TEXT:
-        out.sh_link = 3
-        out.sh_info = w.symbol_index[row.entity]
-        if w.family == FAMILY_A and source != NULL:
-            # The function's own REGCOUNT, not what its callees raise it to.
-            out.sh_info |= source.info & 0xff000000U
-    elif row.kind == K_CAPMERC:
-        out.sh_link = merc_symtab
-        out.sh_info = w.symbol_index[w.outs[row.twin].entity]
-    elif row.kind == K_MERC_INFO:
-        out.sh_link = merc_symtab
-    elif row.kind == K_MERC_INFO_FUNC:
-        out.sh_link = merc_symtab
-        text = text_of(w, &w.outs[row.twin])
-        out.sh_info = w.index[w.outs[text].merc] if w.outs[text].merc >= 0 else 0
-    elif row.kind == K_MERC_CONSTANT_FUNC:
-        text = text_of(w, &w.outs[row.twin])
-        out.sh_info = w.index[w.outs[text].merc] if w.outs[text].merc >= 0 else 0
-    elif row.kind == K_MERC_RELA:
-        out.sh_link = merc_symtab
-        text = w.outs[row.twin].target
-        out.sh_info = w.index[w.outs[text].merc] if w.outs[text].merc >= 0 else 0
-
-
-cdef uint32_t text_index(Writer* w, const OutRow* row) noexcept nogil:
-    """The index of the function's .text, as its symbols have it: see set_section."""
-    cdef int32_t text = text_of(w, row)
-    if w.wide and not w.executable and w.outs[text].birth == SHN_COMMON:
-        return SHN_COMMON
-    return w.index[text]
-
-
-cdef int32_t text_of(Writer* w, const OutRow* row) noexcept nogil:
-    """The .text row of the function that a section belongs to; row 0 (never listed) without."""
-    cdef int32_t at = row.text
-    return at if at >= 0 else 0

@@ -2,10 +2,12 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, qsort
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset, strlen
 
 from elf64 cimport *
+from layoutorder cimport *
+from layoutsegments cimport *
 from rows cimport *
 from ties cimport *
 from vec cimport *
@@ -65,80 +67,13 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_en
             align = e[section].align if e[section].align else 1
             if align & (align - 1) or align > 0x10000:
                 align = 1
-            value[section] = (row[common].size + align - 1) & ~(align - 1)
+            value[section] = round_up(row[common].size, align)
             home[section] = common
             row[common].size = value[section] + e[section].size
             if align > row[common].align:
                 row[common].align = <uint32_t>align
     free(constant0)
     return values, homes, grown
-
-
-# Where a kind of section stands in the output; mercury follows everything else.
-cdef int32_t rank(const OutRow* row, uint32_t family) noexcept nogil:
-    cdef uint16_t kind = row.kind
-    if kind == K_SHSTRTAB or kind == K_STRTAB or kind == K_SYMTAB:
-        return 0
-    if kind == K_SYMTAB_SHNDX:
-        return 9 if row.notes & OF_LATE else 0
-    if kind == K_TKINFO or kind == K_CUINFO:
-        return 2
-    if kind == K_INFO or kind == K_COMPAT or kind == K_INFO_FUNC:
-        return 3
-    if kind == K_CALLGRAPH or kind == K_PROTOTYPE or kind == K_REL_ACTION:
-        return 4
-    if kind == K_RELOC or kind == K_RESOLVED_RELA:
-        return 5
-    if kind == K_CONSTANT or kind == K_CONSTANT_FUNC:
-        return 6
-    if kind == K_CONSTANT0:
-        return 10 if family == FAMILY_C else 6
-    if kind == K_TEXT:
-        return 7
-    if kind == K_GLOBAL_INIT:
-        return 8
-    if kind == K_SHARED or kind == K_DEBUG_SHARED or kind == K_GLOBAL or kind == K_LOCAL \
-            or kind == K_SYSTEM_SHARED:
-        return 9
-    if kind == K_CAPMERC:
-        return 11
-    if kind == K_MERC_SYMTAB_SHNDX:
-        return 18 if row.notes & OF_LATE else 11
-    if kind == K_MERC_DEBUG:
-        return 12
-    if kind == K_MERC_INFO:
-        return 13
-    if kind == K_MERC_INFO_FUNC:
-        return 14
-    if kind == K_MERC_RELA:
-        return 15
-    if kind == K_MERC_CONSTANT or kind == K_MERC_CONSTANT_FUNC:
-        return 16
-    if kind == K_MERC_GLOBAL_INIT:
-        return 17
-    if kind == K_MERC_SYSTEM_SHARED:
-        return 18
-    if kind == K_MERC_SYMTAB:
-        return 19
-    return 1
-
-
-cdef bint omitted(const OutRow* all_rows, const OutRow* row, bint prototypes, bint info,
-                  uint32_t family) noexcept nogil:
-    if row.kind == K_INFO or row.kind == K_MERC_INFO:
-        return not info
-    if row.kind == K_RELOC and family == FAMILY_C and row.count == 0:
-        return not (row.notes & OF_EMPTY_STAYS
-                    or all_rows[row.target].kind == K_CONSTANT_FUNC)
-    if row.kind == K_RELOC:
-        return row.count == 0
-    if row.kind == K_MERC_RELA or row.kind == K_RESOLVED_RELA:
-        return row.count == 0
-    if row.kind == K_PROTOTYPE:
-        return not prototypes
-    if row.kind == K_SHARED or row.kind == K_DEBUG_SHARED:
-        return row.notes & OF_STAYS == 0
-    return False
 
 
 def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family,
@@ -202,50 +137,6 @@ def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family
     return tables
 
 
-cdef bint push_number(Vec* v, int32_t number) noexcept nogil:
-    cdef int32_t* row = <int32_t*>vec_push(v)
-    if row == NULL:
-        return False
-    row[0] = number
-    return True
-
-
-ctypedef struct Place:
-    int32_t rank
-    int32_t birth
-    int32_t out
-
-
-cdef int by_place(const void* a, const void* b) noexcept nogil:
-    cdef const Place* x = <const Place*>a
-    cdef const Place* y = <const Place*>b
-    if x.rank != y.rank:
-        return -1 if x.rank < y.rank else 1
-    return -1 if x.birth < y.birth else x.birth > y.birth
-
-
-cdef bint order_sections(const OutRow* row, size_t n, uint32_t family, bint prototypes, bint info,
-                         Vec* sections, uint32_t* index) noexcept nogil:
-    """Rank by rank, in order of birth; a mercury section ranks by its twin's birth."""
-    cdef Place* places = <Place*>calloc(n + 1, sizeof(Place))
-    cdef size_t i, count = 0
-    cdef bint ok = places != NULL
-    if not ok:
-        return False
-    for i in range(n):
-        if not omitted(row, &row[i], prototypes, info, family):
-            places[count].rank = rank(&row[i], family)
-            places[count].birth = row[i].twin if row[i].twin >= 0 else <int32_t>i
-            places[count].out = <int32_t>i
-            count += 1
-    qsort(places, count, sizeof(Place), by_place)
-    for i in range(count):
-        ok = ok and push_number(sections, places[i].out)
-        index[places[i].out] = <uint32_t>(i + 1)
-    free(places)
-    return ok
-
-
 cdef enum:
     MERCURY_GAP = 0x24          # zero bytes before .strtab, family C
 
@@ -279,7 +170,7 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
     cdef PlaceRow* place = <PlaceRow*>PyBytes_AS_STRING(places)
     cdef const SpanRow* span
     cdef Vec names, headers
-    cdef uint64_t at = 64, offset, align
+    cdef uint64_t at = sizeof(Ehdr), offset
     cdef bint ok = True
     cdef uint32_t reserve = 0
     cdef const char* strings = PyBytes_AS_STRING(strtab)
@@ -333,15 +224,14 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
             place[o].size = place[row[o].twin].size
             place[o].made = 2
             continue
-        align = row[o].align if row[o].align else 1
-        offset = (at + align - 1) & ~(align - 1)
+        offset = round_up(at, row[o].align)
         place[o].offset = offset
         at = offset if is_nobits(&row[o]) else offset + place[o].size
         if family == FAMILY_C and row[o].kind == K_SHSTRTAB:
             at += MERCURY_GAP
         elif family == FAMILY_C and row[o].kind == K_STRTAB:
             at += reserve
-    at = (at + 7) & ~<uint64_t>7
+    at = round_up(at, 8)
     offset = at
     at += (count + 1) * sizeof(Shdr)
     if executable:
@@ -367,7 +257,7 @@ cdef bint mercury_names(Vec* names, const uint8_t* arena, const SectionRow* s, c
     memcpy(text, head, size)
     for i in range(count):
         r = &row[order[i]]
-        if rank(r, FAMILY_C) < 11:
+        if rank(r, FAMILY_C) < RANK_MERCURY:
             continue
         place[order[i]].name = <uint32_t>names.count
         if r.kind == K_MERC_CONSTANT:
@@ -404,115 +294,6 @@ cdef bint push_text(Vec* names, const char* prefix, size_t prefix_size, const ch
     memcpy(place, prefix, prefix_size)
     memcpy(place + prefix_size, names.data + inside if own else <uint8_t*>text, size)
     return True
-
-
-# --- program headers ----------------------------------------------------------------------------
-
-cdef bint add_header(Vec* headers, uint32_t type, uint32_t flags, uint64_t offset, uint64_t filesz,
-                     uint64_t memsz) noexcept nogil:
-    cdef Phdr* h = <Phdr*>vec_push(headers)
-    if h == NULL:
-        return False
-    memset(h, 0, sizeof(Phdr))
-    h.p_type = type
-    h.p_flags = flags
-    h.p_offset = offset
-    h.p_filesz = filesz
-    h.p_memsz = memsz
-    h.p_align = 8
-    return True
-
-
-cdef bint program_headers(Vec* headers, const OutRow* row, const int32_t* order, size_t count,
-                          const PlaceRow* place, uint32_t family, uint64_t at) noexcept nogil:
-    """PT_PHDR and the loads; PF_X 1, PF_W 2, PF_R 4."""
-    cdef uint64_t size
-    cdef size_t i
-    cdef Phdr* h
-    cdef bint ok
-    if family == FAMILY_C:
-        ok = (add_header(headers, 6, 4, at, 0, 0) and add_header(headers, 1, 4, at, 0, 0)
-              and add_runs(headers, row, order, count, place))
-    else:
-        ok = (add_header(headers, 6, 5, at, 0, 0)
-              and add_load(headers, row, order, count, place, False)
-              and add_load(headers, row, order, count, place, True)
-              and add_header(headers, 1, 5, at, 0, 0))
-    size = headers.count * sizeof(Phdr)
-    for i in range(headers.count):
-        h = <Phdr*>headers.data + i
-        if h.p_offset == at:
-            h.p_filesz = h.p_memsz = size
-    return ok
-
-
-cdef bint add_load(Vec* headers, const OutRow* row, const int32_t* order, size_t count,
-                   const PlaceRow* place, bint writable) noexcept nogil:
-    """Families A and B: one load for constants and code, one for writable data."""
-    cdef size_t i
-    cdef int32_t first = -1
-    cdef uint64_t end = 0, memory = 0, align
-    cdef const OutRow* r
-    for i in range(count):
-        r = &row[order[i]]
-        if not r.flags & 2 or (r.flags & 1 != 0) != writable:
-            continue
-        if first < 0:
-            first = order[i]
-            memory = place[first].offset
-        end = place[order[i]].offset + (0 if is_nobits(r) else place[order[i]].size)
-        if not is_nobits(r):
-            memory = end
-    if first < 0:
-        return True
-    if writable:
-        memory = end
-        for i in range(count):
-            r = &row[order[i]]
-            if r.flags & 2 and is_nobits(r):
-                align = r.align if r.align else 1
-                memory = ((memory + align - 1) & ~(align - 1)) + place[order[i]].size
-    return add_header(headers, 1, 6 if writable else 5, place[first].offset,
-                      end - place[first].offset, memory - place[first].offset)
-
-
-cdef bint add_runs(Vec* headers, const OutRow* row, const int32_t* order, size_t count,
-                   const PlaceRow* place) noexcept nogil:
-    """Family C: one load for each run of allocated sections with equal permissions."""
-    cdef size_t i, j
-    cdef uint32_t flags
-    cdef uint64_t start, end = 0, memory, align
-    cdef const OutRow* r
-    i = 0
-    while i < count:
-        if not in_segment(&row[order[i]]):
-            i += 1
-            continue
-        flags = permissions(&row[order[i]])
-        start = place[order[i]].offset
-        j = i
-        while j < count and in_segment(&row[order[j]]) and permissions(&row[order[j]]) == flags:
-            r = &row[order[j]]
-            end = place[order[j]].offset + (0 if is_nobits(r) else place[order[j]].size)
-            j += 1
-        memory = end
-        while i < j:
-            r = &row[order[i]]
-            if is_nobits(r):
-                align = r.align if r.align else 1
-                memory = ((memory + align - 1) & ~(align - 1)) + place[order[i]].size
-            i += 1
-        if not add_header(headers, 1, flags, start, end - start, memory - start):
-            return False
-    return True
-
-
-cdef inline bint in_segment(const OutRow* row) noexcept nogil:
-    return row.flags & 2 != 0 and row.flags & SHF_MERCURY == 0
-
-
-cdef inline uint32_t permissions(const OutRow* row) noexcept nogil:
-    return 4 | (2 if row.flags & 1 else 0) | (1 if row.flags & 4 else 0)
 
 
 def find_kind(bytes outs, int kind):

@@ -34,6 +34,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
+from elf64 cimport round_up
 from rows cimport FAMILY_A, FAMILY_B, FAMILY_C
 from sharedrows cimport *
 from vec cimport Vec, vec_free, vec_init, vec_push

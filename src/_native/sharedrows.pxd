@@ -3,6 +3,8 @@
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
+from elf64 cimport round_up
+
 cdef enum:
     COMMON = -1         # owner of a variable in .nv_debug.shared
     DEAD = -2           # owner of a variable of a kernel that is not linked
@@ -32,10 +34,6 @@ cdef struct KernelRow:
     int64_t extern_address
     uint32_t flags
     uint32_t spare
-
-
-cdef inline uint64_t round_up(uint64_t value, uint64_t align) noexcept nogil:
-    return value if align < 2 else (value + align - 1) // align * align
 
 
 cdef inline bint goes_first(const VariableRow* a, const VariableRow* b, bint by_align) noexcept nogil:

@@ -1,0 +1,99 @@
+# Section headers, and the one section whose bytes repeat them.
+
+from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from elf64 cimport *
+from imagewriter cimport *
+from rows cimport *
+
+
+cdef inline void write_system_shared(Writer* w, const int32_t* order, size_t count,
+                              int32_t at) noexcept nogil:
+    """The bytes of .nv.merc.nv.shared.reserved.0.
+
+    The plain section has none, so nvlink copies what follows its offset in a file without
+    mercury: after all sections without bytes, the section header table. It begins with a null
+    header and that of .shstrtab as it was then, which has no name of .nv.constant0 yet.
+    """
+    cdef const PlaceRow* place = &w.places[at]
+    cdef uint64_t plain = w.places[w.outs[at].twin].offset, table = plain
+    cdef Shdr head[2]
+    cdef const OutRow* row
+    cdef size_t i
+    memset(head, 0, sizeof(head))
+    head[1].sh_name = 1
+    head[1].sh_type = SHT_STRTAB
+    head[1].sh_offset = sizeof(Ehdr)
+    head[1].sh_size = place.name
+    head[1].sh_addralign = 1
+    for i in range(count):
+        row = &w.outs[order[i]]
+        if is_nobits(row):
+            table = max(table, w.places[order[i]].offset)
+        elif (row.kind == K_CONSTANT0 or row.twin >= 0) and w.places[order[i]].name:
+            head[1].sh_size = min(head[1].sh_size, <uint64_t>w.places[order[i]].name)
+    table = round_up(table, 8) - plain
+    if table < place.size:
+        memcpy(w.image + place.offset + table, head, min(sizeof(head), place.size - table))
+
+
+cdef inline void write_header(Writer* w, int32_t at, Shdr* out, uint32_t tkinfo, uint32_t compat,
+                       uint32_t merc_symtab) noexcept nogil:
+    cdef const OutRow* row = &w.outs[at]
+    cdef const SectionRow* source = &w.sections[row.source] if row.source >= 0 else NULL
+    cdef int32_t text
+    memset(out, 0, sizeof(Shdr))
+    out.sh_name = w.places[at].name
+    out.sh_type = row.type
+    out.sh_flags = row.flags
+    out.sh_offset = w.places[at].offset
+    out.sh_size = w.places[at].size
+    out.sh_addralign = row.align
+    out.sh_entsize = row.entsize
+    if w.executable:
+        if row.kind in (K_CONSTANT, K_CONSTANT0, K_CONSTANT_FUNC, K_GLOBAL_INIT):
+            out.sh_type = SHT_PROGBITS
+        elif row.kind in (K_GLOBAL, K_SHARED, K_DEBUG_SHARED, K_LOCAL, K_SYSTEM_SHARED):
+            out.sh_type = SHT_NOBITS
+    if row.kind == K_SYMTAB or row.kind == K_MERC_SYMTAB:
+        out.sh_link = 2
+    elif row.kind == K_SYMTAB_SHNDX:
+        out.sh_link = 3
+    elif row.kind == K_MERC_SYMTAB_SHNDX:
+        out.sh_link = merc_symtab
+    elif row.kind == K_CUINFO:
+        out.sh_link = tkinfo
+        out.sh_info = compat
+    elif row.kind in (K_INFO, K_CALLGRAPH, K_PROTOTYPE):
+        out.sh_link = 3
+    elif row.kind == K_INFO_FUNC:
+        out.sh_link = 3
+        out.sh_info = text_index(w, row)
+    elif row.kind in (K_CONSTANT0, K_CONSTANT_FUNC, K_SHARED):
+        out.sh_info = text_index(w, row)
+    elif row.kind == K_RELOC or row.kind == K_RESOLVED_RELA:
+        out.sh_link = 3
+        out.sh_info = w.index[row.target]
+    elif row.kind == K_TEXT:
+        out.sh_link = 3
+        out.sh_info = w.symbol_index[row.entity]
+        if w.family == FAMILY_A and source != NULL:
+            # The function's own REGCOUNT, not what its callees raise it to.
+            out.sh_info |= source.info & 0xff000000U
+    elif row.kind == K_CAPMERC:
+        out.sh_link = merc_symtab
+        out.sh_info = w.symbol_index[w.outs[row.twin].entity]
+    elif row.kind == K_MERC_INFO:
+        out.sh_link = merc_symtab
+    elif row.kind == K_MERC_INFO_FUNC:
+        out.sh_link = merc_symtab
+        text = text_of(w, &w.outs[row.twin])
+        out.sh_info = w.index[w.outs[text].merc] if w.outs[text].merc >= 0 else 0
+    elif row.kind == K_MERC_CONSTANT_FUNC:
+        text = text_of(w, &w.outs[row.twin])
+        out.sh_info = w.index[w.outs[text].merc] if w.outs[text].merc >= 0 else 0
+    elif row.kind == K_MERC_RELA:
+        out.sh_link = merc_symtab
+        text = w.outs[row.twin].target
+        out.sh_info = w.index[w.outs[text].merc] if w.outs[text].merc >= 0 else 0

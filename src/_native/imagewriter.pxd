@@ -1,0 +1,66 @@
+# What the writers of symbols and section headers share: the tables of the link and the image.
+
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from elf64 cimport *
+from rows cimport *
+
+
+cdef struct Writer:
+    const SectionRow* sections
+    const SymbolRow* symbols
+    const EntityRow* entities
+    const OutRow* outs
+    const PlaceRow* places
+    const uint32_t* index           # header index by OutRow
+    const uint32_t* symbol_index    # by entity
+    const uint64_t* values
+    const int32_t* homes
+    const uint64_t* dynamic
+    uint8_t* image
+    uint32_t family
+    bint executable
+    bint preserved
+    bint late                       # .symtab_shndx is
+    bint wide                       # there is one, and early
+
+
+cdef inline void set_section(Writer* w, int32_t at, Sym* out, uint32_t* wide) noexcept nogil:
+    """The section of a symbol; `wide` is its entry in .symtab_shndx, if there is one.
+
+    Odd, but measured (docs/format-notes.md): the entry holds the section's number of birth where
+    st_shndx can hold the index. 0xfff2, the number of common symbols, stays where it is the index
+    or, with -r, the number of birth. What comes late on family C begins to need the entry one
+    section later.
+    """
+    cdef uint32_t index = w.index[at], birth = w.outs[at].birth
+    cdef bint late = w.late or birth == 0 or (
+        w.family == FAMILY_C and w.outs[at].kind == K_CONSTANT0)
+    out.st_shndx = <uint16_t>index
+    if wide == NULL:
+        return
+    if late:
+        if index > SHN_LORESERVE:
+            out.st_shndx = SHN_XINDEX
+            wide[0] = index
+        return
+    wide[0] = birth
+    if index == SHN_COMMON or (birth == SHN_COMMON and not w.executable):
+        out.st_shndx = SHN_COMMON
+    elif index >= SHN_LORESERVE:
+        out.st_shndx = SHN_XINDEX
+        wide[0] = index
+
+
+cdef inline int32_t text_of(Writer* w, const OutRow* row) noexcept nogil:
+    """The .text row of the function that a section belongs to; row 0 (never listed) without."""
+    cdef int32_t at = row.text
+    return at if at >= 0 else 0
+
+
+cdef inline uint32_t text_index(Writer* w, const OutRow* row) noexcept nogil:
+    """The index of the function's .text, as its symbols have it: see set_section."""
+    cdef int32_t text = text_of(w, row)
+    if w.wide and not w.executable and w.outs[text].birth == SHN_COMMON:
+        return SHN_COMMON
+    return w.index[text]
