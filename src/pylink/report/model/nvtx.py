@@ -98,18 +98,10 @@ class NvtxStartEndDomain(Message):
 
 @dataclass(slots=True)
 class NvtxRegisteredString(Message):
-    """A string that messages refer to by its handle."""
+    """The string of an id: of a handle that messages use, or of a category."""
 
     id: int = 0
     value: str = ""
-
-
-@dataclass(slots=True)
-class NvtxMapping(Message):
-    """The name of one id of a name table."""
-
-    id: int | None = None
-    name: str | None = None
 
 
 @dataclass(slots=True)
@@ -117,7 +109,7 @@ class NvtxNameTable(Message):
     """Names of categories, threads or other ids."""
 
     family: int = 0
-    mappings: list[NvtxMapping] = field(default_factory=list)
+    mappings: list[NvtxRegisteredString] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -26,6 +26,8 @@ class Report(Message):
     actions: list[Action] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     version: int = VERSION
+    # Of the blocks' headers, what `unknown` is of the file's.
+    block_unknown: bytes = field(default=b"", repr=False)
 
     def launches(self) -> Iterator[Action]:
         """The actions that are single pieces of work."""

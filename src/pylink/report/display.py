@@ -1,0 +1,48 @@
+"""Metrics that Nsight Compute's tools look for in each action, whatever was measured.
+
+Found by leaving each out of a report and opening it with release 2022.3: without a compute
+capability every section warns, without a chip number no metric has a unit, and without launch sizes
+`--print-summary` crashes.
+"""
+
+from __future__ import annotations
+
+from pylink.report.model import Action, Dim3
+
+COMPUTE_CAPABILITY_MAJOR = "device__attribute_compute_capability_major"
+COMPUTE_CAPABILITY_MINOR = "device__attribute_compute_capability_minor"
+IMPLEMENTATION = "device__attribute_implementation"
+DISPLAY_NAME = "device__attribute_display_name"
+DEVICE_INDEX = "device__attribute_device_index"
+GRID_SIZE = "launch__grid_size"
+BLOCK_SIZE = "launch__block_size"
+
+# A number of a chip that every release knows, GA100. It only turns units on: a report of a link has
+# no metric that depends on the chip.
+_CHIP = 0x170
+
+
+def add_display_metrics(
+    action: Action, sm: int, device: str, items: int = 1, workers: int = 1
+) -> None:
+    """Enter what the tools look for, and keep what the action has already.
+
+    `sm` is the target's number, such as 86, and `device` its name. `items` and `workers` stand in
+    the places of the grid and the block: how many things were processed, and by how many threads.
+    """
+    values: dict[str, int | str] = {
+        COMPUTE_CAPABILITY_MAJOR: sm // 10,
+        COMPUTE_CAPABILITY_MINOR: sm % 10,
+        IMPLEMENTATION: _CHIP,
+        DISPLAY_NAME: device,
+        DEVICE_INDEX: 0,
+        GRID_SIZE: items,
+        BLOCK_SIZE: workers,
+    }
+    for name, value in values.items():
+        if name not in action.metrics:
+            action.set(name, value)
+    if action.grid_size == Dim3():
+        action.grid_size = Dim3(items, 1, 1)
+    if action.block_size == Dim3():
+        action.block_size = Dim3(workers, 1, 1)

@@ -1,0 +1,22 @@
+"""What reading and writing reports raises."""
+
+from __future__ import annotations
+
+
+class ReportError(ValueError):
+    """A report that cannot be read or written."""
+
+
+class MalformedReport(ReportError):
+    """A file that is no report, or a damaged one.
+
+    `block` counts from 0 and is None before the first; `offset` is in bytes from the file's start.
+    """
+
+    def __init__(self, file: str, block: int | None, offset: int, reason: str) -> None:
+        self.file = file
+        self.block = block
+        self.offset = offset
+        self.reason = reason
+        where = "header" if block is None else f"block {block}"
+        super().__init__(f"{file}: {where}, offset {offset:#x}: {reason}")

@@ -1,0 +1,132 @@
+"""Actions from and to the two messages that hold them, ProfileResult and RangeResult."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pylink.report.errors import ReportError
+from pylink.report.file.convert import attributes, to_message, to_model, unknown_fields
+from pylink.report.file.values import read_metric, write_metrics
+from pylink.report.model import Action, Scope, Section
+from pylink.report.proto import report_pb2 as pb
+from pylink.report.proto.section_pb2 import ProfilerSection
+
+# What is not a field of the message, or is treated apart.
+_APART = frozenset({"metrics", "sections", "scope", "process"})
+# What a RangeResult has no place for.
+_NOT_OF_RANGE = frozenset(
+    {
+        "function_name",
+        "demangled_name",
+        "mangled_name",
+        "rule_results",
+        "source",
+        "program_handle",
+        "kernel_id",
+        "work_dimensions",
+        "global_work_offset",
+        "grid_size",
+        "block_size",
+        "stream_id",
+        "stream_name",
+        "series_info",
+    }
+)
+_NOT_OF_LAUNCH = frozenset({"references"})
+
+
+class ActionReader:
+    """Reads the actions of one file.
+
+    Each action carries the whole definition of each of its sections. Those of the same definition
+    become one object, which the actions share.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._sections: dict[bytes, Section] = {}
+
+    def read(self, message: Any, encoded: bytes) -> Action:
+        """The action of a decoded message; `encoded` is what it was decoded from.
+
+        Raises IndexError for a metric whose name is not in the file.
+        """
+        # Messages without unknown fields, all but those of newer tools, are spared the search.
+        size = message.ByteSize()
+        message.DiscardUnknownFields()
+        careful = message.ByteSize() != size
+        if careful:
+            message = type(message)()
+            message.ParseFromString(encoded)
+        action = Action(**attributes(message, Action, careful=careful, without=_APART))
+        if isinstance(message, pb.RangeResult):
+            action.scope = Scope.RANGE
+        names = self._names
+        metrics = action.metrics
+        for row in message.MetricResults:
+            name = names[row.NameId]
+            metric = metrics[name] = read_metric(row, name)
+            if careful:
+                metric.unknown = unknown_fields(row)
+        for each in message.Sections:
+            action.sections.append(self._section(each, careful=careful))
+        if careful:
+            action.unknown = unknown_fields(message)
+        return action
+
+    def _section(self, message: Any, *, careful: bool) -> Section:
+        key = message.SerializePartialToString()
+        found = self._sections.get(key)
+        if found is None:
+            found = self._sections[key] = to_model(message, Section, careful=careful)
+        return found
+
+
+class ActionWriter:
+    """Writes the actions of one file; `names` are those of the metrics so far, by number."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, int] = {}
+        # By identity, with the section itself so that its id stays its own.
+        self._sections: dict[int, tuple[Section, bytes]] = {}
+
+    def write(self, action: Action) -> bytes:
+        """The encoded ProfileResult or RangeResult of an action."""
+        message: Any
+        if action.scope is Scope.RANGE:
+            message, without = pb.RangeResult(), _APART | _NOT_OF_RANGE
+        else:
+            message, without = pb.ProfileResult(), _APART | _NOT_OF_LAUNCH
+        try:
+            to_message(action, message, without)
+            write_metrics(action.metrics, message.MetricResults, self.names)
+            number = message.DESCRIPTOR.fields_by_name["Sections"].number
+            # The encoding of a message may be given in parts, so each section is encoded once
+            # and not once for each action that has it.
+            parts = [message.SerializePartialToString()]
+            parts += [self._section(each, number) for each in action.sections]
+        except ReportError as error:
+            raise ReportError(f"action {action.function_name!r}: {error}") from error
+        return b"".join(parts)
+
+    def _section(self, section: Section, number: int) -> bytes:
+        kept = self._sections.get(id(section))
+        if kept is None:
+            message = ProfilerSection()
+            to_message(section, message)
+            kept = self._sections[id(section)] = (section, message.SerializePartialToString())
+        return _tag(number) + _varint(len(kept[1])) + kept[1]
+
+
+def _tag(number: int) -> bytes:
+    return _varint(number << 3 | 2)
+
+
+def _varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)

@@ -1,0 +1,98 @@
+"""The frame of a report file: lengths, and the encoded messages between them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from google.protobuf.message import DecodeError, Message
+
+from pylink.report.errors import MalformedReport
+from pylink.report.proto import report_pb2 as pb
+
+MAGIC = b"NVR\0"
+_LENGTH = struct.Struct("<I")
+
+M = TypeVar("M", bound=Message)
+
+
+@dataclass(slots=True)
+class Frames:
+    """Goes through the bytes of a file; `block` is where it is, for messages of errors."""
+
+    name: str
+    data: bytes
+    at: int = 0
+    block: int | None = None
+
+    def fail(self, reason: str, offset: int | None = None) -> MalformedReport:
+        """The error for what is at `offset`, by default here."""
+        return MalformedReport(self.name, self.block, self.at if offset is None else offset, reason)
+
+    def file_header(self) -> pb.FileHeader:
+        """Check the magic and read the file header."""
+        if self.data[: len(MAGIC)] != MAGIC:
+            raise self.fail("this is no report: it does not start with NVR and a zero byte")
+        self.at = len(MAGIC)
+        return self.message(pb.FileHeader, len(self.data))[0]
+
+    def block_header(self) -> tuple[pb.BlockHeader, int] | None:
+        """The next block's header and where its payload ends; None at the end of the file."""
+        if self.at == len(self.data):
+            return None
+        self.block = 0 if self.block is None else self.block + 1
+        start = self.at
+        header = self.message(pb.BlockHeader, len(self.data))[0]
+        left = len(self.data) - self.at
+        if header.PayloadSize > left:
+            raise self.fail(
+                f"the payload is said to have {header.PayloadSize} bytes, and {left} follow", start
+            )
+        return header, self.at + header.PayloadSize
+
+    def entries(self, kind: type[M], count: int, end: int) -> Iterator[tuple[M, bytes]]:
+        """The next `count` messages of a payload, each decoded and as it was encoded."""
+        for number in range(count):
+            if self.at == end:
+                raise self.fail(
+                    f"the payload ends after {number} of {count} {kind.DESCRIPTOR.name}"
+                )
+            yield self.message(kind, end)
+
+    def end_block(self, end: int) -> None:
+        """Check that the entries were the whole payload."""
+        if self.at != end:
+            raise self.fail(f"{end - self.at} bytes of payload belong to no entry")
+
+    def message(self, kind: type[M], limit: int) -> tuple[M, bytes]:
+        """Read a length and a message that ends at `limit` at the latest."""
+        start, name = self.at, kind.DESCRIPTOR.name
+        if limit - start < _LENGTH.size:
+            raise self.fail(f"{limit - start} bytes are left where a {name} should begin")
+        (size,) = _LENGTH.unpack_from(self.data, start)
+        start += _LENGTH.size
+        if size > limit - start:
+            raise self.fail(f"{name} of {size} bytes does not fit in the {limit - start} left")
+        encoded = self.data[start : start + size]
+        message = kind()
+        try:
+            message.ParseFromString(encoded)
+        except (DecodeError, RecursionError) as error:
+            raise self.fail(f"{name} is damaged", start) from error
+        if not message.IsInitialized():
+            missing = ", ".join(_missing(message))
+            raise self.fail(f"{name} lacks required fields: {missing}", start)
+        self.at = start + size
+        return message, encoded
+
+
+def _missing(message: Any) -> list[str]:
+    found: list[str] = message.FindInitializationErrors()
+    return found
+
+
+def framed(encoded: bytes) -> bytes:
+    """An encoded message with its length before it."""
+    return _LENGTH.pack(len(encoded)) + encoded

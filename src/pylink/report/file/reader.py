@@ -1,0 +1,92 @@
+"""Read a report file into a `Report`: ours, and those of Nsight Compute."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pylink.report.file.actions import ActionReader
+from pylink.report.file.convert import to_model, unknown_fields
+from pylink.report.file.frames import Frames
+from pylink.report.model import VERSION, Action, Process, Report, Session, Source
+from pylink.report.proto import report_pb2 as pb
+from pylink.report.proto.session_pb2 import ReportSessionDetails
+from pylink.report.proto.source_pb2 import SourceData
+
+
+class _Entry(NamedTuple):
+    """An action that waits for the names of all blocks to be known."""
+
+    message: Any
+    encoded: bytes
+    block: int | None
+    offset: int
+    process: Process | None
+
+
+def read_report(path: str | os.PathLike[str]) -> Report:
+    """The report in a file. Raises OSError if it cannot be read, MalformedReport if it is none."""
+    return parse_report(Path(path).read_bytes(), os.fspath(path))
+
+
+def parse_report(data: bytes, name: str = "<report>") -> Report:
+    """The report in `data`, which came from the file `name`. Raises MalformedReport."""
+    frames = Frames(name, data)
+    header = frames.file_header()
+    if header.Version < VERSION:
+        raise frames.fail(f"version {header.Version} of the format is older than {VERSION}", 0)
+    report = Report(version=header.Version, unknown=unknown_fields(header))
+    session = ReportSessionDetails()
+    names: list[str] = []
+    entries: list[_Entry] = []
+    first = True
+    while (found := frames.block_header()) is not None:
+        block, end = found
+        # Results may come before the block that names their metrics.
+        names.extend(block.StringTable.Strings)
+        session.MergeFrom(block.SessionDetails)
+        report.block_unknown += unknown_fields(block)
+        process = None
+        if block.HasField("Process"):
+            process = to_model(block.Process, Process, careful=True)
+            if first:
+                report.process, first = process, False
+            if process == report.process:
+                process = None
+        for source, _ in frames.entries(SourceData, block.NumSources, end):
+            report.sources.append(to_model(source, Source, careful=True))
+        entries += _entries(frames, pb.ProfileResult, block.NumResults, end, process)
+        entries += _entries(frames, pb.RangeResult, block.NumRangeResults, end, process)
+        frames.end_block(end)
+    report.session = to_model(session, Session, careful=True)
+    report.actions = _actions(frames, names, entries)
+    return report
+
+
+def _entries(
+    frames: Frames, kind: Any, count: int, end: int, process: Process | None
+) -> list[_Entry]:
+    found = []
+    offset = frames.at
+    for message, encoded in frames.entries(kind, count, end):
+        found.append(_Entry(message, encoded, frames.block, offset, process))
+        offset = frames.at
+    return found
+
+
+def _actions(frames: Frames, names: list[str], entries: list[_Entry]) -> list[Action]:
+    reader = ActionReader(names)
+    actions = []
+    for message, encoded, block, offset, process in entries:
+        try:
+            action = reader.read(message, encoded)
+        except IndexError as error:
+            frames.block = block
+            raise frames.fail(
+                f"a metric is named by a number that is not below {len(names)}, the count of names",
+                offset,
+            ) from error
+        action.process = process
+        actions.append(action)
+    return actions

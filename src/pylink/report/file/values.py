@@ -1,0 +1,81 @@
+"""Values of metrics, and the metrics of an action: what most of a file consists of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pylink.report.errors import ReportError
+from pylink.report.model import Instance, Metric, Scalar, ValueKind
+
+FIELDS = {
+    ValueKind.STRING: "StringValue",
+    ValueKind.FLOAT: "FloatValue",
+    ValueKind.DOUBLE: "DoubleValue",
+    ValueKind.UINT32: "Uint32Value",
+    ValueKind.UINT64: "Uint64Value",
+}
+_KINDS = {name: kind for kind, name in FIELDS.items()}
+
+
+def read_value(message: Any) -> tuple[Scalar | None, ValueKind]:
+    """The value of a ProfileMetricValue and its kind; None of kind UNKNOWN if none is set."""
+    name = message.WhichOneof("Value")
+    if name is None:
+        return None, ValueKind.UNKNOWN
+    return getattr(message, name), _KINDS[name]
+
+
+def write_value(message: Any, value: Scalar, kind: ValueKind, name: str) -> None:
+    """Set a ProfileMetricValue; `name` is whose value it is, for the error."""
+    field = FIELDS.get(kind)
+    if field is None:
+        raise ReportError(f"metric {name!r}: a value cannot be stored as {kind!r}")
+    try:
+        setattr(message, field, value)
+    except (TypeError, ValueError) as error:
+        raise ReportError(
+            f"metric {name!r}: {value!r} cannot be stored as {kind.name.lower()}"
+        ) from error
+
+
+def read_metric(message: Any, name: str) -> Metric:
+    """A metric from its ProfileMetricResult."""
+    value: Scalar | None = None
+    kind = ValueKind.UNKNOWN
+    if message.HasField("MetricValue"):
+        value, kind = read_value(message.MetricValue)
+    elements = message.MetricValueList
+    if not elements:
+        return Metric(name, value, kind)
+    instances = []
+    for element in elements:
+        each, each_kind = read_value(element.ElementValue)
+        if each is None:
+            continue
+        if element.HasField("CorrelationId"):
+            key, key_kind = read_value(element.CorrelationId)
+            instances.append(Instance(each, key, each_kind, key_kind))
+        else:
+            instances.append(Instance(each, None, each_kind))
+    return Metric(name, value, kind, instances)
+
+
+def write_metrics(metrics: dict[str, Metric], rows: Any, names: dict[str, int]) -> None:
+    """Add a ProfileMetricResult per metric, and the metrics' names to `names` with their numbers.
+
+    A metric that has no value at all is left out: readers crash on it.
+    """
+    for name, metric in metrics.items():
+        if metric.value is None and not metric.instances:
+            continue
+        row = rows.add()
+        row.NameId = names.setdefault(name, len(names))
+        if metric.value is not None:
+            write_value(row.MetricValue, metric.value, metric.kind, name)
+        for instance in metric.instances:
+            element = row.MetricValueList.add()
+            write_value(element.ElementValue, instance.value, instance.kind, name)
+            if instance.id is not None:
+                write_value(element.CorrelationId, instance.id, instance.id_kind, name)
+        if metric.unknown:
+            row.MergeFromString(metric.unknown)

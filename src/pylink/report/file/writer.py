@@ -1,0 +1,101 @@
+"""Write a `Report` as a file that Nsight Compute opens."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import groupby
+
+from pylink.report.errors import ReportError
+from pylink.report.file.actions import ActionWriter
+from pylink.report.file.convert import to_message
+from pylink.report.file.frames import MAGIC, framed
+from pylink.report.model import Action, Process, Report, Scope
+from pylink.report.proto import report_pb2 as pb
+from pylink.report.proto.source_pb2 import SourceData
+from pylink.wholefile import write_whole
+
+# A reader takes a block's payload at once; real reports have about this much in one.
+_BLOCK_SIZE = 32 << 20
+_MESSAGE_LIMIT = (1 << 31) - 1
+
+
+def write_report(report: Report, path: str | os.PathLike[str]) -> None:
+    """Write a report; the file appears whole or not at all.
+
+    Raises ReportError if the model holds what a file cannot, OSError if the file cannot be written.
+    """
+    write_whole(os.fspath(path), report_bytes(report))
+
+
+def report_bytes(report: Report) -> bytes:
+    """The contents of the file of a report. Raises ReportError."""
+    header = pb.FileHeader(Version=report.version)
+    header.MergeFromString(report.unknown)
+    return b"".join([MAGIC, framed(header.SerializeToString()), *_blocks(report)])
+
+
+def _blocks(report: Report) -> Iterator[bytes]:
+    """First the session and its sources, then the actions in their order.
+
+    A new block begins with a new process, and where ranges begin or end.
+    """
+    first = pb.BlockHeader()
+    to_message(report.session, first.SessionDetails)
+    first.SessionDetails.SetInParent()
+    if report.block_unknown:
+        first.MergeFromString(report.block_unknown)
+    sources = []
+    for source in report.sources:
+        message = SourceData()
+        to_message(source, message)
+        sources.append(message.SerializeToString())
+    first.NumSources = len(sources)
+    yield _block(first, sources, report.process)
+
+    writer = ActionWriter()
+    written = 0
+    for (_, scope), group in groupby(report.actions, _block_of):
+        for payload, process in _split(group, writer, report.process):
+            header = pb.BlockHeader(NumSources=0, NumResults=0, NumRangeResults=0)
+            if scope is Scope.RANGE:
+                header.NumRangeResults = len(payload)
+            else:
+                header.NumResults = len(payload)
+            # The names of the block alone: readers append them to those of the blocks before.
+            header.StringTable.Strings.extend(list(writer.names)[written:])
+            written = len(writer.names)
+            yield _block(header, payload, process)
+
+
+def _block_of(action: Action) -> tuple[int | None, Scope]:
+    process = action.process
+    return (None if process is None else process.process_id), action.scope
+
+
+def _split(
+    actions: Iterator[Action], writer: ActionWriter, process: Process
+) -> Iterator[tuple[list[bytes], Process]]:
+    """The encoded actions in portions, each with the process they belong to."""
+    portion: list[bytes] = []
+    size = 0
+    for action in actions:
+        process = action.process or process
+        encoded = writer.write(action)
+        if len(encoded) > _MESSAGE_LIMIT:
+            raise ReportError(f"action {action.function_name!r} has more than 2 GiB of data")
+        portion.append(encoded)
+        size += len(encoded)
+        if size >= _BLOCK_SIZE:
+            yield portion, process
+            portion, size = [], 0
+    if portion:
+        yield portion, process
+
+
+def _block(header: pb.BlockHeader, payload: list[bytes], process: Process) -> bytes:
+    # Every block names its process: without it, `ncu --page raw --csv` crashes.
+    to_message(process, header.Process)
+    entries = b"".join(map(framed, payload))
+    header.PayloadSize = len(entries)
+    return framed(header.SerializeToString()) + entries
