@@ -12,6 +12,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from elf64 cimport *
 from elffaults cimport *
+from elfkinds cimport *
 from elflinks cimport check_links
 from elfsections cimport read_sections
 from elfsymbols cimport read_symbols
@@ -120,6 +121,25 @@ cdef int read_one(const char* path, uint8_t* place, uint64_t size) noexcept nogi
         done += <uint64_t>got
     c_close(fd)
     return failure
+
+
+def classify(bytes arena, bytes extents):
+    """What each file of the arena is: an InputKind byte each, nothing when all are cubins."""
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(extents) // 16, i
+    cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(arena)
+    cdef bytes kinds = PyBytes_FromStringAndSize(NULL, n)
+    cdef uint8_t* kind = <uint8_t*>PyBytes_AS_STRING(kinds)
+    cdef uint8_t any_other = IN_CUBIN
+    for i in range(n):
+        if extent[2 * i] > limit or extent[2 * i + 1] > limit - extent[2 * i]:
+            raise IndexError(f"file {i} runs past the arena")
+    with nogil:
+        for i in range(n):
+            kind[i] = input_kind(base + extent[2 * i], extent[2 * i + 1])
+            any_other |= kind[i]
+    return kinds if any_other else b""
 
 
 def parse(bytes arena, bytes extents, bytes rules):

@@ -13,13 +13,17 @@ if TYPE_CHECKING:
 
 
 class Input:
-    """One input: the name that diagnostics use, and the bytes, None for a file yet to be read."""
+    """One input: the name that diagnostics use, and the bytes, None for a file yet to be read.
 
-    __slots__ = ("data", "name")
+    `library` says that it was found by -l.
+    """
 
-    def __init__(self, name: str, data: bytes | None = None) -> None:
+    __slots__ = ("data", "library", "name")
+
+    def __init__(self, name: str, data: bytes | None = None, *, library: bool = False) -> None:
         self.name = name
         self.data = data
+        self.library = library
 
     def __repr__(self) -> str:
         return f"<Input {self.name}>"

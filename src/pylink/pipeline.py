@@ -8,6 +8,7 @@ from pylink.observers import observers
 from pylink.phases.finalize import finalize
 from pylink.phases.init import init
 from pylink.phases.layout import layout
+from pylink.phases.load import load
 from pylink.phases.merge import merge
 from pylink.phases.read import read
 from pylink.phases.relocate import relocate
@@ -39,11 +40,11 @@ class Linked:
 def link(options: Options, inputs: list[Input], sink: Sink) -> Linked:
     """Link `inputs`; LinkError, with everything in `sink`, when that cannot be done."""
     timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE else None)
-    open_timing(options, sink)
+    timing = open_timing(options, sink)
     watching = observers(options, sink)
     failed = True
     try:
-        image = run_phases(options, inputs, sink, timer, watching)
+        image = run_phases(options, inputs, sink, timer, timing, watching)
         failed = False
     finally:
         for observer in watching:
@@ -56,6 +57,7 @@ def run_phases(
     inputs: list[Input],
     sink: Sink,
     timer: PhaseTimer,
+    timing: CsvTiming | None,
     watching: list[Observer],
 ) -> bytes:
     """The phases in order; the linked file."""
@@ -72,8 +74,16 @@ def run_phases(
         return result
 
     job = run("init", init, options, inputs)
-    # cicc-lto and ptxas-lto stand here: they turn LTO-IR into cubins, and add rows to -time.
-    objects = run("read", read, job)
+    loaded = load(job, timing, sink)
+    if loaded.modules:
+        from pylink.inputs.unpack import (  # noqa: PLC0415 -- few links optimize
+            assemble_modules,
+            compile_modules,
+        )
+
+        text = run("cicc-lto", compile_modules, loaded, timing)
+        loaded = run("ptxas-lto", assemble_modules, loaded, text, timing)
+    objects = run("read", read, loaded)
     # From here on, no input is opened.
     merged = run("merge", merge, objects)
     # From here on, no section or symbol appears.

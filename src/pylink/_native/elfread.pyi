@@ -20,6 +20,13 @@ def read_files(
     data of another size, ``OSError`` never.
     """
 
+def classify(arena: bytes, extents: bytes) -> bytes:
+    """What each file of the arena is: a byte of ``pylink.inputs.kinds`` each.
+
+    Nothing when all are cubins, or ELF files that only ``parse`` can judge. ``IndexError`` for an
+    extent outside the arena.
+    """
+
 def parse(arena: bytes, extents: bytes, rules: bytes) -> tuple[bytes, bytes, bytes, bytes]:
     """Check and tabulate every file of the arena: (files, sections, symbols, fault).
 

@@ -81,6 +81,10 @@ HELP: dict[str, str] = {
     "wrong-abi": "An input uses a version of the CUDA binary interface that is not supported. "
     "Compile it with a toolkit that matches.",
     "unknown-input-arch": "The header of an input names an architecture that is not known.",
+    "unknown-input": "An input starts like no file that can be linked. What a file is follows from "
+    "its content; its name does not matter.",
+    "lto-input": "An input was compiled for link-time optimization only. Link it with `-lto`, or "
+    "compile it with code for the target too.",
     "unsupported-input": "An input is of a known format that this version cannot link.",
     "read-failed": "At least one input could not be read. The errors before this one say why.",
     "wrong-os-abi": "An input does not name CUDA as its operating system interface. The error "

@@ -147,7 +147,17 @@ KINDS: dict[str, tuple[int, int, str]] = {
         ERROR,
         "Input file '{file}' is for unknown architecture {arch}",
     ),
-    "unsupported-input": (218, ERROR, "Input file '{file}' is {what}, which is not supported yet"),
+    "unsupported-input": (218, CATASTROPHE, "Input file '{file}' is {what}, which is not supported yet"),
+    "unknown-input": (
+        221,
+        ERROR,
+        "Input file '{file}' is no cubin, fat binary, host object, archive, PTX or LTO-IR",
+    ),
+    "lto-input": (
+        222,
+        CATASTROPHE,
+        "Input file '{file}' has LTO-IR, which needs -lto or -dlto",
+    ),
     "read-failed": (219, CATASTROPHE, "reading the input files failed"),
     "wrong-os-abi": (
         220,

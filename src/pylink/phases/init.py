@@ -41,6 +41,11 @@ class Job:
         )
 
     @property
+    def optimizes(self) -> bool:
+        """Whether LTO-IR is compiled."""
+        return self.options.link_time_opt or self.options.dlto
+
+    @property
     def folds_mercury(self) -> bool:
         """Whether copies of Mercury sections are left out.
 

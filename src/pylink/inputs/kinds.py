@@ -1,0 +1,13 @@
+"""What an input is, as `elfread.classify` tells by its first bytes; as in elfkinds.pxd."""
+
+from __future__ import annotations
+
+CUBIN = 0
+HOST = 1
+FATBIN = 2
+ARCHIVE = 3
+THIN_ARCHIVE = 4
+PTX = 5
+LTOIR = 6
+UNKNOWN = 7
+EMPTY = 8

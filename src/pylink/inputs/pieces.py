@@ -1,0 +1,70 @@
+"""What inputs are made of: sources, which may hold several things, and the pieces in them."""
+
+from __future__ import annotations
+
+from pylink.inputs.kinds import CUBIN, LTOIR, PTX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The kinds of pieces, which are also kinds of inputs.
+PIECE_KINDS = (CUBIN, PTX, LTOIR)
+
+
+class Source:
+    """An input or an archive member: `size` bytes of `arena` from `offset` on.
+
+    `name` is what diagnostics show, `archive:member` for a member; `library` says that it came
+    through -l.
+    """
+
+    __slots__ = ("arena", "kind", "library", "name", "offset", "size")
+
+    def __init__(
+        self, name: str, kind: int, arena: bytes, offset: int, size: int, *, library: bool = False
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.arena = arena
+        self.offset = offset
+        self.size = size
+        self.library = library
+
+    @property
+    def data(self) -> bytes:
+        return self.arena[self.offset : self.offset + self.size]
+
+
+class Piece:
+    """One cubin, PTX text or LTO-IR module of the link.
+
+    `name` is that of its source and `kind` one of `PIECE_KINDS`. `embedded` says that it was an
+    entry of a fat binary, `arch` is the entry's SM number, 0 for what came as a file. `module_id`
+    is the content of the host object's `__nv_module_id`, None elsewhere; `host_info` the contents
+    of its host-information sections, None where it has none. `library` says that it came through
+    -l: its kernels keep nothing alive by themselves.
+    """
+
+    __slots__ = ("arch", "data", "embedded", "host_info", "kind", "library", "module_id", "name")
+
+    def __init__(
+        self,
+        name: str,
+        kind: int,
+        data: bytes,
+        *,
+        arch: int = 0,
+        embedded: bool = False,
+        host_info: Sequence[bytes] | None = None,
+        library: bool = False,
+        module_id: str | None = None,
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.data = data
+        self.arch = arch
+        self.embedded = embedded
+        self.host_info = host_info
+        self.library = library
+        self.module_id = module_id

@@ -1,0 +1,136 @@
+"""Taking inputs apart: files and archive members to pieces, pieces to the cubins of the link.
+
+Cubins come in the order of what they were in: direct inputs as they stand, members as they stand
+in their archive, and a compiled PTX text where the text was. The result of LTO comes last.
+"""
+
+from __future__ import annotations
+
+import os
+
+from pylink._native import elfread
+from pylink.inputs import kinds
+from pylink.inputs.hosted import unpack_hosted
+from pylink.inputs.pieces import PIECE_KINDS, Piece, Source
+from pylink.phases.load import Loaded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.diagnostics import Sink
+    from pylink.options import Input
+    from pylink.phases.init import Job
+    from pylink.timing import CsvTiming
+
+
+def unpack(
+    job: Job, arena: bytes, extents: bytes, found: bytes, timing: CsvTiming | None, sink: Sink
+) -> Loaded:
+    """The cubins in inputs of the kinds `found`, a byte each; LinkError when there are errors."""
+    sources = find_sources(job.inputs, arena, extents, found, sink)
+    pieces = find_pieces(job, sources, sink)
+    if sink.errors:
+        sink.stop()
+    compile_ptx(job, pieces, timing, sink)
+    modules = [piece for piece in pieces if piece.kind == kinds.LTOIR]
+    if modules and not job.optimizes:
+        sink.fatal("lto-input", file=modules[0].name)
+    return with_cubins(job, [piece for piece in pieces if piece.kind == kinds.CUBIN], modules)
+
+
+def with_cubins(job: Job, pieces: list[Piece], modules: list[Piece]) -> Loaded:
+    """What `load` gives for these cubins and, still to be compiled, LTO-IR."""
+    data: list[bytes | None] = [piece.data for piece in pieces]
+    sizes = [len(piece.data) for piece in pieces]
+    arena, extents, _, _ = elfread.read_files([None] * len(pieces), sizes, data)
+    for piece in pieces:
+        piece.data = b""  # the arena has them
+    return Loaded(job, [piece.name for piece in pieces], arena, extents, pieces, modules)
+
+
+def find_sources(
+    inputs: Sequence[Input], arena: bytes, extents: bytes, found: bytes, sink: Sink
+) -> list[Source]:
+    """The inputs, with the members of archives in their place."""
+    sources: list[Source] = []
+    rows = memoryview(extents).cast("Q")
+    for number, (one, kind) in enumerate(zip(inputs, found, strict=True)):
+        offset, size = rows[2 * number], rows[2 * number + 1]
+        source = Source(one.name, kind, arena, offset, size, library=one.library)
+        if kind in (kinds.ARCHIVE, kinds.THIN_ARCHIVE):
+            sources += find_members(source, sink)
+        else:
+            sources.append(source)
+    return sources
+
+
+def find_members(archive: Source, sink: Sink) -> list[Source]:
+    """The members of an archive that are to be linked, in its order."""
+    from pylink.inputs.archive import members  # noqa: PLC0415 -- many links have no archive
+
+    return members(archive, sink)
+
+
+def find_pieces(job: Job, sources: list[Source], sink: Sink) -> list[Piece]:
+    """What the sources hold for the target."""
+    hosted = unpack_hosted(
+        job, [one for one in sources if one.kind in (kinds.HOST, kinds.FATBIN)], sink
+    )
+    pieces: list[Piece] = []
+    for source in sources:
+        if source in hosted:
+            pieces += hosted[source]
+        elif source.kind in PIECE_KINDS:
+            pieces.append(Piece(source.name, source.kind, source.data, library=source.library))
+        elif source.kind == kinds.EMPTY:
+            sink.report("empty-file", file=source.name)
+        elif source.name.endswith(".cubin") or "." not in os.path.basename(source.name):
+            # The reader of cubins says what is wrong, in nvlink's words.
+            pieces.append(Piece(source.name, kinds.CUBIN, source.data))
+        else:
+            sink.report("unknown-input", file=source.name)
+    return pieces
+
+
+def compile_ptx(job: Job, pieces: list[Piece], timing: CsvTiming | None, sink: Sink) -> None:
+    """Make cubins of all PTX among the pieces."""
+    texts = [piece for piece in pieces if piece.kind == kinds.PTX]
+    if not texts:
+        return
+    from pylink.subtools import ptxas  # noqa: PLC0415 -- few links have PTX
+
+    requests = [
+        # -time knows an entry of a fat binary as `ptx` and its result as `cubin`.
+        ptxas.Request(
+            "ptx" if piece.embedded else piece.name,
+            piece.name,
+            "cubin" if piece.embedded else "",
+            piece.data,
+            job.options.arch,
+        )
+        for piece in texts
+    ]
+    cubins = ptxas.compile_ptx(requests, job.options, sink, timing)
+    for piece, cubin in zip(texts, cubins, strict=True):
+        piece.data = cubin
+        piece.kind = kinds.CUBIN
+
+
+def compile_modules(loaded: Loaded, timing: CsvTiming | None, sink: Sink) -> bytes:
+    """PTX of the LTO-IR of a link, as the phase cicc-lto makes it."""
+    from pylink.subtools.lto import compile_lto  # noqa: PLC0415 -- few links optimize
+
+    return compile_lto(loaded.modules, loaded.job.options, sink, timing)
+
+
+def assemble_modules(loaded: Loaded, text: bytes, timing: CsvTiming | None, sink: Sink) -> Loaded:
+    """The link with the cubin of that PTX behind the others, as the phase ptxas-lto makes it."""
+    from pylink.subtools import ptxas  # noqa: PLC0415 -- few links optimize
+
+    request = ptxas.Request("lto.ptx", "", "lto.cubin", text, loaded.job.options.arch)
+    (cubin,) = ptxas.compile_ptx([request], loaded.job.options, sink, timing)
+    rows = memoryview(loaded.extents).cast("Q")
+    for number, piece in enumerate(loaded.pieces):
+        piece.data = loaded.arena[rows[2 * number] : rows[2 * number] + rows[2 * number + 1]]
+    return with_cubins(loaded.job, [*loaded.pieces, Piece("lto.cubin", kinds.CUBIN, cubin)], [])

@@ -1,0 +1,158 @@
+"""Opening the inputs: all bytes in one arena, and what is no cubin taken apart into cubins.
+
+This is no phase of its own: its time counts to the phase that comes next.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from pylink._native import elfread
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from pylink.diagnostics import Sink
+    from pylink.inputs.pieces import Piece
+    from pylink.options import Input
+    from pylink.phases.init import Job
+    from pylink.timing import CsvTiming
+
+HEADER_SIZE = 64
+UNKNOWN = 7  # as in pylink.inputs.kinds, which a link of plain cubins does not load
+
+# Files up to SURE_SIZE are read without a look at their beginning; larger ones than MAX_SIZE never.
+SURE_SIZE = 1 << 26
+MAX_SIZE = 1 << 32
+
+
+class Loaded:
+    """The cubins of the link: `arena` holds their bytes, `extents` has a row (offset, size) each.
+
+    `names` are what diagnostics call them. `pieces` are what the inputs were taken apart into, by
+    number of the cubin, empty for a link of plain cubins; `modules` are LTO-IR pieces, which
+    become one more cubin.
+    """
+
+    __slots__ = ("arena", "extents", "job", "modules", "names", "pieces")
+
+    def __init__(
+        self,
+        job: Job,
+        names: list[str],
+        arena: bytes,
+        extents: bytes,
+        pieces: list[Piece] | None = None,
+        modules: list[Piece] | None = None,
+    ) -> None:
+        self.job = job
+        self.names = names
+        self.arena = arena
+        self.extents = extents
+        self.pieces = pieces or []
+        self.modules = modules or []
+
+
+def load(job: Job, timing: CsvTiming | None, sink: Sink) -> Loaded:
+    """Read every input, and make cubins of those that are none; LinkError after any error."""
+    names, arena, extents = read_inputs(job.inputs, job.options.output_file, sink)
+    kinds = elfread.classify(arena, extents)
+    if not kinds:
+        return Loaded(job, names, arena, extents)
+    from pylink.inputs.unpack import unpack  # noqa: PLC0415 -- plain cubins need none of it
+
+    return unpack(job, arena, extents, kinds, timing, sink)
+
+
+def read_inputs(
+    inputs: list[Input], output_file: str | None, sink: Sink
+) -> tuple[list[str], bytes, bytes]:
+    """Names, the arena with all bytes, and the extents; LinkError when one cannot be read."""
+    names: list[str] = []
+    paths: list[bytes | None] = []
+    sizes: list[int] = []
+    data: list[bytes | None] = []
+    output = _identity(output_file)
+    for one in inputs:
+        contents, size = _measure(one, output, sink)
+        if size == 0:
+            sink.report("empty-file", file=one.name)
+        names.append(one.name)
+        paths.append(None if contents is not None else os.fsencode(one.name))
+        sizes.append(size)
+        data.append(contents)
+    if sink.errors:
+        sink.stop()
+    try:
+        arena, extents, failed, error = elfread.read_files(paths, sizes, data)
+    except MemoryError:
+        name = names[sizes.index(max(sizes))]
+        sink.fatal("cannot-read-file", file=name, reason="there is not enough memory")
+    if failed >= 0:
+        if error:
+            sink.fatal("cannot-open-input", file=names[failed])
+        sink.fatal(
+            "cannot-read-file", file=names[failed], reason="it became shorter while it was read"
+        )
+    return names, arena, extents
+
+
+def _identity(path: str | None) -> tuple[int, int] | None:
+    """Device and inode of a regular file that the output would replace."""
+    if path is None:
+        return None
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+
+
+def _measure(one: Input, output: tuple[int, int] | None, sink: Sink) -> tuple[bytes | None, int]:
+    """The contents, where they are at hand or cannot be read at once, and the size in bytes."""
+    if one.data is not None:
+        return one.data, len(one.data)
+    try:
+        status = os.stat(one.name)
+        if stat.S_ISREG(status.st_mode):
+            if output == (status.st_dev, status.st_ino):
+                sink.fatal("output-is-input", file=one.name)
+            if status.st_size <= SURE_SIZE:
+                return None, status.st_size
+        elif not stat.S_ISFIFO(status.st_mode):
+            raise OSError(errno.EINVAL, "neither a file nor a pipe")
+        with open(one.name, "rb") as stream:
+            return _read_doubtful(stream, status.st_size, one.name, sink)
+    except (OSError, ValueError):
+        sink.fatal("cannot-open-input", file=one.name)
+
+
+def _read_doubtful(stream: BinaryIO, size: int, name: str, sink: Sink) -> tuple[bytes | None, int]:
+    """A pipe or a large file: no more of it than its beginning unless that is of a known kind.
+
+    A pipe may never end, and a file of holes is larger than the memory that it asks for.
+    """
+    head = stream.read(HEADER_SIZE)
+    if _is_unknown(head):
+        return head, len(head)
+    if size > MAX_SIZE:
+        sink.fatal("cannot-read-file", file=name, reason=f"it has more than {MAX_SIZE} bytes")
+    if size:
+        return None, size
+    contents = bytearray(head)
+    while chunk := stream.read(1 << 20):
+        contents += chunk
+        if len(contents) > MAX_SIZE:
+            sink.fatal("cannot-read-file", file=name, reason=f"it has more than {MAX_SIZE} bytes")
+    return bytes(contents), len(contents)
+
+
+def _is_unknown(head: bytes) -> bool:
+    """Whether a file that starts so is of no known kind; a comment may hide the start of PTX."""
+    if head.lstrip().startswith(b"/"):
+        return False
+    kinds = elfread.classify(head, bytes(8) + len(head).to_bytes(8, "little"))
+    return bool(kinds) and kinds[0] == UNKNOWN
