@@ -147,7 +147,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
         ERROR,
         "Input file '{file}' is for unknown architecture {arch}",
     ),
-    "unsupported-input": (218, CATASTROPHE, "Input file '{file}' is {what}, which is not supported yet"),
+    "unsupported-input": (
+        218,
+        CATASTROPHE,
+        "Input file '{file}' is {what}, which is not supported yet",
+    ),
     "unknown-input": (
         221,
         ERROR,
