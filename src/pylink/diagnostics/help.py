@@ -59,6 +59,8 @@ HELP: dict[str, str] = {
     "of Python's `re`.",
     "remarks-not-written": "The file of `--pass-remarks-output` could not be written; none is left "
     "behind. The disk may be full. The linked file itself is complete.",
+    "no-remarks": "No pass had anything to say that `--pass-remarks-filter` and the threshold let "
+    "through. LLVM's tools refuse a file of YAML without remarks.",
     "arch-mismatch": "An input was compiled for an architecture that the target cannot run. "
     "Compile it for the target, or for a lower one of the same major version.",
     "output-limited": "An input runs on one architecture only, so the output does too.",

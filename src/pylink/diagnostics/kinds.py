@@ -107,6 +107,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Invalid regular expression '{value}' passed to -{option}: {reason}",
     ),
     "remarks-not-written": (142, ERROR, "Writing remarks to '{file}' failed: {reason}"),
+    "no-remarks": (143, REMARK, "'{file}' is empty: there are no remarks to write"),
     # 2xx: input files as a whole
     "arch-mismatch": (
         201,

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
         def discard(self) -> None: ...
 
 
-# Remarks that are handed to the writer at once: its work has a fixed part.
-BATCH = 4096
+# Remarks that are handed to the writer at once: few enough to stay in the processor's cache and
+# below what wakes Python's garbage collector.
+BATCH = 128
 
 # The kind of diagnostic that shows a remark.
 DIAGNOSTICS = {
@@ -80,6 +81,7 @@ class Remarks:
         self._threshold = threshold
         self._routes: dict[str, int] = {}
         self._batch: list[Remark] = []
+        self._written_any = False
 
     def wants(self, pass_name: str, kind: int | None = None) -> bool:
         """Whether anyone would see a remark of this pass, and of this kind when that is given."""
@@ -118,6 +120,7 @@ class Remarks:
     def _flush(self) -> None:
         assert self._writer is not None
         batch, self._batch = self._batch, []
+        self._written_any = True
         self._writer.write(batch)
 
     def _show(self, remark: Remark) -> None:
@@ -152,3 +155,6 @@ class Remarks:
         except OSError as error:
             reason = error.strerror or str(error)
             self._sink.report("remarks-not-written", file=self._writer.path, reason=reason)
+            return
+        if not self._written_any:
+            self._sink.report("no-remarks", file=self._writer.path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from pylink.remarks.channel import Remarks
+from pylink.remarks.container import LLVM_22
 from pylink.remarks.output import OutputFile
 from pylink.remarks.xopt import read_words
 from pylink.remarks.yamlfile import YamlWriter
@@ -14,11 +15,10 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.options import Options
     from pylink.optiontable import Value
+    from pylink.remarks.channel import Writer
 
 YAML = "yaml"
-
-# Container versions of a bitstream: what LLVM 19 reads, and what LLVM 22 reads.
-VERSIONS = (0, 1)
+BITSTREAM = "bitstream"
 
 # Attributes in `Options`; `-Xopt` takes the same options with one dash.
 OPTIONS = (
@@ -68,9 +68,11 @@ class Settings:
         )
         self.file = _text(values.get("pass_remarks_output"))
         self.format = values.get("pass_remarks_format", YAML)
-        if self.format != YAML:
+        if self.format not in (YAML, BITSTREAM):
             sink.fatal("unknown-remark-format")
-        self.version = values.get("pass_remarks_bitstream_version", VERSIONS[-1])
+        version = values.get("pass_remarks_bitstream_version", LLVM_22)
+        assert isinstance(version, int)
+        self.version = version
         self.hotness = bool(values.get("pass_remarks_with_hotness"))
         threshold = values.get("pass_remarks_hotness_threshold", 0)
         assert isinstance(threshold, int)
@@ -93,12 +95,16 @@ class Settings:
             threshold=self.threshold,
         )
 
-    def _writer(self, file: str, sink: Sink) -> YamlWriter:
+    def _writer(self, file: str, sink: Sink) -> Writer:
         try:
             output = OutputFile(file)
         except (OSError, ValueError):
             sink.fatal("cannot-open-file", file=file)
-        return YamlWriter(output)
+        if self.format == YAML:
+            return YamlWriter(output)
+        from pylink.remarks.bitfile import BitstreamWriter  # noqa: PLC0415 -- only for this format
+
+        return BitstreamWriter(output, self.version)
 
 
 def _text(value: Value) -> str | None:

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from pylink.remarks.output import OutputFile
     from pylink.remarks.record import Remark
 
-# Values start here; a block literal is indented by this much, below an argument of a remark.
-_COLUMN = 17
-_LITERAL = 6
+# Indents of the lines of a block literal: below a key of the remark, and below an argument.
+_LITERAL = 2
+_ARGUMENT_LITERAL = 6
 # A flow mapping goes on in the next line once it has passed this column.
 _WRAP = 70
 # Greatest hotness that readers of YAML take.
@@ -40,18 +40,18 @@ def document(remark: Remark) -> str:
     """One remark, from `---` to `...`."""
     lines = [
         f"--- !{TAGS[remark.kind]}\n",
-        _entry("Pass", scalar(remark.pass_name, 2)),
-        _entry("Name", scalar(remark.name, 2)),
+        _entry("Pass", scalar(remark.pass_name, _LITERAL)),
+        _entry("Name", scalar(remark.name, _LITERAL)),
     ]
     if remark.file is not None:
         lines.append(_location("", remark.file, remark.line, remark.column))
-    lines.append(_entry("Function", scalar(remark.function, 2)))
+    lines.append(_entry("Function", scalar(remark.function, _LITERAL)))
     if remark.hotness is not None:
         lines.append(_entry("Hotness", str(min(remark.hotness, _MAX_HOTNESS))))
     if remark.args:
         lines.append("Args:\n")
         for key, value, file, line, column in remark.args:
-            lines.append("  - " + _entry(scalar(key), scalar(value, _LITERAL)))
+            lines.append("  - " + _entry(scalar(key), scalar(value, _ARGUMENT_LITERAL)))
             if file is not None:
                 lines.append(_location("    ", file, line, column))
     lines.append("...\n")
