@@ -113,6 +113,10 @@ HELP = {
         "<file>",
         "Write all remarks to a file, which LLVM's tools read. - is standard output.",
     ),
+    "pass-remarks-why-live": (
+        "<regex>",
+        "With remarks of pass dce, tell along which calls a kernel reaches these functions.",
+    ),
     "pass-remarks-with-hotness": ("", "Say with each remark how many bytes it concerns."),
     "preserve-relocs": ("", "Keep a record of the relocations that were resolved."),
     "register-link-binaries": (

@@ -85,6 +85,7 @@ class Options:
     pass_remarks_hotness_threshold: int | None
     pass_remarks_missed: str | None
     pass_remarks_output: str | None
+    pass_remarks_why_live: str | None
     pass_remarks_with_hotness: bool
     preserve_relocs: bool
     recorded: str

@@ -154,6 +154,7 @@ OPTIONS = (
     Option("pass-remarks-filter", "", TEXT, recorded=NEVER),
     Option("pass-remarks-with-hotness", "", recorded=NEVER),
     Option("pass-remarks-hotness-threshold", "", NUMBER, recorded=NEVER),
+    Option("pass-remarks-why-live", "", TEXT, recorded=NEVER),
     # The compiler driver's way to name an option of the optimizer.
     Option("Xopt", "Xopt", LIST, recorded=NEVER),
 )

@@ -24,6 +24,8 @@ OUT = Struct("<IIHHIQQII8i3IiiI")
 SPAN = Struct("<iIQQ")
 REBUILD = Struct("<QqiiIIiiI")
 PLACE = Struct("<QQII")
+FIX = Struct("<QqI4iIii")
+KEEP = Struct("<QqIiii")
 
 # Flags of an entity row.
 KERNEL = 1

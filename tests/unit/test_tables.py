@@ -29,6 +29,9 @@ NAMES = {
     "FUNCTION": "FunctionRow",
     "OUT": "OutRow",
     "SPAN": "SpanRow",
+    "PLACE": "PlaceRow",
+    "FIX": "FixRow",
+    "KEEP": "KeepRow",
 }
 
 

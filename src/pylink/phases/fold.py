@@ -14,13 +14,63 @@ from pylink.tables import FILE, symbol_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from pylink.dedup import Verdict
+    from pylink.dedup import Stats, Verdict
     from pylink.diagnostics import Sink
     from pylink.phases.read import Objects
 
+    Refuse = Callable[[int, str], None]
+
 CODE_STRONGER = 18
+STAGE_STRONGER = 3
+
+
+class Decision:
+    """What became of one file: whether it folds into `reference`, and why not.
+
+    `verdict` is that of the file's last comparison, None for the first file; `stronger` names the
+    function whose copy keeps an accepted file from folding. `file` and `reference` are numbers of
+    files, `reference` is None where the sections were rejected.
+    """
+
+    __slots__ = ("file", "reference", "stronger", "verdict")
+
+    def __init__(
+        self, file: int, reference: int | None, verdict: Verdict | None, stronger: str | None
+    ) -> None:
+        self.file = file
+        self.reference = reference
+        self.verdict = verdict
+        self.stronger = stronger
+
+    @property
+    def folds(self) -> bool:
+        return self.reference is not None and self.stronger is None
+
+    @property
+    def code(self) -> int:
+        if self.stronger is not None:
+            return CODE_STRONGER
+        return 0 if self.verdict is None else self.verdict.code
+
+    @property
+    def stage(self) -> int:
+        """The stage that rejected, 0 for none."""
+        if self.stronger is not None:
+            return STAGE_STRONGER
+        return 0 if self.verdict is None else self.verdict.stage or 0
+
+    @property
+    def section(self) -> str | None:
+        """The section or relocation target that rejected, where a single one did."""
+        return None if self.stronger is not None or self.verdict is None else self.verdict.entry
+
+    @property
+    def reason(self) -> str:
+        if self.stronger is not None:
+            return f"its copy of {self.stronger} counts, the reference's does not"
+        return "" if self.verdict is None else self.verdict.reason
 
 
 def fold_mercury(objects: Objects, roles: bytes, numbers: Iterable[int], sink: Sink) -> bytes:
@@ -29,41 +79,63 @@ def fold_mercury(objects: Objects, roles: bytes, numbers: Iterable[int], sink: S
     `numbers` are the files that could fold; a trace compares all others, too.
     """
     trace = objects.job.traces_folds
+
+    def refuse(number: int, reason: str) -> None:
+        sink.report("not-folded", file=objects.names[number], reason=reason)
+
     if trace:
         numbers = range(len(objects.names))
-    files = []
-    items = []
-    for number in numbers:
-        item = _read(objects, number, sink)
-        if item is not None and item.headers:
-            files.append(number)
-            items.append(item)
-    result = _fold(items)
+    decisions, _ = compare_files(objects, roles, numbers, refuse)
     pairs = b""
-    for row, found in enumerate(result.reference):
-        verdict = result.verdicts[row]
-        stronger = -1
-        if found is not None:
-            stronger = folds.find_stronger(
-                objects.files, objects.symbols, roles, files[found], files[row]
-            )
-            if stronger < 0:
-                pairs += pack("<ii", files[row], files[found])
-        if trace and verdict is not None:
-            sys.stderr.write(_line(objects, verdict, stronger))
+    for decision in decisions:
+        if decision.folds:
+            pairs += pack("<ii", decision.file, decision.reference)
+        if trace and decision.verdict is not None:
+            sys.stderr.write(_line(decision, decision.verdict))
     if not pairs:
         return b""
     return folds.pair_sections(objects.arena, objects.files, objects.sections, pairs)
 
 
-def _read(objects: Objects, number: int, sink: Sink) -> MercuryObject | None:
+def compare_files(
+    objects: Objects, roles: bytes, numbers: Iterable[int], refuse: Refuse
+) -> tuple[list[Decision], Stats]:
+    """The decision for every file of `numbers` with Mercury sections, and the work it took.
+
+    `refuse` is told the number of a file that cannot be read, and why.
+    """
+    files, items = read_files(objects, numbers, refuse)
+    result = _fold(items)
+    decisions = []
+    for row, found in enumerate(result.reference):
+        reference = None if found is None else files[found]
+        name = find_stronger(objects, roles, reference, files[row])
+        decisions.append(Decision(files[row], reference, result.verdicts[row], name))
+    return decisions, result.stats
+
+
+def read_files(
+    objects: Objects, numbers: Iterable[int], refuse: Refuse
+) -> tuple[list[int], list[MercuryObject]]:
+    """The files of `numbers` that have Mercury sections: their numbers and vectors."""
+    files = []
+    items = []
+    for number in numbers:
+        item = _read(objects, number, refuse)
+        if item is not None and item.headers:
+            files.append(number)
+            items.append(item)
+    return files, items
+
+
+def _read(objects: Objects, number: int, refuse: Refuse) -> MercuryObject | None:
     row = FILE.unpack_from(objects.files, number * FILE.size)
     name = objects.names[number]
     data = memoryview(objects.arena)[row[0] : row[0] + row[1]]
     try:
         return MercuryObject.from_cubin(data, name)
     except MalformedCubin as error:
-        sink.report("not-folded", file=name, reason=str(error).removeprefix(f"{name}: "))
+        refuse(number, str(error).removeprefix(f"{name}: "))
     return None
 
 
@@ -74,15 +146,22 @@ def _fold(items: list[MercuryObject]) -> FoldResult:
         return fold(items, prefilter="none")
 
 
-def _line(objects: Objects, verdict: Verdict, stronger: int) -> str:
+def find_stronger(
+    objects: Objects, roles: bytes, reference: int | None, candidate: int
+) -> str | None:
+    """The function whose copy of the candidate counts while the reference's lost."""
+    if reference is None:
+        return None
+    symbol = folds.find_stronger(objects.files, objects.symbols, roles, reference, candidate)
+    return None if symbol < 0 else symbol_name(objects.arena, objects.symbols, symbol)
+
+
+def _line(decision: Decision, verdict: Verdict) -> str:
     """What -edbg says of one comparison."""
     ours, theirs = verdict.candidate.name, verdict.reference.name
-    if stronger >= 0:
-        name = symbol_name(objects.arena, objects.symbols, stronger)
-        reason = f"its copy of {name} counts, the reference's does not"
-        return f"merc-dedup: {ours}: rejected with {CODE_STRONGER} against {theirs}: {reason}\n"
-    if verdict.code:
+    if decision.code:
         return (
-            f"merc-dedup: {ours}: rejected with {verdict.code} against {theirs}: {verdict.reason}\n"
+            f"merc-dedup: {ours}: rejected with {decision.code} against {theirs}: "
+            f"{decision.reason}\n"
         )
     return f"merc-dedup: {ours}: folds into {theirs} (0)\n"

@@ -51,7 +51,8 @@ class Remarks:
     to `sink`, None for no pass; a failure goes there when any of the three names its pass. `writer`
     takes those of the passes that `written` names, None for all passes. Remarks that concern fewer
     than `threshold` bytes are dropped, one without hotness counting as 0; without `hotness` the
-    remarks lose theirs, unless there is a threshold.
+    remarks lose theirs, unless there is a threshold. `why_live` matches the functions of which to
+    tell why they were kept.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Remarks:
         written: Pattern[str] | None = None,
         hotness: bool = False,
         threshold: int = 0,
+        why_live: Pattern[str] | None = None,
     ) -> None:
         self._sink = sink
         self._writer = writer
@@ -79,6 +81,7 @@ class Remarks:
         }
         self._hotness = hotness or threshold > 0
         self._threshold = threshold
+        self.why_live = why_live
         self._routes: dict[str, int] = {}
         self._batch: list[Remark] = []
         self._written_any = False

@@ -26,6 +26,7 @@ OPTIONS = (
     "pass_remarks_missed",
     "pass_remarks_analysis",
     "pass_remarks_filter",
+    "pass_remarks_why_live",
     "pass_remarks_output",
     "pass_remarks_format",
     "pass_remarks_bitstream_version",
@@ -52,6 +53,7 @@ class Settings:
         "profuse",
         "threshold",
         "version",
+        "why_live",
         "written",
     )
 
@@ -63,8 +65,8 @@ class Settings:
             value = getattr(options, attribute)
             if value is not None and value is not False:
                 values[attribute] = value
-        self.passed, self.missed, self.analysis, self.written = (
-            _pattern(values.get(attribute), attribute, sink) for attribute in OPTIONS[:4]
+        self.passed, self.missed, self.analysis, self.written, self.why_live = (
+            _pattern(values.get(attribute), attribute, sink) for attribute in OPTIONS[:5]
         )
         self.file = _text(values.get("pass_remarks_output"))
         self.format = values.get("pass_remarks_format", YAML)
@@ -93,6 +95,7 @@ class Settings:
             written=self.written,
             hotness=self.hotness,
             threshold=self.threshold,
+            why_live=self.why_live,
         )
 
     def _writer(self, file: str, sink: Sink) -> Writer:

@@ -1,9 +1,20 @@
 """The passes that emit remarks, a module each.
 
 `PASSES` maps the name of a pass to the tag of the phase after which it runs, and to the module of
-this package that has its `emit(result, remarks)`: `result` is what the phase returned.
+this package that has its `emit(result, remarks)`: `result` is what the phase returned. All works
+from finished tables: a link whose remarks nobody asks for pays nothing, and the phases know nothing
+of remarks. What the tables do not keep, a pass decides once more.
 """
 
 from __future__ import annotations
 
-PASSES: dict[str, tuple[str, str]] = {}
+PASSES: dict[str, tuple[str, str]] = {
+    "symbol-resolution": ("merge", "symbols"),
+    "dce": ("merge", "dce"),
+    "regcount": ("merge", "registers"),
+    "stack-size": ("merge", "stack"),
+    "merc-dedup": ("merge", "dedup"),
+    "shared-layout": ("layout", "shared"),
+    "debug": ("layout", "debug"),
+    "relocate": ("relocate", "relocations"),
+}

@@ -1,0 +1,91 @@
+"""Pass dce: which functions were removed, which were kept without need, and on request why.
+
+The request is --pass-remarks-why-live, as there may be a chain of calls for every function.
+"""
+
+from __future__ import annotations
+
+from pylink.phases.init import KEEP_CODE
+from pylink.remarks.passes.catalogue import (
+    FUNCTION_KEPT,
+    FUNCTION_REACHED,
+    FUNCTION_REMOVED,
+    KERNEL_REMOVED,
+    At,
+)
+from pylink.remarks.passes.graph import CallGraph, chain
+from pylink.remarks.passes.view import View
+from pylink.tables import DEFINED, ENTITY, KERNEL, LIVE, rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.options import Options
+    from pylink.phases.merge import Merged
+    from pylink.remarks import Remarks
+
+FUNCTION = 0  # kind of an entity
+DESELECTED = 2048  # flag of one: only kernels that were not selected reach it
+
+
+def emit(merged: Merged, remarks: Remarks) -> None:
+    view = View(merged)
+    graph = CallGraph(merged)
+    roots = [
+        number
+        for number, (_, _, _, flags, *_) in enumerate(rows(merged.entities, ENTITY))
+        if flags & KERNEL and flags & LIVE
+    ]
+    reached = graph.reach(roots)
+    job = merged.objects.job
+    why_live = remarks.why_live
+    kept = _whole(job.options) if job.mode & KEEP_CODE else "its address is taken"
+    for number, (_, winner, kind, flags, size, *_) in enumerate(rows(merged.entities, ENTITY)):
+        if kind != FUNCTION or not flags & DEFINED:
+            continue
+        if not flags & LIVE:
+            _tell_removed(view, remarks, number, flags, size)
+        elif number not in reached:
+            place = view.at_symbol(winner)
+            remarks.emit(FUNCTION_KEPT(view.name(number), place, size, CodeBytes=size, Reason=kept))
+        elif why_live is not None and why_live.search(view.name(number)):
+            _tell_reached(view, remarks, number, size, graph, reached)
+
+
+def _whole(options: Options) -> str:
+    """Why the link removes no function at all."""
+    if options.relocatable_link:
+        return "-r removes nothing"
+    return "-g removes nothing" if options.debug else "--preserve-relocs removes nothing"
+
+
+def _tell_removed(view: View, remarks: Remarks, number: int, flags: int, size: int) -> None:
+    place = view.at_entity(number)
+    if flags & KERNEL:
+        reason = "it is not selected"
+        remarks.emit(KERNEL_REMOVED(view.name(number), place, size, CodeBytes=size, Reason=reason))
+        return
+    reason = "no kernel reaches it"
+    if flags & DESELECTED:
+        reason = "only kernels that are not selected reach it"
+    remarks.emit(FUNCTION_REMOVED(view.name(number), place, size, CodeBytes=size, Reason=reason))
+
+
+def _tell_reached(
+    view: View,
+    remarks: Remarks,
+    number: int,
+    size: int,
+    graph: CallGraph,
+    reached: dict[int, int],
+) -> None:
+    steps = graph.way(reached, number)
+    root = steps[0][0]
+    remarks.emit(
+        FUNCTION_REACHED(
+            view.name(number),
+            view.at_entity(number),
+            size,
+            Root=At(view.name(root), view.at_entity(root)),
+            Chain=chain(steps, view.name),
+        )
+    )

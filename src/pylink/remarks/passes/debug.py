@@ -1,0 +1,53 @@
+"""Pass debug: the bytes of debug data by section and by the input they come from."""
+
+from __future__ import annotations
+
+from struct import iter_unpack
+
+from pylink.remarks.passes.catalogue import DEBUG_LEFT_OUT, DEBUG_PIECE, DEBUG_SECTION
+from pylink.remarks.passes.outputs import Outputs
+from pylink.sections import rules
+from pylink.tables import SECTION, rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.phases.layout import Placed
+    from pylink.remarks import Remarks
+
+KINDS = (rules.DEBUG, rules.MERC_DEBUG)
+
+
+def emit(placed: Placed, remarks: Remarks) -> None:
+    """First every piece in order of the inputs, then every section in file order."""
+    outputs = Outputs(placed)
+    view = outputs.view
+    stands = [number for (number,) in iter_unpack("<i", placed.merged.stand_ins)]
+    totals: dict[int, tuple[int, int]] = {}
+    out_of = iter_unpack("<i", placed.merged.out_of)
+    for number, (fields, (out,)) in enumerate(
+        zip(rows(view.sections, SECTION), out_of, strict=True)
+    ):
+        if fields[12] not in KINDS:
+            continue
+        size, origin = fields[2], view.at_section(number)
+        folded = stands and stands[number] >= 0
+        if folded or out < 0 or not outputs.index[out]:
+            reason = "another file's copy stands for it" if folded else "the output has none"
+            name = view.section_name(number)
+            remarks.emit(DEBUG_LEFT_OUT(name, origin, size, Bytes=size, Reason=reason))
+            continue
+        pieces, total = totals.get(out, (0, 0))
+        totals[out] = (pieces + 1, total + size)
+        remarks.emit(DEBUG_PIECE(outputs.name(out), origin, size, Bytes=size, Origin=origin[0]))
+    for out, (pieces, total) in sorted(totals.items(), key=lambda item: outputs.index[item[0]]):
+        size = outputs.size(out)
+        remarks.emit(
+            DEBUG_SECTION(
+                outputs.name(out),
+                view.output,
+                size,
+                OutputBytes=size,
+                InputBytes=total,
+                Pieces=pieces,
+            )
+        )

@@ -1,0 +1,76 @@
+"""Pass regcount: which function raised the register count of a kernel, and by which calls."""
+
+from __future__ import annotations
+
+from pylink._native import functions as native_functions
+from pylink._native import report
+from pylink.remarks.passes.catalogue import KERNEL_RAISED, TOO_MANY_REGISTERS, At
+from pylink.remarks.passes.graph import CallGraph, chain
+from pylink.remarks.passes.view import View
+from pylink.tables import ENTITY, FUNCTION, KERNEL, LIVE, rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.phases.merge import Merged
+    from pylink.remarks import Remarks
+
+REGISTER_BYTES = 4
+
+
+def emit(merged: Merged, remarks: Remarks) -> None:
+    """Relocatable outputs keep what each kernel needs by itself."""
+    if not merged.objects.job.executable:
+        return
+    view = View(merged)
+    graph: CallGraph | None = None
+    sources = [row[2] for row in rows(merged.functions, FUNCTION)]
+    entities = rows(merged.entities, ENTITY)
+    functions = rows(merged.functions, FUNCTION)
+    for kernel, (entity, function) in enumerate(zip(entities, functions, strict=True)):
+        registers, own, source = function[0], entity[6], function[2]
+        if not (entity[3] & KERNEL and entity[3] & LIVE) or source < 0:
+            continue
+        graph = graph or CallGraph(merged)
+        steps = graph.search(kernel, source, sources)
+        remarks.emit(
+            KERNEL_RAISED(
+                view.name(kernel),
+                view.at_entity(kernel),
+                (registers - own) * REGISTER_BYTES,
+                Own=own,
+                Registers=registers,
+                Callee=At(view.name(source), view.at_entity(source)),
+                Chain=chain(steps, view.name),
+            )
+        )
+    _tell_limits(merged, remarks, view)
+
+
+def _tell_limits(merged: Merged, remarks: Remarks, view: View) -> None:
+    """Kernels that call functions with more registers than they may have: the link fails."""
+    objects = merged.objects
+    _, crowded = native_functions.find_trouble(
+        objects.arena, objects.sections, merged.entities, merged.functions
+    )
+    if not crowded:
+        return
+    for registers, function, kernel, limit in report.propagations(
+        objects.arena,
+        objects.sections,
+        merged.entities,
+        merged.functions,
+        merged.calls,
+        merged.prototypes,
+        merged.outs,
+    ):
+        if registers > limit:
+            remarks.emit(
+                TOO_MANY_REGISTERS(
+                    view.name(kernel),
+                    view.at_entity(kernel),
+                    (registers - limit) * REGISTER_BYTES,
+                    Callee=At(view.name(function), view.at_entity(function)),
+                    Registers=registers,
+                    Limit=limit,
+                )
+            )

@@ -1,0 +1,215 @@
+"""Pass shared-layout: where the shared variables of each kernel lie, and what lies over what."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from struct import Struct, iter_unpack
+
+from pylink._native import sharedmap
+from pylink.remarks.passes.catalogue import (
+    ARRAY_PLACED,
+    ARRAYS_ALIAS,
+    KERNEL_SHARED,
+    TOO_MUCH_SHARED,
+    VARIABLE_PLACED,
+    VARIABLES_OVERLAID,
+    At,
+)
+from pylink.remarks.passes.graph import CallGraph
+from pylink.remarks.passes.view import View
+from pylink.sections import rules
+from pylink.tables import FIX, OUT, rows
+from pylink.target import FAMILY_A, SYSTEM_SHARED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.phases.layout import Placed
+    from pylink.remarks import Remarks
+
+# Rows of pylink._native.sharedmap.gather; extern uses begin with their kernel.
+VARIABLE = Struct("<QQiI")
+USE = Struct("<II")
+ARRAY_FLAG = 2
+
+
+def emit(placed: Placed, remarks: Remarks) -> None:
+    """Relocatable outputs place no variable."""
+    if placed.merged.objects.job.executable:
+        SharedPass(placed, remarks).run()
+
+
+class Variable:
+    """A shared variable with a place: `start` counts what the system reserves."""
+
+    __slots__ = ("align", "entity", "size", "start", "users")
+
+    def __init__(self, entity: int, size: int, align: int, start: int) -> None:
+        self.entity = entity
+        self.size = size
+        self.align = align
+        self.start = start
+        self.users: set[int] = set()
+
+    @property
+    def end(self) -> int:
+        return self.start + self.size
+
+
+class SharedPass:
+    """By kernel entity: its variables, the extern arrays it uses, the size of its section."""
+
+    def __init__(self, placed: Placed, remarks: Remarks) -> None:
+        merged = placed.merged
+        job = merged.objects.job
+        self.placed = placed
+        self.view = View(merged)
+        self.remarks = remarks
+        self.limit = job.target.shared_limit
+        self.reserved = 0 if job.target.family == FAMILY_A else SYSTEM_SHARED
+        self.sizes = {row[9]: row[6] for row in rows(placed.outs, OUT) if row[2] == rules.SHARED}
+        self.variables: list[Variable] = []
+        self.by_kernel: dict[int, list[Variable]] = defaultdict(list)
+        self.arrays: dict[int, list[int]] = {}
+        self._gather()
+
+    def _gather(self) -> None:
+        """Ask again who uses what, as layout did."""
+        merged = self.placed.merged
+        objects = merged.objects
+        variables, uses, array_uses, variable_entities, kernel_entities = sharedmap.gather(
+            objects.sections,
+            objects.symbols,
+            merged.entities,
+            merged.symbol_entity,
+            merged.symbol_role,
+            merged.calls,
+            merged.prototypes,
+            merged.fixes,
+            merged.outs,
+            merged.referenced,
+            merged.uses_array,
+            objects.job.debug,
+            True,
+        )
+        kernels = [entity for (entity,) in iter_unpack("<i", kernel_entities)]
+        values = [value for (value,) in iter_unpack("<Q", self.placed.values)]
+        found: list[Variable | None] = []
+        arrays = set()
+        entities = iter_unpack("<i", variable_entities)
+        for (entity,), row in zip(entities, VARIABLE.iter_unpack(variables), strict=True):
+            size, align, owner, flags = row
+            variable = None
+            if flags & ARRAY_FLAG:
+                arrays.add(entity)
+            elif not self.placed.lost[entity]:
+                variable = Variable(entity, size, align, values[entity] + self.reserved)
+                if owner >= 0:
+                    variable.users.add(kernels[owner])
+            found.append(variable)
+        for number, kernel in USE.iter_unpack(uses):
+            used = found[number]
+            if used is not None:
+                used.users.add(kernels[kernel])
+        self.variables = [used for used in found if used is not None]
+        for one in self.variables:
+            for kernel in one.users:
+                self.by_kernel[kernel].append(one)
+        if array_uses:
+            users = {kernels[kernel] for kernel, _ in USE.iter_unpack(array_uses)}
+            self.arrays = self._arrays_of(users, arrays)
+
+    def _arrays_of(self, kernels: set[int], arrays: set[int]) -> dict[int, list[int]]:
+        """The extern arrays that the code of each kernel, or of what it calls, refers to."""
+        named: dict[int, set[int]] = defaultdict(set)
+        outs = [row[2] for row in rows(self.placed.outs, OUT)]
+        for _, _, _, out, entity, _, function, *_ in rows(self.placed.merged.fixes, FIX):
+            if entity in arrays and outs[out] == rules.TEXT:
+                named[function].add(entity)
+        graph = CallGraph(self.placed.merged)
+        found = {}
+        for kernel in kernels:
+            reached = graph.reach((kernel,))
+            found[kernel] = sorted(
+                {array for function in reached.keys() & named.keys() for array in named[function]}
+            )
+        return found
+
+    def run(self) -> None:
+        for kernel in sorted(self.sizes.keys() | self.by_kernel.keys()):
+            self._tell_kernel(kernel)
+        self._tell_overlaid()
+
+    def _tell_kernel(self, kernel: int) -> None:
+        """The variables in order of their places, then the arrays, then the sum."""
+        function, place = self.view.name(kernel), self.view.at_entity(kernel)
+        size = self.sizes.get(kernel, 0)
+        variables = sorted(self.by_kernel.get(kernel, ()), key=lambda one: (one.start, one.entity))
+        end, padding = self.reserved, 0
+        for one in variables:
+            gap = max(one.start - end, 0)
+            padding += gap
+            end = max(end, one.end)
+            self.remarks.emit(
+                VARIABLE_PLACED(
+                    function,
+                    place,
+                    one.size,
+                    Variable=At(self.view.name(one.entity), self.view.at_entity(one.entity)),
+                    Offset=one.start,
+                    Size=one.size,
+                    Align=one.align,
+                    Padding=gap,
+                )
+            )
+        self._tell_arrays(kernel, size)
+        self.remarks.emit(
+            KERNEL_SHARED(
+                function,
+                place,
+                size,
+                Size=size,
+                VariableBytes=sum(one.size for one in variables),
+                Variables=len(variables),
+                Padding=padding + max(size - end, 0),
+                Reserved=self.reserved,
+            )
+        )
+        if size > self.limit + self.reserved:
+            own = size - self.reserved
+            self.remarks.emit(TOO_MUCH_SHARED(function, place, own, Size=own, Limit=self.limit))
+
+    def _tell_arrays(self, kernel: int, size: int) -> None:
+        """Extern arrays, which all start where the section ends."""
+        function, place = self.view.name(kernel), self.view.at_entity(kernel)
+        arrays = [
+            At(self.view.name(array), self.view.at_entity(array))
+            for array in self.arrays.get(kernel, ())
+        ]
+        for array in arrays:
+            self.remarks.emit(ARRAY_PLACED(function, place, size, Array=array, Offset=size))
+        for other, array in pairwise(arrays):
+            self.remarks.emit(
+                ARRAYS_ALIAS(function, place, size, Array=array, Other=other, Offset=size)
+            )
+
+    def _tell_overlaid(self) -> None:
+        """Variables of several kernels each, which share a place since no kernel uses two of them.
+
+        What one kernel alone uses lies apart from nothing in particular: all kernels' memory is
+        the same.
+        """
+        common = [one for one in self.variables if len(one.users) > 1]
+        common.sort(key=lambda one: (one.start, -one.size, one.entity))
+        for other, one in pairwise(common):
+            shared = min(one.end, other.end) - one.start
+            if shared > 0 and not one.users & other.users:
+                self.remarks.emit(
+                    VARIABLES_OVERLAID(
+                        self.view.name(one.entity),
+                        self.view.at_entity(one.entity),
+                        shared,
+                        Offset=one.start,
+                        Other=At(self.view.name(other.entity), self.view.at_entity(other.entity)),
+                    )
+                )

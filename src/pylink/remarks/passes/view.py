@@ -1,0 +1,63 @@
+"""Names and places of what a remark speaks of."""
+
+from __future__ import annotations
+
+from pylink.tables import ENTITY, SECTION, entity_name, section_name, symbol_file, symbol_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.phases.merge import Merged
+    from pylink.remarks.passes.catalogue import Place
+
+
+class View:
+    """The inputs of a link as remarks name them."""
+
+    __slots__ = ("arena", "entities", "merged", "names", "sections", "symbols")
+
+    def __init__(self, merged: Merged) -> None:
+        objects = merged.objects
+        self.merged = merged
+        self.arena = objects.arena
+        self.names = objects.names
+        self.sections = objects.sections
+        self.symbols = objects.symbols
+        self.entities = merged.entities
+
+    def entity(self, row: int) -> tuple[int, ...]:
+        """The fields of an EntityRow."""
+        return ENTITY.unpack_from(self.entities, row * ENTITY.size)
+
+    def name(self, entity: int) -> str:
+        return entity_name(self.arena, self.symbols, self.entities, entity)
+
+    def symbol_name(self, symbol: int) -> str:
+        return symbol_name(self.arena, self.symbols, symbol)
+
+    def section_name(self, section: int) -> str:
+        return section_name(self.arena, self.sections, section)
+
+    def file_of_symbol(self, symbol: int) -> str:
+        return self.names[symbol_file(self.symbols, symbol)]
+
+    def file_of_section(self, section: int) -> str:
+        number: int = SECTION.unpack_from(self.sections, section * SECTION.size)[10]
+        return self.names[number]
+
+    def at_entity(self, entity: int) -> Place:
+        """Where the definition that counts stands, else the first mention."""
+        return self.at_symbol(self.entity(entity)[1])
+
+    def at_symbol(self, symbol: int) -> Place:
+        return self.file_of_symbol(symbol), 0, 0
+
+    def at_section(self, section: int) -> Place:
+        return self.file_of_section(section), 0, 0
+
+    def at_file(self, number: int) -> Place:
+        return self.names[number], 0, 0
+
+    @property
+    def output(self) -> Place:
+        """The linked file, for what concerns all of it."""
+        return self.merged.objects.job.options.output_file or self.names[0], 0, 0

@@ -1,0 +1,82 @@
+"""Links in this process that give back the remarks of their passes."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from unittest import mock
+
+from pylink import pipeline
+from pylink.diagnostics import Sink
+from pylink.errors import LinkError
+from pylink.observers import Observer
+from pylink.options import Input, Options
+from pylink.optiontable import Value
+from pylink.remarks import Remark, Remarks
+from pylink.remarks.passes import PASSES
+from pylink.remarks.record import TAGS
+
+
+class Listed:
+    """A writer that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.path = ""
+        self.remarks: list[Remark] = []
+
+    def write(self, remarks: list[Remark]) -> None:
+        self.remarks += remarks
+
+    def close(self) -> None:
+        pass
+
+    def discard(self) -> None:
+        pass
+
+
+class Passes(Observer):
+    """Runs the passes that `only` names, all without it, and keeps the results of the phases."""
+
+    def __init__(self, remarks: Remarks, only: Sequence[str]) -> None:
+        self.remarks = remarks
+        self.only = only
+        self.results: dict[str, object] = {}
+
+    def after(self, tag: str, result: object) -> None:
+        self.results[tag] = result
+        for name, (phase, module) in PASSES.items():
+            if phase == tag and (not self.only or name in self.only):
+                import_module(f"pylink.remarks.passes.{module}").emit(result, self.remarks)
+
+
+def remarks_of(
+    cubins: Mapping[str, bytes],
+    arch: str,
+    *only: str,
+    options: Mapping[str, Value] | None = None,
+    why_live: re.Pattern[str] | None = None,
+) -> list[Remark]:
+    """The remarks of a link, also of one that fails, in the order in which they come."""
+    listed = Listed()
+    sink = Sink()
+    remarks = Remarks(sink, listed, hotness=True, why_live=why_live)
+    values: dict[str, Value] = {"arch": f"sm_{arch}", **(options or {})}
+    inputs = [Input(name, data) for name, data in cubins.items()]
+    watching = Passes(remarks, only)
+    with (
+        mock.patch.object(pipeline, "observers", return_value=[watching]),
+        contextlib.suppress(LinkError),
+    ):
+        pipeline.link(Options(values, [*cubins]), inputs, sink)
+    remarks.close()
+    return listed.remarks
+
+
+def line(remark: Remark) -> str:
+    """All of a remark but its pass and the places of its arguments, as one line."""
+    return (
+        f"{TAGS[remark.kind]} {remark.name} {remark.function} "
+        f"{remark.file}:{remark.line}:{remark.column} {remark.hotness} | {remark.message}"
+    )
