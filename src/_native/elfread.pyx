@@ -4,12 +4,14 @@ After `parse`, every offset, count, name and index in the tables is known to lie
 so later kernels follow them without looking back.
 """
 
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
 
+from clocks cimport *
 from elf64 cimport *
 from elffaults cimport *
 from elfkinds cimport *
@@ -34,13 +36,13 @@ cdef extern from "<unistd.h>" nogil:
 cdef enum:
     ALIGN = 16                  # every file starts at a multiple of this in the arena
 
-def read_files(list paths, list sizes, list data):
+def read_files(list paths, list sizes, list data, bytearray times=None):
     """Read every input into one arena.
 
     `paths[i]` is a path as bytes, or None when `data[i]` already holds the bytes; `sizes[i]` is
     the size in bytes either way. Returns `(arena, extents, failed, error)`: the arena, packed
     rows of (offset, size) as uint64, and the first input that could not be read with its errno
-    (0: it became shorter), or -1.
+    (0: it became shorter), or -1. `times` takes a TimeRow of each input.
     """
     cdef Py_ssize_t n = len(paths), i
     cdef uint64_t total = 0, size
@@ -62,6 +64,8 @@ def read_files(list paths, list sizes, list data):
     r.path = <const char**>PyBytes_AS_STRING(sources)
     cdef bytes contents = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
     r.data = <const char**>PyBytes_AS_STRING(contents)
+    r.times = time_rows(times, n)
+    r.main = pthread_self()
     for i in range(n):
         if paths[i] is None:
             chunk = data[i]
@@ -87,18 +91,32 @@ ctypedef struct Reading:
     const char** path           # NULL: the bytes are in `data`
     const char** data
     int* outcome                # what `read_one` says
+    TimeRow* times              # NULL: nobody wants to know
+    pthread_t main
+
+
+cdef TimeRow* time_rows(bytearray times, Py_ssize_t n) except? NULL:
+    """The rows of `times`, one an item; NULL when there is no such table."""
+    if times is None:
+        return NULL
+    if PyByteArray_GET_SIZE(times) != n * <Py_ssize_t>sizeof(TimeRow):
+        raise ValueError(f"{n} items need {n * sizeof(TimeRow)} bytes of times")
+    return <TimeRow*>PyByteArray_AS_STRING(times)
 
 
 cdef void read_input(void* context, size_t item) noexcept nogil:
     cdef Reading* r = <Reading*>context
     cdef uint64_t size = r.extent[2 * item + 1]
     cdef uint8_t* place = r.base + r.extent[2 * item]
+    cdef TimeRow* row = NULL if r.times == NULL else &r.times[item]
+    start_item(row, not pthread_equal(pthread_self(), r.main))
     memset(place + size, 0, ((size + ALIGN - 1) & ~<uint64_t>(ALIGN - 1)) - size)
     r.outcome[item] = 0
     if r.path[item] == NULL:
         memcpy(place, r.data[item], size)
     else:
         r.outcome[item] = read_one(r.path[item], place, size)
+    end_item(row)
 
 
 cdef int read_one(const char* path, uint8_t* place, uint64_t size) noexcept nogil:
@@ -142,18 +160,19 @@ def classify(bytes arena, bytes extents):
     return kinds if any_other else b""
 
 
-def parse(bytes arena, bytes extents, bytes rules):
+def parse(bytes arena, bytes extents, bytes rules, bytearray times=None):
     """Check and tabulate every file of the arena.
 
     `extents` comes from `read_files`, `rules` from `pylink.sections.rules`. Returns `(files,
     sections, symbols, fault)`: packed FileRow, SectionRow and SymbolRow tables, and a FaultRow,
-    empty when all is well.
+    empty when all is well. `times` takes a TimeRow of each file, without processor times.
     """
     cdef Reader r
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(extents) // 16, i
     cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(arena)
     cdef bint ok = True
+    cdef TimeRow* row = time_rows(times, n)
     r.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
     r.rules = <const RuleRow*>PyBytes_AS_STRING(rules)
     r.rule_count = PyBytes_GET_SIZE(rules) // <Py_ssize_t>sizeof(RuleRow)
@@ -167,9 +186,13 @@ def parse(bytes arena, bytes extents, bytes rules):
             raise IndexError(f"file {i} runs past the arena")
     with nogil:
         for i in range(n):
+            if row != NULL:
+                row[i].start = nanoseconds(CLOCK_MONOTONIC)
             if not read_file(&r, <int32_t>i, extent[2 * i], extent[2 * i + 1]):
                 ok = False
                 break
+            if row != NULL:
+                row[i].wall = nanoseconds(CLOCK_MONOTONIC) - row[i].start
     vec_free(&r.marks)
     if not ok and r.fault.reason == F_NONE:
         vec_free(&r.files)

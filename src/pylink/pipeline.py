@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from pylink.observers import observers
+from pylink.observers import Steps, observers
 from pylink.phases.finalize import finalize
 from pylink.phases.init import init
 from pylink.phases.layout import layout
@@ -23,18 +23,20 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.observers import Observer
     from pylink.options import Input, Options
+    from pylink.profile.model import Profile
 
     T = TypeVar("T")
 
 
 class Linked:
-    """The linked file, and the milliseconds of each phase by its tag."""
+    """The linked file, the milliseconds of each phase by its tag, and the profile if asked for."""
 
-    __slots__ = ("image", "timings")
+    __slots__ = ("image", "profile", "timings")
 
-    def __init__(self, image: bytes, timings: dict[str, float]) -> None:
+    def __init__(self, image: bytes, timings: dict[str, float], profile: Profile | None) -> None:
         self.image = image
         self.timings = timings
+        self.profile = profile
 
 
 def link(options: Options, inputs: list[Input], sink: Sink) -> Linked:
@@ -49,7 +51,8 @@ def link(options: Options, inputs: list[Input], sink: Sink) -> Linked:
     finally:
         for observer in watching:
             observer.close(failed=failed)
-    return Linked(image, timer.timings)
+    profiles = [observer.profile for observer in watching if observer.profile is not None]
+    return Linked(image, timer.timings, profiles[0] if profiles else None)
 
 
 def run_phases(
@@ -70,10 +73,12 @@ def run_phases(
         if watching:
             for observer in watching:
                 observer.after(tag, result)
+            for observer in watching:
+                observer.resume()
             timer.resume()
         return result
 
-    job = run("init", init, options, inputs)
+    job = run("init", init, options, inputs, Steps(watching))
     loaded = load(job, timing, sink)
     if loaded.modules:
         from pylink.inputs.unpack import (  # noqa: PLC0415 -- few links optimize

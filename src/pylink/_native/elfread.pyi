@@ -9,15 +9,20 @@ and docs/format-notes.md.
 """
 
 def read_files(
-    paths: list[bytes | None], sizes: list[int], data: list[bytes | None]
+    paths: list[bytes | None],
+    sizes: list[int],
+    data: list[bytes | None],
+    times: bytearray | None = None,
 ) -> tuple[bytes, bytes, int, int]:
     """Read every input into one arena: (arena, extents, failed, error).
 
     ``paths[i]`` is a path, or None when ``data[i]`` already holds the bytes; ``sizes[i]`` is the
     size in bytes either way. Files begin at multiples of 16; ``extents`` has a row (offset u64,
     size u64) each. ``failed`` is the first input that could not be read, or -1, and ``error`` its
-    errno, or 0 for a file that became shorter; the arena is of no use then. ``ValueError`` for
-    data of another size, ``OSError`` never.
+    errno, or 0 for a file that became shorter; the arena is of no use then. ``times`` takes a row
+    for each input: its start as of ``time.perf_counter_ns``, wall time and processor time in
+    nanoseconds, and 0 or, of the helping thread, 1; each a u64. ``ValueError`` for data or times
+    of another size, ``OSError`` never.
     """
 
 def classify(arena: bytes, extents: bytes) -> bytes:
@@ -27,12 +32,15 @@ def classify(arena: bytes, extents: bytes) -> bytes:
     extent outside the arena.
     """
 
-def parse(arena: bytes, extents: bytes, rules: bytes) -> tuple[bytes, bytes, bytes, bytes]:
+def parse(
+    arena: bytes, extents: bytes, rules: bytes, times: bytearray | None = None
+) -> tuple[bytes, bytes, bytes, bytes]:
     """Check and tabulate every file of the arena: (files, sections, symbols, fault).
 
     ``rules`` comes from ``pylink.sections.rules.compiled``. FileRow, SectionRow and SymbolRow
     tables in input order, and the FaultRow of the first thing that is wrong, empty when all is
     well; with a fault the tables end in the middle. Reasons are those of ``pylink.phases.faults``.
+    ``times`` takes rows as that of ``read_files`` does, but for the last two columns.
     ``IndexError`` for an extent outside the arena.
     """
 

@@ -46,6 +46,7 @@ def finalize(image: Image, sink: Sink) -> Final:
         job.executable,
         job.options.preserve_relocs,
     )
+    job.steps.done("write_symbols")
     native_image.write_headers(
         image.data,
         objects.arena,
@@ -66,4 +67,5 @@ def finalize(image: Image, sink: Sink) -> Final:
         job.target.family,
         job.executable,
     )
+    job.steps.done("write_headers")
     return Final(job, image.data)

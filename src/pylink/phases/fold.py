@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pylink.dedup import Stats, Verdict
+    from pylink.dedup import Verdict
     from pylink.diagnostics import Sink
     from pylink.phases.read import Objects
 
@@ -85,22 +85,24 @@ def fold_mercury(objects: Objects, roles: bytes, numbers: Iterable[int], sink: S
 
     if trace:
         numbers = range(len(objects.names))
-    decisions, _ = compare_files(objects, roles, numbers, refuse)
+    decisions, result = compare_files(objects, roles, numbers, refuse)
     pairs = b""
     for decision in decisions:
         if decision.folds:
             pairs += pack("<ii", decision.file, decision.reference)
         if trace and decision.verdict is not None:
             sys.stderr.write(_line(decision, decision.verdict))
-    if not pairs:
-        return b""
-    return folds.pair_sections(objects.arena, objects.files, objects.sections, pairs)
+    stand_ins = b""
+    if pairs:
+        stand_ins = folds.pair_sections(objects.arena, objects.files, objects.sections, pairs)
+    objects.job.steps.done("fold_mercury", result)
+    return stand_ins
 
 
 def compare_files(
     objects: Objects, roles: bytes, numbers: Iterable[int], refuse: Refuse
-) -> tuple[list[Decision], Stats]:
-    """The decision for every file of `numbers` with Mercury sections, and the work it took.
+) -> tuple[list[Decision], FoldResult]:
+    """The decision for every file of `numbers` with Mercury sections, and the comparisons it took.
 
     `refuse` is told the number of a file that cannot be read, and why.
     """
@@ -111,7 +113,7 @@ def compare_files(
         reference = None if found is None else files[found]
         name = find_stronger(objects, roles, reference, files[row])
         decisions.append(Decision(files[row], reference, result.verdicts[row], name))
-    return decisions, result.stats
+    return decisions, result
 
 
 def read_files(

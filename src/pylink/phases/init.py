@@ -7,6 +7,7 @@ from pylink.target import FAMILY_A, FAMILY_C, Target
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
+    from pylink.observers import Steps
     from pylink.options import Input, Options
 
 # Bits of Job.mode; rows.pxd has the same.
@@ -22,14 +23,16 @@ TRACE_FOLDS = 1
 class Job:
     """One link: its options, inputs and target, and the mode bits that kernels test.
 
-    `executable` is the opposite of -r; `debug` is -g without --suppress-debug-info.
+    `executable` is the opposite of -r; `debug` is -g without --suppress-debug-info; `steps` takes
+    what phases tell of their progress.
     """
 
-    __slots__ = ("debug", "executable", "inputs", "mode", "options", "target")
+    __slots__ = ("debug", "executable", "inputs", "mode", "options", "steps", "target")
 
-    def __init__(self, options: Options, inputs: list[Input]) -> None:
+    def __init__(self, options: Options, inputs: list[Input], steps: Steps) -> None:
         self.options = options
         self.inputs = inputs
+        self.steps = steps
         self.target = Target(options.arch)
         self.executable = not options.relocatable_link
         self.debug = options.debug and not options.suppress_debug_info
@@ -79,9 +82,9 @@ class Job:
         return options.debug or options.relocatable_link or options.preserve_relocs
 
 
-def init(options: Options, inputs: list[Input], sink: Sink) -> Job:
+def init(options: Options, inputs: list[Input], steps: Steps, sink: Sink) -> Job:
     """Settle what the link is to do."""
-    job = Job(options, inputs)
+    job = Job(options, inputs, steps)
     if options.preserve_relocs and job.target.family != FAMILY_A:
         sink.report("preserve-relocs-partial", arch=options.arch)
     return job

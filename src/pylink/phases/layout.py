@@ -84,6 +84,8 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         merged.out_of,
         merged.base,
     )
+    steps = job.steps
+    steps.done("assign_values")
     for contents, made in merged.made:
         placed.blobs.append(contents)
         placed.spans.append(made)
@@ -100,7 +102,9 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         )
         placed.blobs.append(blob)
         placed.spans.append(spans)
+        steps.done("apply_pools")
     _place_shared(placed, sink)
+    steps.done("place_shared")
     placed.constant3_size = native_layout.constant_size(placed.outs, 3)
     if placed.constant3_size > CONSTANT_LIMIT:
         sink.report(
@@ -113,6 +117,7 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         _check_deleted(placed, sink)
     if job.folds_constants:
         _fold_constants(placed, sink)
+        steps.done("fold_constants")
     (
         placed.section_order,
         placed.section_index,
@@ -137,7 +142,9 @@ def layout(merged: Merged, sink: Sink) -> Placed:
             job.executable,
         ),
     )
+    steps.done("order")
     _make_contents(placed)
+    steps.done("make_contents")
     placed.places, placed.shstrtab, placed.phdrs, placed.table_offset, placed.size = (
         native_layout.place(
             objects.arena,
@@ -154,6 +161,7 @@ def layout(merged: Merged, sink: Sink) -> Placed:
             job.executable,
         )
     )
+    steps.done("place")
     return placed
 
 

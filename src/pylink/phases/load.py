@@ -58,25 +58,26 @@ class Loaded:
 
 def load(job: Job, timing: CsvTiming | None, sink: Sink) -> Loaded:
     """Read every input, and make cubins of those that are none; LinkError after any error."""
-    names, arena, extents = read_inputs(job.inputs, job.options.output_file, sink)
+    names, arena, extents = read_inputs(job, sink)
     kinds = elfread.classify(arena, extents)
+    job.steps.done("classify")
     if not kinds:
         return Loaded(job, names, arena, extents)
     from pylink.inputs.unpack import unpack  # noqa: PLC0415 -- plain cubins need none of it
 
-    return unpack(job, arena, extents, kinds, timing, sink)
+    loaded = unpack(job, arena, extents, kinds, timing, sink)
+    job.steps.done("unpack")
+    return loaded
 
 
-def read_inputs(
-    inputs: list[Input], output_file: str | None, sink: Sink
-) -> tuple[list[str], bytes, bytes]:
+def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
     """Names, the arena with all bytes, and the extents; LinkError when one cannot be read."""
     names: list[str] = []
     paths: list[bytes | None] = []
     sizes: list[int] = []
     data: list[bytes | None] = []
-    output = _identity(output_file)
-    for one in inputs:
+    output = _identity(job.options.output_file)
+    for one in job.inputs:
         contents, size = _measure(one, output, sink)
         if size == 0:
             sink.report("empty-file", file=one.name)
@@ -86,8 +87,10 @@ def read_inputs(
         data.append(contents)
     if sink.errors:
         sink.stop()
+    job.steps.done("measure")
+    times = job.steps.times(len(paths))
     try:
-        arena, extents, failed, error = elfread.read_files(paths, sizes, data)
+        arena, extents, failed, error = elfread.read_files(paths, sizes, data, times)
     except MemoryError:
         name = names[sizes.index(max(sizes))]
         sink.fatal("cannot-read-file", file=name, reason="there is not enough memory")
@@ -97,6 +100,7 @@ def read_inputs(
         sink.fatal(
             "cannot-read-file", file=names[failed], reason="it became shorter while it was read"
         )
+    job.steps.done("read_files", (times, extents))
     return names, arena, extents
 
 

@@ -79,16 +79,19 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     None after errors, unless what follows is to be reported nevertheless.
     """
     job = objects.job
+    steps = job.steps
     if job.target.family == FAMILY_C:
         objects = rewrite_kernels(objects, sink)
         if sink.errors:
             return None
+        steps.done("rewrite_kernels")
     merged = Merged(objects)
     entities, merged.symbol_entity, merged.symbol_role, merged.calls, merged.prototypes, clashes = (
         resolve.resolve(objects.arena, objects.files, objects.sections, objects.symbols)
     )
     if clashes:
         _report_clashes(objects, clashes, sink)
+    steps.done("resolve")
     merged.entities = resolve.find_live(
         entities,
         merged.calls,
@@ -96,6 +99,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         _selected_kernels(objects, entities),
         bool(job.mode & KEEP_CODE),
     )
+    steps.done("find_live")
     merged.functions = native_functions.analyze(
         objects.sections,
         merged.entities,
@@ -104,6 +108,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         merged.calls,
         merged.prototypes,
     )
+    steps.done("analyze_functions")
     crowded = False
     if job.executable:
         crowded = _report_recursion(objects, merged, sink)
@@ -119,6 +124,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
             merged.calls,
             merged.prototypes,
         )
+        steps.done("place_pools")
     if job.folds_mercury:
         merged.stand_ins = _fold_mercury(objects, merged, sink)
     (
@@ -148,6 +154,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         job.target.family,
         job.mode,
     )
+    steps.done("merge_sections")
     if job.target.family == FAMILY_C and merged.pools:
         merged.outs, merged.keeps = pools.adopt_relocations(
             objects.arena,
@@ -160,14 +167,17 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
             merged.outs,
             merged.keeps,
         )
+        steps.done("adopt_relocations")
     if job.options.preserve_relocs:
         _record_resolved(merged)
+        steps.done("record_resolved")
     if crowded or job.dumps_calls:
         from pylink.phases.report_calls import report_calls  # noqa: PLC0415 -- few links need it
 
         report_calls(merged, sink, dump=job.dumps_calls)
     if job.target.family == FAMILY_C and not sink.errors:
         rebuild_debug(merged, sink)
+        steps.done("rebuild_debug")
     return merged
 
 
@@ -202,6 +212,7 @@ def _fold_mercury(objects: Objects, merged: Merged, sink: Sink) -> bytes:
     Empty when nothing folds, which costs most links a look at their section sizes.
     """
     numbers = elfread.find_ties(objects.arena, objects.files, objects.sections)
+    objects.job.steps.done("find_ties")
     if not numbers and not objects.job.traces_folds:
         return b""
     from pylink.phases.fold import fold_mercury  # noqa: PLC0415 -- few links have copies

@@ -47,12 +47,15 @@ class Objects:
 def read(loaded: Loaded, sink: Sink) -> Objects | None:
     """Check and tabulate every cubin; after errors the result is None."""
     job, names, arena = loaded.job, loaded.names, loaded.arena
-    files, sections, symbols, fault = elfread.parse(arena, loaded.extents, rules.compiled())
+    times = job.steps.times(len(names))
+    files, sections, symbols, fault = elfread.parse(arena, loaded.extents, rules.compiled(), times)
+    job.steps.done("parse", times)
     if fault:
         report_fault(fault, arena, files, sections, loaded.extents, names, sink)
         return None
     specific = notes.specific_files(arena, sections, len(names))
     _check_targets(job, names, files, specific, sink)
+    job.steps.done("check_targets")
     return Objects(job, names, arena, files, sections, symbols, loaded.pieces)
 
 

@@ -39,6 +39,8 @@ def relocate(placed: Placed, sink: Sink) -> Image:
         placed.spans,
         placed.size,
     )
+    steps = job.steps
+    steps.done("copy_contents")
     patches = relocs.resolve_values(
         merged.fixes,
         placed.outs,
@@ -52,9 +54,11 @@ def relocate(placed: Placed, sink: Sink) -> Image:
         placed.constant3_size,
         job.debug,
     )
+    steps.done("resolve_values")
     bad = relocs.patch(data, patches)
     if bad >= 0:
         sink.report("internal-error", reason="Internal error: reference to deleted symbol")
+    steps.done("patch")
     relocs.patch_capsules(
         data,
         merged.fixes,
@@ -64,6 +68,7 @@ def relocate(placed: Placed, sink: Sink) -> Image:
         placed.values,
         placed.homes,
     )
+    steps.done("patch_capsules")
     native_image.write_relocations(
         data,
         placed.outs,
@@ -74,4 +79,5 @@ def relocate(placed: Placed, sink: Sink) -> Image:
         placed.section_symbol_index,
         placed.instance_index,
     )
+    steps.done("write_relocations")
     return Image(placed, data)

@@ -1,0 +1,43 @@
+# Times of the items of one kernel, for links that are profiled; other links read no clock.
+#
+# Moments are those of Python's time.perf_counter_ns, so that rows of kernels and of phases fit into
+# one timeline. Reading the wall clock takes 25 ns; the processor time of a thread is a system call.
+
+from libc.stdint cimport uint64_t
+
+cdef extern from "<time.h>" nogil:
+    ctypedef int clockid_t
+    ctypedef long time_t
+    cdef struct timespec:
+        time_t tv_sec
+        long tv_nsec
+    int clock_gettime(clockid_t clock, timespec* moment)
+    clockid_t CLOCK_MONOTONIC
+    clockid_t CLOCK_THREAD_CPUTIME_ID
+
+# What one item took, in nanoseconds; `lane` is 0 for the thread of the link, 1 for its helper.
+cdef packed struct TimeRow:
+    uint64_t start
+    uint64_t wall
+    uint64_t cpu
+    uint64_t lane
+
+
+cdef inline uint64_t nanoseconds(clockid_t clock) noexcept nogil:
+    cdef timespec moment
+    clock_gettime(clock, &moment)
+    return <uint64_t>moment.tv_sec * 1000000000 + <uint64_t>moment.tv_nsec
+
+
+cdef inline void start_item(TimeRow* row, uint64_t lane) noexcept nogil:
+    """Begin the item of `row`, which is NULL when nobody wants to know."""
+    if row != NULL:
+        row.lane = lane
+        row.cpu = nanoseconds(CLOCK_THREAD_CPUTIME_ID)
+        row.start = nanoseconds(CLOCK_MONOTONIC)
+
+
+cdef inline void end_item(TimeRow* row) noexcept nogil:
+    if row != NULL:
+        row.wall = nanoseconds(CLOCK_MONOTONIC) - row.start
+        row.cpu = nanoseconds(CLOCK_THREAD_CPUTIME_ID) - row.cpu
