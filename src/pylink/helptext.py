@@ -119,6 +119,16 @@ HELP = {
     ),
     "pass-remarks-with-hotness": ("", "Say with each remark how many bytes it concerns."),
     "preserve-relocs": ("", "Keep a record of the relocations that were resolved."),
+    "profile": (
+        "<file>",
+        "Write what the link cost, by phase, input, section and relocation type, as a report that "
+        "Nsight Compute and `pylink report` open.",
+    ),
+    "profile-aprof": (
+        "<file>",
+        "Write how the cost of each routine grows with its input, as a report for aprof. Measures "
+        "parts of the link again, which takes as long as the link once more.",
+    ),
     "register-link-binaries": (
         "<file>",
         "Write a header with a registration macro for each linked object.",
@@ -133,6 +143,10 @@ HELP = {
         "<file>",
         "Append the times of sub-tool runs to a table of comma separated values, which a file that "
         "does not exist yet gets with column headings. - is standard output.",
+    ),
+    "time-trace": (
+        "<file>",
+        "Write a timeline of the link that Perfetto and chrome://tracing open.",
     ),
     "use-host-info": ("", "Remove device code that host code does not refer to."),
     "variables-used": (

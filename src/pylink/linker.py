@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Diagnostic
     from pylink.optiontable import Option, Value
+    from pylink.profile.model import Profile
 
     Buffer = bytes | bytearray | memoryview
     Path = str | os.PathLike[str]
@@ -29,23 +30,31 @@ if TYPE_CHECKING:
 # Options of the command line that mean nothing in a call.
 NOT_IN_A_CALL = ("help", "version", "options_file", "gen_host_linker_script", "output_file", "arch")
 
+# A path that stands for none: the profile is made and not written.
+NO_FILE = ""
+
 
 class LinkResult:
     """What a link made.
 
     `image` is the linked file, also when it was written to a path. `diagnostics` are the records
     of a link that worked, warnings at most. `timings` maps the name of each phase that ran to its
-    milliseconds.
+    milliseconds. `profile` is what the link cost, None unless it was asked for.
     """
 
-    __slots__ = ("diagnostics", "image", "timings")
+    __slots__ = ("diagnostics", "image", "profile", "timings")
 
     def __init__(
-        self, image: bytes, diagnostics: tuple[Diagnostic, ...], timings: dict[str, float]
+        self,
+        image: bytes,
+        diagnostics: tuple[Diagnostic, ...],
+        timings: dict[str, float],
+        profile: Profile | None = None,
     ) -> None:
         self.image = image
         self.diagnostics = diagnostics
         self.timings = timings
+        self.profile = profile
 
     def __repr__(self) -> str:
         return f"<LinkResult {len(self.image)} bytes>"
@@ -63,8 +72,9 @@ def link(
 
     An input is a path, the bytes of a cubin, or a pair of a name for diagnostics and the bytes.
     The result is written to `output` when that is given. `options` are the long names of the
-    command line with underscores: a flag takes a bool, a list a string or several. Diagnostics go
-    to `log` in the command line's form, when there is one, and nowhere otherwise.
+    command line with underscores: a flag takes a bool, a list a string or several; `profile=True`
+    gives the result a profile without writing a file. Diagnostics go to `log` in the command line's
+    form, when there is one, and nowhere otherwise.
     """
     linker = Linker(arch=arch, output=output, log=log, **options)
     for one in inputs:
@@ -150,7 +160,7 @@ def run_link(values: Mapping[str, Value], inputs: list[Input], sink: Sink) -> Li
 
             names = [one.name for one in inputs]
             write_register_file(options.register_link_binaries, names, sink)
-    return LinkResult(linked.image, tuple(sink.diagnostics), linked.timings)
+    return LinkResult(linked.image, tuple(sink.diagnostics), linked.timings, linked.profile)
 
 
 def _checked(options: Mapping[str, object]) -> dict[str, Value]:
@@ -187,4 +197,6 @@ def _value(option: Option, given: object) -> Value:
             return tuple(items)
     elif isinstance(given, (str, os.PathLike)):
         return os.fspath(given)
+    elif option.attribute == "profile" and isinstance(given, bool):
+        return NO_FILE if given else None
     raise TypeError(f"option {option.attribute!r} does not take {given!r}")

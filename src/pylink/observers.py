@@ -74,6 +74,11 @@ class Steps:
 def observers(options: Options, sink: Sink) -> list[Observer]:
     """The observers that the options ask for."""
     watching: list[Observer] = []
+    # First, so that what the others do counts for no phase.
+    if options.profile is not None or options.profile_aprof or options.time_trace:
+        from pylink.profile.collect import Collector  # noqa: PLC0415 -- few links ask
+
+        watching.append(Collector(options, sink))
     if options.Map is not None:
         from pylink.linkmap import MapObserver  # noqa: PLC0415 -- few links ask
 

@@ -88,6 +88,8 @@ class Options:
     pass_remarks_why_live: str | None
     pass_remarks_with_hotness: bool
     preserve_relocs: bool
+    profile: str | None
+    profile_aprof: str | None
     recorded: str
     register_link_binaries: str | None
     relocatable_link: bool
@@ -99,6 +101,7 @@ class Options:
     suppress_debug_info: bool
     suppress_stack_size_warning: bool
     time: str | None
+    time_trace: str | None
     uidx_file: str | None
     use_host_info: bool
     variables_used: tuple[str, ...]

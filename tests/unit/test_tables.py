@@ -26,6 +26,7 @@ NAMES = {
     "CALL": "CallRow",
     "CLASH": "ClashRow",
     "FAULT": "FaultRow",
+    "FIX": "FixRow",
     "FUNCTION": "FunctionRow",
     "OUT": "OutRow",
     "SPAN": "SpanRow",

@@ -22,10 +22,11 @@ class FoldResult:
 
     `reference[i]` is the row of the kept object that i folds into, or None when i is kept.
     `verdicts[i]` is the one that accepted i, else that of the last object kept before it, or None
-    when there is none. `bytes_saved` counts all payloads of the folded objects.
+    when there is none. `bytes_saved` counts all payloads of the folded objects. `compared` has the
+    comparisons that were made, see Tally.
     """
 
-    __slots__ = ("bytes_saved", "reference", "stats", "verdicts")
+    __slots__ = ("bytes_saved", "compared", "reference", "stats", "verdicts")
 
     def __init__(
         self,
@@ -33,11 +34,13 @@ class FoldResult:
         verdicts: list[Verdict | None],
         bytes_saved: int,
         stats: Stats,
+        compared: list[Verdict],
     ) -> None:
         self.reference = reference
         self.verdicts = verdicts
         self.bytes_saved = bytes_saved
         self.stats = stats
+        self.compared = compared
 
 
 def fold(
@@ -65,7 +68,7 @@ def fold(
         if progress is not None:
             progress(row + 1)
     saved = sum(i.size for i, found in zip(items, reference, strict=True) if found is not None)
-    return FoldResult(reference, verdicts, saved, tally.stats())
+    return FoldResult(reference, verdicts, saved, tally.stats(), tally.compared)
 
 
 def _by_walk(
@@ -79,7 +82,11 @@ def _by_walk(
         tried = at + 1 if at >= 0 else len(kept)
         tally.pairs += tried
         tally.results.append(total)
-        verdict = Verdict(items[kept[tried - 1]], item, last) if kept else None
+        verdict = None
+        if kept:
+            reference = items[kept[tried - 1]]
+            verdict = Verdict(reference, item, last)
+            tally.compared.append(Verdict(reference, item, total))
         yield row, kept[at] if at >= 0 else None, verdict
         if at < 0:
             kept.append(row)

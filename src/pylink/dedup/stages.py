@@ -180,6 +180,7 @@ def decide(
     if build is not None:
         build.pairs += 1
         build.results.append(result)
+        build.compared.append(verdict)
         build.digests += verdict.digests
         build.digest_bytes += verdict.digest_bytes
     return verdict

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink._native.dedup import Result
+    from pylink.dedup.stages import Verdict
 
 # The counts of a kernel result (see _native/dedup.pyi) start at this place.
 FIRST_COUNT = 6
@@ -86,13 +87,17 @@ class Stats:
 
 
 class Tally:
-    """The work of many comparisons, summed when it is asked for."""
+    """The work of many comparisons, summed when it is asked for.
 
-    __slots__ = ("digest_bytes", "digests", "pairs", "results")
+    `compared` has the verdict of each; without an index, one for all comparisons of an object.
+    """
+
+    __slots__ = ("compared", "digest_bytes", "digests", "pairs", "results")
 
     def __init__(self) -> None:
         self.pairs = 0
         self.results: list[Result] = []
+        self.compared: list[Verdict] = []
         self.digests = 0
         self.digest_bytes = 0
 

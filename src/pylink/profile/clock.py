@@ -1,0 +1,77 @@
+"""Moments of a link: time, memory and the processor's counters, as one tuple each."""
+
+from __future__ import annotations
+
+import os
+from resource import RUSAGE_SELF, getrusage
+from struct import unpack
+from time import perf_counter_ns, process_time_ns
+
+from pylink._native.hardware import CYCLES, INSTRUCTIONS, open_counter
+from pylink.profile.model import Cost
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # Wall and processor nanoseconds, minor and major faults, peak KiB, cycles, instructions.
+    Moment = tuple[int, int, int, int, int, int | None, int | None]
+
+
+class Clock:
+    """Reads the clocks and counters of this process; `close` gives the counters back.
+
+    Counters that the kernel does not give (no such processor, a virtual machine, a setting of
+    kernel.perf_event_paranoid) read as None.
+    """
+
+    __slots__ = ("_counters",)
+
+    def __init__(self) -> None:
+        self._counters = [open_counter(CYCLES), open_counter(INSTRUCTIONS)]
+
+    def now(self) -> Moment:
+        cycles, instructions = map(read_counter, self._counters)
+        usage = getrusage(RUSAGE_SELF)
+        return (
+            perf_counter_ns(),
+            process_time_ns(),
+            usage.ru_minflt,
+            usage.ru_majflt,
+            usage.ru_maxrss,
+            cycles,
+            instructions,
+        )
+
+    def close(self) -> None:
+        for descriptor in self._counters:
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._counters = [-1, -1]
+
+
+def read_counter(descriptor: int) -> int | None:
+    """The count so far, scaled where the counter had to share its hardware."""
+    if descriptor < 0:
+        return None
+    count: int
+    count, wanted, ran = unpack("<3Q", os.read(descriptor, 24))
+    if ran == 0:
+        return None
+    return count if ran == wanted else count * wanted // ran
+
+
+def between(start: Moment, end: Moment) -> Cost:
+    """What lies between two moments."""
+    return Cost(
+        start[0],
+        end[0] - start[0],
+        end[1] - start[1],
+        end[2] - start[2],
+        end[3] - start[3],
+        end[4] * 1024,
+        _difference(start[5], end[5]),
+        _difference(start[6], end[6]),
+    )
+
+
+def _difference(start: int | None, end: int | None) -> int | None:
+    return None if start is None or end is None else end - start

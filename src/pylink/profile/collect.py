@@ -1,0 +1,161 @@
+"""Watching one link and making its profile.
+
+While the link runs, the clock is read at the ends of phases and steps, some forty times, and
+kernels keep the times of single inputs. All counts come from the finished tables at the end, by
+native code.
+"""
+
+from __future__ import annotations
+
+import time
+
+from pylink._native import counts
+from pylink.observers import Observer
+from pylink.profile.clock import Clock, between
+from pylink.profile.model import Phase, Profile, Step
+from pylink.profile.sizes import fill_sizes
+from pylink.tables import FILE, rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.dedup.folding import FoldResult
+    from pylink.diagnostics import Sink
+    from pylink.options import Options
+    from pylink.phases.finalize import Final
+    from pylink.phases.layout import Placed
+    from pylink.phases.merge import Merged
+    from pylink.phases.read import Objects
+    from pylink.profile.clock import Moment
+
+
+class Results:
+    """What the phases of a link that worked have made."""
+
+    __slots__ = ("final", "merged", "objects", "placed")
+
+    def __init__(self, objects: Objects, merged: Merged, placed: Placed, final: Final) -> None:
+        self.objects = objects
+        self.merged = merged
+        self.placed = placed
+        self.final = final
+
+
+class Recorder(Observer):
+    """Keeps what each phase and step took, and what came out of each phase."""
+
+    __slots__ = (
+        "_begin",
+        "_clock",
+        "_mark",
+        "_steps",
+        "details",
+        "first",
+        "last",
+        "phases",
+        "seen",
+    )
+
+    timed = True
+
+    def __init__(self) -> None:
+        self._clock = Clock()
+        self._begin: Moment = self._clock.now()
+        self._mark = self.first = self.last = self._begin
+        self._steps: list[Step] = []
+        self.phases: list[Phase] = []
+        self.seen: dict[str, object] = {}
+        self.details: dict[str, object] = {}
+
+    def before(self, tag: str) -> None:
+        self._begin = self._mark = self._clock.now()
+        self._steps = []
+
+    def step(self, name: str, detail: object) -> None:
+        now = self._clock.now()
+        self._steps.append(Step(name, between(self._mark, now)))
+        self._mark = now
+        if detail is not None:
+            self.details[name] = detail
+
+    def after(self, tag: str, result: object) -> None:
+        self.last = self._clock.now()
+        self.phases.append(Phase(tag, between(self._begin, self.last), self._steps))
+        self.seen[tag] = result
+
+    def close(self, *, failed: bool) -> None:
+        self._clock.close()
+
+    def results(self) -> Results:
+        """Of a link that worked."""
+        objects, merged = self.seen["read"], self.seen["merge"]
+        placed, final = self.seen["layout"], self.seen["finalize"]
+        return Results(objects, merged, placed, final)  # type: ignore[arg-type] # by their tags
+
+
+class Collector(Recorder):
+    """Makes the profile of a link, and the files that the options ask for."""
+
+    __slots__ = ("_options", "_sink", "profile")
+
+    def __init__(self, options: Options, sink: Sink) -> None:
+        super().__init__()
+        self._options = options
+        self._sink = sink
+        self.profile: Profile | None = None
+
+    def close(self, *, failed: bool) -> None:
+        super().close(failed=failed)
+        if failed:
+            return
+        results = self.results()
+        self.profile = make_profile(self, results)
+        options = self._options
+        if options.profile or options.profile_aprof is not None or options.time_trace is not None:
+            from pylink.profile.output import write_outputs  # noqa: PLC0415 -- a file is asked for
+
+            write_outputs(self.profile, results, options, self._sink)
+
+
+def make_profile(record: Recorder, results: Results) -> Profile:
+    """The profile of a link that worked."""
+    objects, merged, placed = results.objects, results.merged, results.placed
+    job = objects.job
+    profile = Profile(
+        job.target.name, job.target.sm, between(record.first, record.last), record.phases
+    )
+    profile.created = time.time() - (time.perf_counter_ns() - record.first[0]) / 1e9
+    profile.names = objects.names
+    profile.output = job.options.output_file
+    profile.output_bytes = len(results.final.image)
+    profile.folding = _folding(record)
+    # From sm_100 on, merge may have replaced the inputs by ones with rewritten kernels.
+    after = merged.objects
+    profile.hold(
+        [row[1] for row in rows(objects.files, FILE)],
+        counts.count_files(
+            after.files, after.sections, after.symbols, merged.out_of, merged.stand_ins
+        ),
+        counts.count_kinds(
+            after.sections,
+            merged.out_of,
+            merged.stand_ins,
+            placed.outs,
+            placed.section_index,
+            placed.places,
+            merged.fixes,
+        ),
+        counts.count_relocations(merged.fixes, merged.keeps, placed.outs, placed.section_index),
+        (_times(record, "read_files"), _times(record, "parse")),
+    )
+    fill_sizes(profile, results)
+    return profile
+
+
+def _times(record: Recorder, name: str) -> bytes | None:
+    table = record.details.get(name)
+    return bytes(table) if isinstance(table, bytearray) else None
+
+
+def _folding(record: Recorder) -> FoldResult | None:
+    found = record.details.get("fold_mercury")
+    return found  # type: ignore[return-value] # what phases.fold reports

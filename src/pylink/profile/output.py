@@ -1,0 +1,35 @@
+"""The files of a profile: each appears whole or not at all, and none harms the link."""
+
+from __future__ import annotations
+
+from pylink.wholefile import write_whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pylink.diagnostics import Sink
+    from pylink.options import Options
+    from pylink.profile.collect import Results
+    from pylink.profile.model import Profile
+
+
+def write_outputs(profile: Profile, results: Results, options: Options, sink: Sink) -> None:
+    """Write what the options ask for; what cannot be written is reported."""
+
+    def trace() -> bytes:
+        from pylink.timetrace import encode, trace_events  # noqa: PLC0415 -- one output of three
+
+        return encode(trace_events(profile), profile.created)
+
+    _write(options.time_trace, trace, sink)
+
+
+def _write(path: str | None, make: Callable[[], bytes], sink: Sink) -> None:
+    if not path:
+        return
+    try:
+        write_whole(path, make())
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        sink.report("cannot-write-file", file=path, reason=reason)

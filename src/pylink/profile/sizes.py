@@ -1,0 +1,108 @@
+"""How much each phase and step of a link had to do, read off the finished tables."""
+
+from __future__ import annotations
+
+from pylink.profile.model import FILE_COUNT, KIND_COUNT
+from pylink.tables import CALL, ENTITY, FIX, OUT, SECTION, SYMBOL, count
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.profile.collect import Results
+    from pylink.profile.model import Profile
+
+# Bytes of a number in an order of sections or symbols.
+INDEX = 4
+
+
+def fill_sizes(profile: Profile, results: Results) -> None:
+    """Complete the phases and steps of `profile`."""
+    sizes = step_sizes(profile, results)
+    for phase in profile.phases:
+        for step in phase.steps:
+            step.size, step.unit = sizes.get(step.name, (profile.input_bytes, "bytes"))
+        phase.size = profile.input_bytes
+    _fill_phases(profile, results)
+
+
+def step_sizes(profile: Profile, results: Results) -> dict[str, tuple[int, str]]:
+    """What each step works on: how many, of what."""
+    merged, placed = results.merged, results.placed
+    objects = merged.objects
+    files = (len(objects.names), "files")
+    read = (profile.input_bytes, "bytes")
+    sections = (count(objects.sections, SECTION), "sections")
+    symbols = (count(objects.symbols, SYMBOL), "symbols")
+    entities = (count(merged.entities, ENTITY), "symbols")
+    calls = (count(merged.calls, CALL), "calls")
+    outs = (count(placed.outs, OUT), "sections")
+    fixes = (count(merged.fixes, FIX), "relocations")
+    kept = (profile.relocations_kept, "relocations")
+    folding = profile.folding
+    debug = sum(row[7] for row in FILE_COUNT.iter_unpack(profile.file_counts))
+    return {
+        "measure": files,
+        "read_files": read,
+        "parse": read,
+        "check_targets": files,
+        "rewrite_kernels": read,
+        "resolve": symbols,
+        "find_live": calls,
+        "analyze_functions": calls,
+        "place_pools": calls,
+        "find_ties": sections,
+        "fold_mercury": (0 if folding is None else folding.stats.pairs, "pairs"),
+        "merge_sections": sections,
+        "adopt_relocations": kept,
+        "record_resolved": fixes,
+        "rebuild_debug": (debug, "bytes"),
+        "assign_values": entities,
+        "apply_pools": entities,
+        "place_shared": entities,
+        "fold_constants": sections,
+        "order": outs,
+        "make_contents": entities,
+        "place": outs,
+        "copy_contents": (profile.output_bytes, "bytes"),
+        "resolve_values": fixes,
+        "patch": fixes,
+        "patch_capsules": fixes,
+        "write_relocations": kept,
+        "write_symbols": (len(placed.symbol_order) // INDEX, "symbols"),
+        "write_headers": (len(placed.section_order) // INDEX, "sections"),
+    }
+
+
+def _fill_phases(profile: Profile, results: Results) -> None:
+    """What passed through each phase."""
+    objects, placed = results.merged.objects, results.placed
+    sections = len(placed.section_order) // INDEX
+    symbols = len(placed.symbol_order) // INDEX
+    relocations = sum(row[6] for row in FILE_COUNT.iter_unpack(profile.file_counts))
+    for phase in profile.phases:
+        tag = phase.tag
+        if tag in ("read", "merge"):
+            phase.sections = count(objects.sections, SECTION)
+            phase.symbols = count(objects.symbols, SYMBOL)
+            phase.relocations = relocations
+        elif tag in ("layout", "finalize"):
+            phase.sections = sections
+            phase.symbols = symbols
+        elif tag == "relocate":
+            phase.sections = sections
+            phase.relocations_applied = profile.relocations_applied
+            phase.relocations_kept = profile.relocations_kept
+            phase.relocations = phase.relocations_applied + phase.relocations_kept
+            phase.bytes_copied = sum(row[7] for row in KIND_COUNT.iter_unpack(profile.kind_counts))
+            phase.size = profile.output_bytes
+        elif tag == "write":
+            phase.sections = sections
+            phase.size = profile.output_bytes
+            phase.bytes_written = profile.output_bytes if profile.output is not None else 0
+        if tag == "read":
+            inputs = objects.job.inputs
+            given = sum(len(one.data) for one in inputs if one.data is not None)
+            phase.bytes_copied = given
+            phase.bytes_read = profile.input_bytes - given
+        if tag == "merge" and profile.folding is not None:
+            phase.bytes_compared = profile.folding.stats.bytes_compared
+            phase.bytes_hashed = profile.folding.stats.digest_bytes

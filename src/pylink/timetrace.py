@@ -1,0 +1,166 @@
+"""Traces of a link in the format of Chrome's tracing, as clang and lld write it.
+
+A trace is a JSON object: `traceEvents` holds complete events (`ph` X: `ts` and `dur` in
+microseconds from the start of the link, `args.detail`), one `Total` event per name on a thread of
+its own, and metadata that names process and threads; `beginningOfTime` is the start in
+microseconds since 1970. The link contains its phases, a phase its steps; what a helper thread reads
+is on that thread. Perfetto, chrome://tracing and speedscope open it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pylink.profile.model import Profile
+
+Value = int | float | str
+Event = dict[str, Value | dict[str, Value]]
+
+LINK = "Link"
+READ, PARSE = "Read", "Parse"
+# Single inputs show from this many microseconds on: what takes less cannot be seen beside others.
+FILE_THRESHOLD_US = 10
+
+METADATA = ("process_name", "thread_name")
+
+
+class MalformedTrace(ValueError):
+    """A file that is no such trace; the message names the file and the line or event."""
+
+
+def trace_events(profile: Profile) -> list[Event]:
+    """The events of a link: complete ones by start, then totals, then metadata."""
+    pid = os.getpid()
+    trace = _Trace(pid, profile.cost.start_ns)
+    output = profile.output or ""
+    trace.add(LINK, profile.cost.start_ns, profile.cost.wall_ns, output)
+    for phase in profile.phases:
+        trace.add(phase.tag, phase.cost.start_ns, phase.cost.wall_ns, f"{phase.size} {phase.unit}")
+        for step in phase.steps:
+            detail = f"{step.size} {step.unit}"
+            trace.add(step.name, step.cost.start_ns, step.cost.wall_ns, detail)
+    for file in profile.files:
+        trace.add(READ, file.read_start_ns, file.read_ns, file.name, file.lane, FILE_THRESHOLD_US)
+        trace.add(PARSE, file.parse_start_ns, file.parse_ns, file.name, 0, FILE_THRESHOLD_US)
+    trace.events.sort(key=lambda event: (event["tid"], event["ts"], -int(str(event["dur"]))))
+    return [*trace.events, *trace.totals(), *trace.metadata()]
+
+
+class _Trace:
+    def __init__(self, pid: int, start_ns: int) -> None:
+        self.pid = pid
+        self.start_ns = start_ns
+        self.events: list[Event] = []
+        # By name: how often, and nanoseconds.
+        self.sums: dict[str, tuple[int, int]] = {}
+        self.lanes = {0}
+
+    def add(
+        self, name: str, start: int, wall: int, detail: str, lane: int = 0, threshold: int = 0
+    ) -> None:
+        """Add an event; one below the threshold, in microseconds, counts in the total alone."""
+        if start < self.start_ns:  # nobody kept this time
+            return
+        count, total = self.sums.get(name, (0, 0))
+        self.sums[name] = count + 1, total + wall
+        # Both ends are rounded down, so that an event stays within the one around it.
+        begin = (start - self.start_ns) // 1000
+        duration = (start - self.start_ns + wall) // 1000 - begin
+        if duration < threshold:
+            return
+        self.lanes.add(lane)
+        self.events.append(_event("X", self.pid, self.pid + lane, begin, duration, name, detail))
+
+    def totals(self) -> list[Event]:
+        """One event per name, the longest first, each on a thread that has nothing else."""
+        made = []
+        tid = self.pid + max(self.lanes)
+        by_time = sorted(self.sums.items(), key=lambda item: (-item[1][1], item[0]))
+        for name, (count, total) in by_time:
+            tid += 1
+            event = _event("X", self.pid, tid, 0, total // 1000, f"Total {name}", "")
+            event["args"] = {"count": count, "avg ms": round(total / count / 1e6, 3)}
+            made.append(event)
+        return made
+
+    def metadata(self) -> list[Event]:
+        named = [("process_name", 0, "pylink")]
+        named += [("thread_name", lane, ("link", "helper")[lane]) for lane in sorted(self.lanes)]
+        return [
+            {
+                "cat": "",
+                "pid": self.pid,
+                "tid": self.pid + lane,
+                "ts": 0,
+                "ph": "M",
+                "name": kind,
+                "args": {"name": name},
+            }
+            for kind, lane, name in named
+        ]
+
+
+def _event(
+    phase: str, pid: int, tid: int, start: int, duration: int, name: str, detail: str
+) -> Event:
+    return {
+        "pid": pid,
+        "tid": tid,
+        "ts": start,
+        "ph": phase,
+        "dur": duration,
+        "name": name,
+        "args": {"detail": detail},
+    }
+
+
+def encode(events: Sequence[Event], beginning: float) -> bytes:
+    """A trace file of events; `beginning` in seconds since 1970. Names may hold any byte."""
+    document = {"traceEvents": events, "beginningOfTime": int(beginning * 1e6)}
+    return json.dumps(document, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def load(path: str | os.PathLike[str]) -> list[Event]:
+    """The events of a trace file, of ours or of clang or lld; MalformedTrace, OSError."""
+    name = os.fspath(path)
+    with open(path, "rb") as stream:
+        data = stream.read()
+    try:
+        document = json.loads(data)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise MalformedTrace(f"{name}:{line}: not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise MalformedTrace(f"{name}:{error.lineno}: {error.msg}") from None
+    except RecursionError:
+        raise MalformedTrace(f"{name}:1: nested too deeply") from None
+    events = document.get("traceEvents") if isinstance(document, dict) else document
+    if not isinstance(events, list):
+        raise MalformedTrace(f"{name}:1: no list of traceEvents")
+    for number, event in enumerate(events):
+        fault = _fault(event)
+        if fault:
+            raise MalformedTrace(f"{name}:1: event {number}: {fault}")
+    return events
+
+
+def _fault(event: object) -> str:
+    """What is wrong with one event; empty when nothing is."""
+    if not isinstance(event, Mapping):
+        return "not an object"
+    for key in ("ph", "name"):
+        if not isinstance(event.get(key), str):
+            return f"no text {key!r}"
+    numbers = ("pid", "tid", "ts", "dur") if event["ph"] == "X" else ("pid", "tid")
+    for key in numbers:
+        value = event.get(key)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return f"no number {key!r}"
+        if not 0 <= value <= sys.maxsize:  # neither is not-a-number
+            return f"{key!r} is {value}"
+    return ""
