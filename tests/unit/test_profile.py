@@ -8,10 +8,12 @@ import struct
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
+from elftools.elf.sections import SymbolTableSection
 from helpers import oracle
 from helpers.cubin_builder import one_kernel
 
@@ -31,7 +33,7 @@ def demo_cubins(arch: str) -> list[Path]:
     return sorted((DEMO / arch).glob("*.cubin"))
 
 
-def profiled(arch: str, **options: object) -> tuple[Profile, bytes]:
+def profiled(arch: str, **options: Any) -> tuple[Profile, bytes]:
     result = pylink.link(demo_cubins(arch), arch=arch, profile=True, **options)
     assert result.profile is not None
     return result.profile, result.image
@@ -87,6 +89,7 @@ def test_inputs_are_counted_as_pyelftools_reads_them(arch: str) -> None:
         assert file.size == len(data)
         assert file.sections == elf.num_sections()
         symbols = elf.get_section_by_name(".symtab")
+        assert isinstance(symbols, SymbolTableSection)
         assert file.symbols == symbols.num_symbols()
         named = [
             symbol

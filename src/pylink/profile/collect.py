@@ -16,6 +16,9 @@ from pylink.profile.model import Phase, Profile, Step
 from pylink.profile.sizes import fill_sizes
 from pylink.tables import FILE, rows
 
+# Bytes of an offset and a size.
+EXTENT_SIZE = 16
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.dedup.folding import FoldResult
@@ -66,10 +69,6 @@ class Recorder(Observer):
         self.seen: dict[str, object] = {}
         self.details: dict[str, object] = {}
 
-    def before(self, tag: str) -> None:
-        self._begin = self._mark = self._clock.now()
-        self._steps = []
-
     def step(self, name: str, detail: object) -> None:
         now = self._clock.now()
         self._steps.append(Step(name, between(self._mark, now)))
@@ -81,6 +80,10 @@ class Recorder(Observer):
         self.last = self._clock.now()
         self.phases.append(Phase(tag, between(self._begin, self.last), self._steps))
         self.seen[tag] = result
+
+    def resume(self) -> None:
+        self._begin = self._mark = self._clock.now()
+        self._steps = []
 
     def close(self, *, failed: bool) -> None:
         self._clock.close()
@@ -128,6 +131,9 @@ def make_profile(record: Recorder, results: Results) -> Profile:
     profile.output = job.options.output_file
     profile.output_bytes = len(results.final.image)
     profile.folding = _folding(record)
+    reading, extents = _reading(record)
+    profile.opened = len(extents) // EXTENT_SIZE
+    profile.opened_bytes = sum(memoryview(extents).cast("Q")[1::2])
     # From sm_100 on, merge may have replaced the inputs by ones with rewritten kernels.
     after = merged.objects
     profile.hold(
@@ -145,15 +151,23 @@ def make_profile(record: Recorder, results: Results) -> Profile:
             merged.fixes,
         ),
         counts.count_relocations(merged.fixes, merged.keeps, placed.outs, placed.section_index),
-        (_times(record, "read_files"), _times(record, "parse")),
+        (reading, _times(record.details.get("parse"))),
     )
     fill_sizes(profile, results)
     return profile
 
 
-def _times(record: Recorder, name: str) -> bytes | None:
-    table = record.details.get(name)
+def _times(table: object) -> bytes | None:
     return bytes(table) if isinstance(table, bytearray) else None
+
+
+def _reading(record: Recorder) -> tuple[bytes | None, bytes]:
+    """Times and extents of the files that were opened."""
+    found = record.details.get("read_files")
+    if not isinstance(found, tuple):
+        return None, b""
+    times, extents = found
+    return _times(times), extents
 
 
 def _folding(record: Recorder) -> FoldResult | None:

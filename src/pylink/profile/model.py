@@ -236,9 +236,10 @@ class RelocationType:
 class Profile:
     """What a link cost; iterating gives its phases, `profile["merge"]` one of them.
 
-    `cost` is that of the whole link. `names` are the inputs, `folding` is what deduplication did,
-    None for a link without it. `files`, `families` and `relocations` are made when first asked for,
-    of `file_counts` and `kind_counts` (FILE_COUNT and KIND_COUNT rows).
+    `cost` is that of the whole link. `names` are the cubins that were linked, `opened` counts the
+    files that they came in. `folding` is what deduplication did, None for a link without it.
+    `files`, `families` and `relocations` are made when first asked for, of `file_counts` and
+    `kind_counts` (FILE_COUNT and KIND_COUNT rows).
     """
 
     __slots__ = (
@@ -254,6 +255,8 @@ class Profile:
         "folding",
         "kind_counts",
         "names",
+        "opened",
+        "opened_bytes",
         "output",
         "output_bytes",
         "phases",
@@ -267,6 +270,7 @@ class Profile:
         self.phases = phases
         self.created = 0.0
         self.names: list[str] = []
+        self.opened = self.opened_bytes = 0
         self.output: str | None = None
         self.output_bytes = 0
         self.folding: FoldResult | None = None

@@ -29,6 +29,7 @@ def step_sizes(profile: Profile, results: Results) -> dict[str, tuple[int, str]]
     merged, placed = results.merged, results.placed
     objects = merged.objects
     files = (len(objects.names), "files")
+    opened = (profile.opened_bytes, "bytes")
     read = (profile.input_bytes, "bytes")
     sections = (count(objects.sections, SECTION), "sections")
     symbols = (count(objects.symbols, SYMBOL), "symbols")
@@ -40,8 +41,10 @@ def step_sizes(profile: Profile, results: Results) -> dict[str, tuple[int, str]]
     folding = profile.folding
     debug = sum(row[7] for row in FILE_COUNT.iter_unpack(profile.file_counts))
     return {
-        "measure": files,
-        "read_files": read,
+        "measure": (profile.opened, "files"),
+        "read_files": opened,
+        "classify": opened,
+        "unpack": opened,
         "parse": read,
         "check_targets": files,
         "rewrite_kernels": read,
@@ -102,7 +105,7 @@ def _fill_phases(profile: Profile, results: Results) -> None:
             inputs = objects.job.inputs
             given = sum(len(one.data) for one in inputs if one.data is not None)
             phase.bytes_copied = given
-            phase.bytes_read = profile.input_bytes - given
+            phase.bytes_read = profile.opened_bytes - given
         if tag == "merge" and profile.folding is not None:
             phase.bytes_compared = profile.folding.stats.bytes_compared
             phase.bytes_hashed = profile.folding.stats.digest_bytes
