@@ -26,7 +26,6 @@ NAMES = {
     "CALL": "CallRow",
     "CLASH": "ClashRow",
     "FAULT": "FaultRow",
-    "FIX": "FixRow",
     "FUNCTION": "FunctionRow",
     "OUT": "OutRow",
     "SPAN": "SpanRow",
