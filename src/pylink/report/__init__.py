@@ -1,4 +1,53 @@
-"""Reports of links, in the file format of Nsight Compute.
+"""Reports of links, in the file format of Nsight Compute, and the interface of its scripts.
 
-`pylink.report.model` is a report in memory, `pylink.report.file` reads and writes files.
+* Scripts: `load_report` gives an `IContext`, with the classes that the `ncu_report` module has, so
+  `import pylink.report as ncu_report` is all that such a script needs to change.
+* Programs: `read_report` and `write_report` turn files into a `Report` of `pylink.report.model`,
+  plain objects that can be changed, and back.
+
+Files need protobuf, the extra `pylink[report]`; the model and the interface over it do not.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylink.report.api.action import IAction, ISourceInfo
+from pylink.report.api.context import IBaseContext, IContext, IRange, load_report
+from pylink.report.api.metric import IMetric, IMutableMetric
+from pylink.report.api.nvtx import INvtxDomainInfo, INvtxRange, INvtxState
+from pylink.report.errors import MalformedReport, ReportError
+
+if TYPE_CHECKING:
+    from pylink.report.file import parse_report, read_report, report_bytes, write_report
+
+__all__ = [
+    "IAction",
+    "IBaseContext",
+    "IContext",
+    "IMetric",
+    "IMutableMetric",
+    "INvtxDomainInfo",
+    "INvtxRange",
+    "INvtxState",
+    "IRange",
+    "ISourceInfo",
+    "MalformedReport",
+    "ReportError",
+    "load_report",
+    "parse_report",
+    "read_report",
+    "report_bytes",
+    "write_report",
+]
+
+_FILE = ("parse_report", "read_report", "report_bytes", "write_report")
+
+
+def __getattr__(name: str) -> object:
+    """The functions that need protobuf, when they are asked for."""
+    if name not in _FILE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from pylink.report import file  # noqa: PLC0415 -- it needs protobuf
+
+    return getattr(file, name)

@@ -1,0 +1,166 @@
+"""IAction: the metrics, names, code and NVTX state of one action."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from pylink.report.api.metric import IMetric, IMutableMetric
+from pylink.report.api.nvtx import INvtxState
+from pylink.report.api.ruleresult import rule_dicts
+from pylink.report.model import Action, Metric, Scalar, Scope, Source, ValueKind
+
+if TYPE_CHECKING:
+    from pylink.report.api.context import IContext
+    from pylink.report.source.lines import SourceMap
+
+
+class ISourceInfo:
+    """A place in a source file."""
+
+    def __init__(self, file_name: str, line: int) -> None:
+        self._file_name = file_name
+        self._line = line
+
+    def file_name(self) -> str:
+        """The path of the file."""
+        return self._file_name
+
+    def line(self) -> int:
+        """The line, from 1."""
+        return self._line
+
+
+class IAction:
+    """One result: a kernel of a program, a phase of a link, or a range of them.
+
+    Iterating gives the names of its metrics, `action[name]` a metric.
+    """
+
+    NameBase_FUNCTION: ClassVar[int] = 0
+    NameBase_DEMANGLED: ClassVar[int] = 1
+    NameBase_MANGLED: ClassVar[int] = 2
+
+    # Numbers in the order in which newer releases list them.
+    WorkloadType_KERNEL: ClassVar[int] = 0
+    WorkloadType_RANGE: ClassVar[int] = 1
+    WorkloadType_CMDLIST: ClassVar[int] = 2
+    WorkloadType_GRAPH: ClassVar[int] = 3
+    WorkloadType_SUBGRID_SCHEDULE: ClassVar[int] = 4
+
+    def __init__(self, action: Action, context: IContext) -> None:
+        self._action = action
+        self._context = context
+
+    def __str__(self) -> str:
+        """The function name."""
+        return self._action.function_name if self._action.scope is Scope.LAUNCH else "range"
+
+    def __len__(self) -> int:
+        """How many metrics there are."""
+        return len(self._action.metrics)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the metrics, sorted."""
+        return iter(self.metric_names())
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a metric of this name."""
+        return name in self._action.metrics
+
+    def __getitem__(self, key: str) -> IMetric:
+        """The metric of this name. Raises KeyError if there is none."""
+        if not isinstance(key, str):
+            raise TypeError(f"IAction metric keys must be strings, not {type(key).__name__}")
+        found = self.metric_by_name(key)
+        if found is None:
+            raise KeyError(f"no metric named '{key}'")
+        return found
+
+    def name(self, name_base: int = NameBase_FUNCTION) -> str | None:
+        """The name, in one of the forms NameBase_*; None for another number."""
+        action = self._action
+        names = (action.function_name, action.demangled_name, action.mangled_name)
+        if not 0 <= name_base < len(names):
+            return None
+        return names[name_base] if action.scope is Scope.LAUNCH else "range"
+
+    def metric_names(self) -> tuple[str, ...]:
+        """The names of all metrics, sorted."""
+        return tuple(sorted(self._action.metrics))
+
+    def metric_by_name(self, metric_name: str) -> IMetric | None:
+        """The metric of this name; None if there is none."""
+        if not isinstance(metric_name, str):
+            raise TypeError(f"metric names are strings, not {type(metric_name).__name__}")
+        found = self._action.metrics.get(metric_name)
+        return None if found is None else IMetric(found)
+
+    def add_metric(self, metric_name: str) -> IMutableMetric:
+        """Enter a metric without a value, or take the one of this name, to be set."""
+        found = self._action.metrics.get(metric_name)
+        return IMutableMetric(found or self._action.add(Metric(metric_name)))
+
+    def add_integer_metric(self, value_name: str, value_kind: int, value: int) -> IMetric | None:
+        """Enter a metric of kind UINT32 or UINT64; None if that is not its kind."""
+        return self._add(value_name, value_kind, value, {ValueKind.UINT32, ValueKind.UINT64})
+
+    def add_double_metric(self, value_name: str, value_kind: int, value: float) -> IMetric | None:
+        """Enter a metric of kind FLOAT or DOUBLE; None if that is not its kind."""
+        return self._add(value_name, value_kind, float(value), {ValueKind.FLOAT, ValueKind.DOUBLE})
+
+    def add_string_metric(self, value_name: str, value_kind: int, value: str) -> IMetric | None:
+        """Enter a metric of kind STRING; None if that is not its kind."""
+        return self._add(value_name, value_kind, value, {ValueKind.STRING})
+
+    def _add(self, name: str, kind: int, value: Scalar, kinds: set[ValueKind]) -> IMetric | None:
+        chosen = next((each for each in kinds if each == kind), None)
+        if chosen is None:
+            return None
+        return IMetric(self._action.add(Metric(name, value, chosen)))
+
+    def nvtx_state(self) -> INvtxState | None:
+        """The NVTX ranges that were open; None if none were recorded."""
+        state = self._action.nvtx
+        return None if state is None else INvtxState(state, self._action.thread_id)
+
+    def workload_type(self) -> int:
+        """WorkloadType_RANGE or WorkloadType_KERNEL."""
+        in_range = self._action.scope is Scope.RANGE
+        return self.WorkloadType_RANGE if in_range else self.WorkloadType_KERNEL
+
+    def rule_results_as_dicts(self) -> list[dict[str, object]]:
+        """What rules said, a dict for each message."""
+        return rule_dicts(self._action.rule_results)
+
+    def source_files(self) -> dict[str, str]:
+        """{path: content} of the source files; "" where the report does not hold the content."""
+        source = self._source()
+        held = source.source_files.files if source and source.source_files else []
+        return {each.file_name: each.content or "" for each in held}
+
+    def source_info(self, address: int) -> ISourceInfo | None:
+        """The source line of an instruction; None without a line table that knows it.
+
+        Addresses are the correlation ids of source-correlated metrics.
+        """
+        found = self._map().line(address)
+        return None if found is None else ISourceInfo(*found)
+
+    def ptx_by_pc(self, address: int) -> str:
+        """The line of PTX that an instruction came from; "" if the report does not say."""
+        return self._map().ptx(address)
+
+    def sass_by_pc(self, address: int) -> str:
+        """The instruction at an address; "" if it cannot be had.
+
+        A report holds the cubin and not its disassembly, so this needs `nvdisasm` on PATH or in
+        CUDA_HOME.
+        """
+        return self._map().sass(address)
+
+    def _source(self) -> Source | None:
+        return self._context.report.source_of(self._action)
+
+    def _map(self) -> SourceMap:
+        return self._context.source_map(self._action)

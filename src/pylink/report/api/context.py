@@ -1,0 +1,156 @@
+"""IContext and IRange, and `load_report`, which makes the first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import overload
+
+from pylink.report.api.action import IAction
+from pylink.report.api.nvtxfilter import actions_by_nvtx
+from pylink.report.errors import ReportError
+from pylink.report.model import Action, Report
+from pylink.report.source.lines import SourceMap
+
+# The release whose behaviour this interface has.
+VERSION = "2022.3.0"
+
+
+class IBaseContext:
+    """What contexts of reports and of rules have in common."""
+
+    def get_version(self) -> str:
+        """The release of Nsight Compute whose interface this is."""
+        return VERSION
+
+    def handle_exception(self, msg: str) -> bool:
+        """Report an exception of a script; returns whether it was taken care of, here never."""
+        del msg
+        return False
+
+
+class IContext(IBaseContext):
+    """An open report: a sequence of ranges.
+
+    A report has one range, which holds all its actions; without a report there is none. `frontend`
+    and `controller` are what rules talk to.
+    """
+
+    def __init__(
+        self, report: Report | None, frontend: object = None, controller: object = None
+    ) -> None:
+        self.report = report or Report()
+        self._ranges = () if report is None else (IRange(self),)
+        self._frontend = frontend
+        self._controller = controller
+        self._maps: dict[int, SourceMap] = {}
+
+    def __len__(self) -> int:
+        """How many ranges there are."""
+        return len(self._ranges)
+
+    def __iter__(self) -> Iterator[IRange]:
+        """The ranges."""
+        return iter(self._ranges)
+
+    @overload
+    def __getitem__(self, key: int) -> IRange: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[IRange, ...]: ...
+    def __getitem__(self, key: int | slice) -> IRange | tuple[IRange, ...]:
+        """A range by its index, negative ones from the end, or a tuple of them by a slice."""
+        _check_index(key, "IContext", len(self._ranges))
+        return self._ranges[key]
+
+    def num_ranges(self) -> int:
+        """How many ranges there are."""
+        return len(self._ranges)
+
+    def range_by_idx(self, idx: int) -> IRange | None:
+        """The range of this index; None if there is none."""
+        return self._ranges[idx] if 0 <= idx < len(self._ranges) else None
+
+    def frontend(self) -> object:
+        """What a rule reports to; None outside a rule."""
+        return self._frontend
+
+    def controller(self) -> object:
+        """What a rule proposes others to; None outside a rule."""
+        return self._controller
+
+    def source_map(self, action: Action) -> SourceMap:
+        """Where the instructions of an action came from; read once for each entry of sources."""
+        source = self.report.source_of(action)
+        found = self._maps.get(id(source))
+        if found is None:
+            found = self._maps[id(source)] = SourceMap(source)
+        return found
+
+
+class IRange:
+    """The actions of a report, in file order."""
+
+    def __init__(self, context: IContext) -> None:
+        self._context = context
+
+    def __len__(self) -> int:
+        """How many actions there are."""
+        return self.num_actions()
+
+    def __iter__(self) -> Iterator[IAction]:
+        """The actions."""
+        return (IAction(each, self._context) for each in self._context.report.actions)
+
+    @overload
+    def __getitem__(self, key: int) -> IAction: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[IAction, ...]: ...
+    def __getitem__(self, key: int | slice) -> IAction | tuple[IAction, ...]:
+        """An action by its index, negative ones from the end, or a tuple of them by a slice."""
+        actions = self._context.report.actions
+        _check_index(key, "IRange", len(actions))
+        if isinstance(key, slice):
+            return tuple(IAction(each, self._context) for each in actions[key])
+        return IAction(actions[key], self._context)
+
+    def num_actions(self) -> int:
+        """How many actions there are."""
+        return len(self._context.report.actions)
+
+    def action_by_idx(self, idx: int) -> IAction | None:
+        """The action of this index; None if there is none."""
+        return self[idx] if 0 <= idx < self.num_actions() else None
+
+    def actions_by_nvtx(self, includes: Iterable[str], excludes: Iterable[str]) -> tuple[int, ...]:
+        """The indices of the actions that some include matches and no exclude does, ascending.
+
+        The filters are those of `--nvtx-include` and `--nvtx-exclude`, such as
+        `pylink@link/merge/`, `[Bottom/*/Top]` or `regex:task.*`; see `nvtxfilter`. Raises
+        ValueError for one that makes no sense.
+        """
+        return actions_by_nvtx(self._context.report.actions, includes, excludes)
+
+
+def load_report(file_name: str | os.PathLike[str], *, strict: bool = True) -> IContext:
+    """Open a report file.
+
+    Raises OSError for a file that cannot be read and MalformedReport for one that is no report.
+    With `strict=False` both give a context without ranges, as in `ncu_report`.
+    """
+    from pylink.report.file import read_report  # noqa: PLC0415 -- it needs protobuf
+
+    try:
+        return IContext(read_report(file_name))
+    except (OSError, ReportError):
+        if strict:
+            raise
+        return IContext(None)
+
+
+def _check_index(key: object, name: str, count: int) -> None:
+    if isinstance(key, slice):
+        return
+    if not isinstance(key, int):
+        raise TypeError(f"{name} indices must be integers or slices, not {type(key).__name__}")
+    if not -count <= key < count:
+        raise IndexError(f"{name} index out of range")

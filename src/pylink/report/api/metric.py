@@ -1,0 +1,258 @@
+"""IMetric and IMutableMetric: a value, and instances with the ids they belong to."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pylink.report.api.metricname import MetricType, Rollup, Subtype, parse, unit
+from pylink.report.model import Instance, Metric, Scalar, ValueKind
+
+_NUMERIC = {ValueKind.FLOAT, ValueKind.DOUBLE, ValueKind.UINT32, ValueKind.UINT64}
+
+
+class IMetric:
+    """A single, named metric. It can carry a value, instances, or both.
+
+    `instance` arguments count from 0; what is out of range has the kind UNKNOWN.
+    """
+
+    ValueKind_UNKNOWN: ClassVar[int] = 0
+    ValueKind_ANY: ClassVar[int] = 1
+    ValueKind_STRING: ClassVar[int] = 2
+    ValueKind_FLOAT: ClassVar[int] = 3
+    ValueKind_DOUBLE: ClassVar[int] = 4
+    ValueKind_UINT32: ClassVar[int] = 5
+    ValueKind_UINT64: ClassVar[int] = 6
+
+    MetricType_OTHER: ClassVar[int] = MetricType.OTHER
+    MetricType_COUNTER: ClassVar[int] = MetricType.COUNTER
+    MetricType_RATIO: ClassVar[int] = MetricType.RATIO
+    MetricType_THROUGHPUT: ClassVar[int] = MetricType.THROUGHPUT
+
+    RollupOperation_AVG: ClassVar[int] = Rollup.AVG
+    RollupOperation_MAX: ClassVar[int] = Rollup.MAX
+    RollupOperation_MIN: ClassVar[int] = Rollup.MIN
+    RollupOperation_SUM: ClassVar[int] = Rollup.SUM
+
+    MetricSubtype_PEAK_SUSTAINED: ClassVar[int] = Subtype.PEAK_SUSTAINED
+    MetricSubtype_PEAK_SUSTAINED_ACTIVE: ClassVar[int] = Subtype.PEAK_SUSTAINED_ACTIVE
+    MetricSubtype_PEAK_SUSTAINED_ACTIVE_PER_SECOND: ClassVar[int] = (
+        Subtype.PEAK_SUSTAINED_ACTIVE_PER_SECOND
+    )
+    MetricSubtype_PEAK_SUSTAINED_ELAPSED: ClassVar[int] = Subtype.PEAK_SUSTAINED_ELAPSED
+    MetricSubtype_PEAK_SUSTAINED_ELAPSED_PER_SECOND: ClassVar[int] = (
+        Subtype.PEAK_SUSTAINED_ELAPSED_PER_SECOND
+    )
+    MetricSubtype_PEAK_SUSTAINED_FRAME: ClassVar[int] = Subtype.PEAK_SUSTAINED_FRAME
+    MetricSubtype_PEAK_SUSTAINED_FRAME_PER_SECOND: ClassVar[int] = (
+        Subtype.PEAK_SUSTAINED_FRAME_PER_SECOND
+    )
+    MetricSubtype_PEAK_SUSTAINED_REGION: ClassVar[int] = Subtype.PEAK_SUSTAINED_REGION
+    MetricSubtype_PEAK_SUSTAINED_REGION_PER_SECOND: ClassVar[int] = (
+        Subtype.PEAK_SUSTAINED_REGION_PER_SECOND
+    )
+    MetricSubtype_PER_CYCLE_ACTIVE: ClassVar[int] = Subtype.PER_CYCLE_ACTIVE
+    MetricSubtype_PER_CYCLE_ELAPSED: ClassVar[int] = Subtype.PER_CYCLE_ELAPSED
+    MetricSubtype_PER_CYCLE_IN_FRAME: ClassVar[int] = Subtype.PER_CYCLE_IN_FRAME
+    MetricSubtype_PER_CYCLE_IN_REGION: ClassVar[int] = Subtype.PER_CYCLE_IN_REGION
+    MetricSubtype_PER_SECOND: ClassVar[int] = Subtype.PER_SECOND
+    MetricSubtype_PCT_OF_PEAK_SUSTAINED_ACTIVE: ClassVar[int] = Subtype.PCT_OF_PEAK_SUSTAINED_ACTIVE
+    MetricSubtype_PCT_OF_PEAK_SUSTAINED_ELAPSED: ClassVar[int] = (
+        Subtype.PCT_OF_PEAK_SUSTAINED_ELAPSED
+    )
+    MetricSubtype_PCT_OF_PEAK_SUSTAINED_FRAME: ClassVar[int] = Subtype.PCT_OF_PEAK_SUSTAINED_FRAME
+    MetricSubtype_PCT_OF_PEAK_SUSTAINED_REGION: ClassVar[int] = Subtype.PCT_OF_PEAK_SUSTAINED_REGION
+    MetricSubtype_MAX_RATE: ClassVar[int] = Subtype.MAX_RATE
+    MetricSubtype_PCT: ClassVar[int] = Subtype.PCT
+    MetricSubtype_RATIO: ClassVar[int] = Subtype.RATIO
+
+    def __init__(self, metric: Metric) -> None:
+        self._metric = metric
+
+    def __str__(self) -> str:
+        """The name of the metric."""
+        return self._metric.name
+
+    def name(self) -> str:
+        """The name of the metric."""
+        return self._metric.name
+
+    def kind(self, instance: int | None = None) -> int:
+        """How the value, or that of an instance, is stored: one of ValueKind_*.
+
+        The kind of a metric that has instances alone is that of its first.
+        """
+        return int(self._value(instance)[1])
+
+    def value(self, instance: int | None = None) -> Scalar | None:
+        """The value, or that of an instance: int, float or str by its kind; None if it has none.
+
+        Of a metric that has instances alone, the value is 0, or None if they are strings.
+        """
+        value, kind = self._value(instance)
+        if value is None and kind in _NUMERIC:
+            return 0.0 if kind in (ValueKind.FLOAT, ValueKind.DOUBLE) else 0
+        return value
+
+    def as_uint64(self, instance: int | None = None) -> int:
+        """The value, or that of an instance, as an int without its fraction; 0 of a string."""
+        value = self._value(instance)[0]
+        if value is None or isinstance(value, str):
+            return 0
+        try:
+            return int(value)
+        except (OverflowError, ValueError):  # infinite, or not a number
+            return 0
+
+    def as_double(self, instance: int | None = None) -> float:
+        """The value, or that of an instance, as a float; 0.0 of a string."""
+        value = self._value(instance)[0]
+        return 0.0 if value is None or isinstance(value, str) else float(value)
+
+    def as_string(self, instance: int | None = None) -> str | None:
+        """The value, or that of an instance, if it is a string; None of a number."""
+        value = self._value(instance)[0]
+        return value if isinstance(value, str) else None
+
+    def has_value(self, value_kind: int | None = None) -> bool:
+        """Whether there is a value beside those of instances; with a kind, one of that kind."""
+        if value_kind is None:
+            return self._metric.value is not None
+        return value_kind in (self.kind(), self.ValueKind_ANY)
+
+    def num_instances(self) -> int:
+        """How many instances there are."""
+        return len(self._metric.instances)
+
+    def has_correlation_ids(self) -> bool:
+        """Whether the instances say what they belong to."""
+        return any(each.id is not None for each in self._metric.instances)
+
+    def correlation_ids(self) -> IMetric | None:
+        """A metric whose instances are the ids of this one's; None without ids."""
+        if not self.has_correlation_ids():
+            return None
+        return IMetric(_ids(self._metric))
+
+    def metric_type(self) -> int:
+        """One of MetricType_*, from the name."""
+        return int(parse(self._metric.name).type)
+
+    def metric_subtype(self) -> int | None:
+        """One of MetricSubtype_*, from the name, or None."""
+        found = parse(self._metric.name).subtype
+        return None if found is None else int(found)
+
+    def rollup_operation(self) -> int | None:
+        """One of RollupOperation_*, from the name, or None."""
+        found = parse(self._metric.name).rollup
+        return None if found is None else int(found)
+
+    def unit(self) -> str:
+        """The unit, such as "byte" or "nsecond", from the name; "" if it says none."""
+        return unit(self._metric.name)
+
+    def description(self) -> str:
+        """Always "": the file describes no metric."""
+        return ""
+
+    def _value(self, instance: int | None) -> tuple[Scalar | None, ValueKind]:
+        rows = self._metric.instances
+        if instance is None:
+            kind = self._metric.kind
+            if self._metric.value is None and rows:
+                kind = rows[0].kind
+            return self._metric.value, kind
+        if not 0 <= instance < len(rows):
+            return None, ValueKind.UNKNOWN
+        return rows[instance].value, rows[instance].kind
+
+
+class IMutableMetric(IMetric):
+    """A metric that can be changed.
+
+    Each setter takes (kind, value), or (instance, kind, value) with an instance that exists or is
+    the next one; kind ANY chooses. It returns whether the value was set.
+    """
+
+    def set_uint64(self, *args: int) -> bool:
+        """Set an unsigned value, of kind UINT32, UINT64 or ANY."""
+        return self._set(args, {ValueKind.UINT32, ValueKind.UINT64}, ValueKind.UINT64)
+
+    def set_double(self, *args: float) -> bool:
+        """Set a number, of kind FLOAT, DOUBLE or ANY."""
+        return self._set(args, {ValueKind.FLOAT, ValueKind.DOUBLE}, ValueKind.DOUBLE)
+
+    def set_string(self, *args: int | str) -> bool:
+        """Set a text, of kind STRING or ANY."""
+        return self._set(args, {ValueKind.STRING}, ValueKind.STRING)
+
+    def mutable_correlation_ids(self) -> IMutableMetric:
+        """The ids of the instances as a metric: setting its instances sets them."""
+        return _MutableIds(self._metric)
+
+    def _set(self, args: tuple[Scalar, ...], kinds: set[ValueKind], default: ValueKind) -> bool:
+        if len(args) not in (2, 3):
+            raise TypeError("a value is set with (kind, value) or (instance, kind, value)")
+        *where, asked, value = args
+        kind = default if asked == ValueKind.ANY else ValueKind(int(asked))
+        if kind not in kinds or not _holds(kind, value):
+            return False
+        if kind in (ValueKind.FLOAT, ValueKind.DOUBLE):
+            value = float(value)
+        if where:
+            return self._set_instance(int(where[0]), value, kind)
+        return self._set_value(value, kind)
+
+    def _set_value(self, value: Scalar, kind: ValueKind) -> bool:
+        self._metric.value, self._metric.kind = value, kind
+        return True
+
+    def _set_instance(self, index: int, value: Scalar, kind: ValueKind) -> bool:
+        rows = self._metric.instances
+        if not 0 <= index <= len(rows):
+            return False
+        if index == len(rows):
+            rows.append(Instance(value, None, kind))
+        else:
+            rows[index].value, rows[index].kind = value, kind
+        return True
+
+
+class _MutableIds(IMutableMetric):
+    """The ids of a metric's instances, written through to it."""
+
+    def __init__(self, owner: Metric) -> None:
+        super().__init__(_ids(owner))
+        self._owner = owner
+
+    def _set_value(self, value: Scalar, kind: ValueKind) -> bool:
+        return False
+
+    def _set_instance(self, index: int, value: Scalar, kind: ValueKind) -> bool:
+        rows = self._owner.instances
+        if not 0 <= index < len(rows):
+            return False
+        rows[index].id, rows[index].id_kind = value, kind
+        self._metric.instances[index] = Instance(value, None, kind)
+        return True
+
+
+def _ids(metric: Metric) -> Metric:
+    """A metric of the same name whose instances are the ids."""
+    rows = [
+        Instance(0, None, ValueKind.UINT64)
+        if each.id is None
+        else Instance(each.id, None, each.id_kind)
+        for each in metric.instances
+    ]
+    return Metric(metric.name, None, ValueKind.UINT64, rows)
+
+
+def _holds(kind: ValueKind, value: Scalar) -> bool:
+    if isinstance(value, str) or kind is ValueKind.STRING:
+        return isinstance(value, str) and kind is ValueKind.STRING
+    if kind in (ValueKind.FLOAT, ValueKind.DOUBLE):
+        return True
+    limit = 1 << (32 if kind is ValueKind.UINT32 else 64)
+    return isinstance(value, int) and 0 <= value < limit

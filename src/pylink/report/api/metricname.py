@@ -1,0 +1,144 @@
+"""What the name of a metric says: its type, how it was accumulated, its unit.
+
+    unit__(subunit?)_(pipestage?)_quantity_(qualifiers?)[.rollup[.submetric]]
+
+`dram__bytes_read.sum.per_second` is a counter, a sum, per second. Report files hold none of this.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from typing import NamedTuple
+
+
+class MetricType(IntEnum):
+    """OTHER is what was not counted: attributes, settings, derived values."""
+
+    OTHER = 0
+    COUNTER = 1
+    RATIO = 2
+    THROUGHPUT = 3
+
+
+class Rollup(IntEnum):
+    """How the values of several units became one."""
+
+    AVG = 1
+    MAX = 2
+    MIN = 3
+    SUM = 4
+
+
+class Subtype(IntEnum):
+    """What a counter or throughput was set in relation to."""
+
+    PEAK_SUSTAINED = 1
+    PEAK_SUSTAINED_ACTIVE = 2
+    PEAK_SUSTAINED_ACTIVE_PER_SECOND = 3
+    PEAK_SUSTAINED_ELAPSED = 4
+    PEAK_SUSTAINED_ELAPSED_PER_SECOND = 5
+    PEAK_SUSTAINED_FRAME = 6
+    PEAK_SUSTAINED_FRAME_PER_SECOND = 7
+    PEAK_SUSTAINED_REGION = 8
+    PEAK_SUSTAINED_REGION_PER_SECOND = 9
+    PER_CYCLE_ACTIVE = 10
+    PER_CYCLE_ELAPSED = 11
+    PER_CYCLE_IN_FRAME = 12
+    PER_CYCLE_IN_REGION = 13
+    PER_SECOND = 14
+    PCT_OF_PEAK_SUSTAINED_ACTIVE = 15
+    PCT_OF_PEAK_SUSTAINED_ELAPSED = 16
+    PCT_OF_PEAK_SUSTAINED_FRAME = 17
+    PCT_OF_PEAK_SUSTAINED_REGION = 18
+    MAX_RATE = 19
+    PCT = 20
+    RATIO = 21
+
+
+class MetricName(NamedTuple):
+    """A name taken apart."""
+
+    quantity: str  # all before the first dot
+    type: MetricType
+    rollup: Rollup | None
+    subtype: Subtype | None
+
+
+_ROLLUPS = {each.name.lower(): each for each in Rollup}
+_SUBTYPES = {each.name.lower(): each for each in Subtype}
+_RATIOS = {"ratio": Subtype.RATIO, "pct": Subtype.PCT, "max_rate": Subtype.MAX_RATE}
+_NOT_COUNTED = re.compile(r"(regex|group|breakdown):|(device|launch|derived|profiler)__")
+_THROUGHPUT = re.compile(r"_throughput(_|$)")
+
+# Words of a quantity and the unit they stand for, the more telling first.
+_UNITS = (
+    ("bytes", "byte"),
+    ("byte", "byte"),
+    ("memory", "byte"),
+    ("mem", "byte"),
+    ("sectors", "sector"),
+    ("sector", "sector"),
+    ("duration", "nsecond"),
+    ("frequency", "hz"),
+    ("percent", "%"),
+    ("pct", "%"),
+    ("transactions", "transaction"),
+    ("requests", "request"),
+    ("cycles", "cycle"),
+    ("cycle", "cycle"),
+    ("inst", "inst"),
+    ("instructions", "inst"),
+    ("warps", "warp"),
+    ("warp", "warp"),
+    ("threads", "thread"),
+    ("thread", "thread"),
+    ("blocks", "block"),
+    ("block", "block"),
+    ("ctas", "block"),
+    ("cta", "block"),
+    ("registers", "register"),
+    ("register", "register"),
+    ("seconds", "second"),
+    ("second", "second"),
+)
+
+
+def parse(name: str) -> MetricName:
+    """Take a name apart; one that does not follow the pattern is OTHER."""
+    quantity, *suffixes = name.removeprefix("pmsampling:").split(".")
+    kind, rollup, subtype = MetricType.OTHER, None, None
+    if suffixes and not _NOT_COUNTED.match(name):
+        first, rest = suffixes[0], ".".join(suffixes[1:])
+        if first in _RATIOS:
+            kind, subtype = MetricType.RATIO, _RATIOS[first]
+        elif first in _ROLLUPS:
+            kind = MetricType.THROUGHPUT if _THROUGHPUT.search(quantity) else MetricType.COUNTER
+            rollup, subtype = _ROLLUPS[first], _SUBTYPES.get(rest)
+    return MetricName(quantity, kind, rollup, subtype)
+
+
+def unit(name: str) -> str:
+    """The unit of a metric as Nsight Compute spells it ("byte", "nsecond", "%"), "" if none.
+
+    It is the unit of the quantity, over a cycle or a second if the submetric says so.
+    """
+    quantity, _, suffix = name.removeprefix("pmsampling:").partition(".")
+    if "pct" in suffix.split(".") or ".pct_of_peak" in f".{suffix}":
+        return "%"
+    counted, per, divisor = quantity.partition("_per_")
+    base = _unit_of_words(counted)
+    if per:
+        over = _unit_of_words(divisor)
+        return f"{base}/{over}" if base and over else ""
+    last = suffix.rpartition(".")[2]
+    if last.endswith("per_second"):
+        return f"{base}/second"
+    if last.startswith(("per_cycle", "peak_sustained")):
+        return f"{base}/cycle"
+    return base
+
+
+def _unit_of_words(text: str) -> str:
+    words = set(re.split("[^A-Za-z0-9]+", text.partition("__")[2] or text))
+    return next((found for word, found in _UNITS if word in words), "")

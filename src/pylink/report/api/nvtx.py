@@ -1,0 +1,177 @@
+"""INvtxState, INvtxDomainInfo and INvtxRange: which named ranges were open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from pylink.report.model import (
+    NvtxDomainInfo,
+    NvtxEventAttributes,
+    NvtxPayload,
+    NvtxPayloadType,
+    NvtxPushPopRange,
+    NvtxStartEndRange,
+    NvtxState,
+)
+
+
+class INvtxRange:
+    """A push/pop or start/end range."""
+
+    PayloadType_PAYLOAD_UNKNOWN: ClassVar[int] = NvtxPayloadType.UNKNOWN
+    PayloadType_PAYLOAD_UINT64: ClassVar[int] = NvtxPayloadType.UINT64
+    PayloadType_PAYLOAD_INT64: ClassVar[int] = NvtxPayloadType.INT64
+    PayloadType_PAYLOAD_DOUBLE: ClassVar[int] = NvtxPayloadType.DOUBLE
+    PayloadType_PAYLOAD_UINT32: ClassVar[int] = NvtxPayloadType.UINT32
+    PayloadType_PAYLOAD_INT32: ClassVar[int] = NvtxPayloadType.INT32
+    PayloadType_PAYLOAD_FLOAT: ClassVar[int] = NvtxPayloadType.FLOAT
+    PayloadType_PAYLOAD_JSON: ClassVar[int] = NvtxPayloadType.JSON
+
+    def __init__(self, opened: NvtxPushPopRange | NvtxStartEndRange, domain: NvtxDomainInfo):
+        self._range = opened
+        self._domain = domain
+
+    def name(self) -> str:
+        """The name of the range."""
+        return self._range.name
+
+    def has_attributes(self) -> bool:
+        """Whether the range has event attributes."""
+        return self._range.attributes is not None
+
+    def category(self) -> int:
+        """The category; 0 without attributes."""
+        return self._attributes.category
+
+    def color(self) -> int:
+        """The colour; 0 without attributes."""
+        return self._attributes.color.color or 0
+
+    def message(self) -> str:
+        """The message; "" without attributes."""
+        message = self._attributes.message
+        if message.message is None and message.handle is not None:
+            for each in self._domain.strings:
+                if each.id == message.handle:
+                    return each.value
+        return message.message or ""
+
+    def payload_type(self) -> int:
+        """One of PayloadType_*."""
+        return self._payload.payload_type
+
+    def payload_as_uint64(self) -> int:
+        """The payload as an int; 0 if it is no number."""
+        value = _number(self._payload)
+        return 0 if value is None else int(value)
+
+    def payload_as_double(self) -> float:
+        """The payload as a float; 0.0 if it is no number."""
+        value = _number(self._payload)
+        return 0.0 if value is None else float(value)
+
+    def payload_as_string(self) -> str:
+        """The payload if it is a text; "" otherwise."""
+        return self._payload.str_value or ""
+
+    @property
+    def _attributes(self) -> NvtxEventAttributes:
+        return self._range.attributes or NvtxEventAttributes()
+
+    @property
+    def _payload(self) -> NvtxPayload:
+        return self._attributes.payload
+
+
+def _number(payload: NvtxPayload) -> int | float | None:
+    values = {
+        NvtxPayloadType.UINT64: payload.ull_value,
+        NvtxPayloadType.INT64: payload.ll_value,
+        NvtxPayloadType.DOUBLE: payload.double_value,
+        NvtxPayloadType.UINT32: payload.u_value,
+        NvtxPayloadType.INT32: payload.i_value,
+        NvtxPayloadType.FLOAT: payload.f_value,
+    }
+    return next((each for kind, each in values.items() if kind == payload.payload_type), None)
+
+
+class INvtxDomainInfo:
+    """The ranges that an action had open in one domain."""
+
+    def __init__(self, state: NvtxState, domain: NvtxDomainInfo, thread_id: int) -> None:
+        self._domain = domain
+        self._pushed = [
+            INvtxRange(each, domain)
+            for thread in state.threads
+            if thread.tid == thread_id
+            for stack in thread.push_pop_domains
+            if stack.id == domain.id
+            for each in stack.stack
+        ]
+        self._started = [
+            INvtxRange(each, domain)
+            for opened in state.start_end_domains
+            if opened.id == domain.id
+            for each in opened.ranges
+        ]
+
+    def __str__(self) -> str:
+        """The name of the domain."""
+        return self._domain.name
+
+    def name(self) -> str:
+        """The name of the domain."""
+        return self._domain.name
+
+    def push_pop_ranges(self) -> tuple[str, ...]:
+        """The names of the stacked ranges, bottom first."""
+        return tuple(each.name() for each in self._pushed)
+
+    def start_end_ranges(self) -> tuple[str, ...]:
+        """The names of the open start/end ranges."""
+        return tuple(each.name() for each in self._started)
+
+    def push_pop_range(self, idx: int) -> INvtxRange | None:
+        """The stacked range of this index; None if there is none."""
+        return self._pushed[idx] if 0 <= idx < len(self._pushed) else None
+
+    def start_end_range(self, idx: int) -> INvtxRange | None:
+        """The start/end range of this index; None if there is none."""
+        return self._started[idx] if 0 <= idx < len(self._started) else None
+
+
+class INvtxState:
+    """The NVTX state of an action."""
+
+    def __init__(self, state: NvtxState, thread_id: int) -> None:
+        self._state = state
+        self._thread_id = thread_id
+
+    def __len__(self) -> int:
+        """How many domains there are."""
+        return len(self.domains())
+
+    def __iter__(self) -> Iterator[int]:
+        """The ids of the domains."""
+        return iter(self.domains())
+
+    def __getitem__(self, key: int) -> INvtxDomainInfo:
+        """The domain of this id. Raises KeyError if there is none."""
+        if not isinstance(key, int):
+            raise TypeError(f"INvtxState IDs must be integers, not {type(key).__name__}")
+        found = self.domain_by_id(key)
+        if found is None:
+            raise KeyError("INvtxState invalid ID")
+        return found
+
+    def domains(self) -> tuple[int, ...]:
+        """The ids of the domains."""
+        return tuple(each.id for each in self._state.domains)
+
+    def domain_by_id(self, id: int) -> INvtxDomainInfo | None:
+        """The domain of this id; None if there is none."""
+        for each in self._state.domains:
+            if each.id == id:
+                return INvtxDomainInfo(self._state, each, self._thread_id)
+        return None

@@ -1,0 +1,162 @@
+"""Filters of actions by their NVTX state, as `--nvtx-include` and `--nvtx-exclude` take them.
+
+    [regex:][domain@]ranges
+
+Without a domain the default one is meant, by its name. Ranges that hold `/`, `[` or `]` are a
+pattern over the stack of the action's thread: names between slashes are adjacent in it, with `*`
+between them any number of ranges may lie there, with `+` exactly one. `[` before the first name is
+the bottom of the stack and `]` after the last its top; `+` at the end means one more range. Other
+ranges are names of start/end ranges, comma separated, which must all be open. After `regex:`, the
+domain and each name are expressions that are searched for.
+
+Found with release 2022.3, whose results these are: a pattern that begins with a wildcard, or ends
+with one before `]`, matches nothing; of equal names in a stack the highest counts; of wildcards in
+a row the last. Unlike there, `[A]` is the stack that has A alone, and filters without a name or
+with a bad expression are errors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from pylink.report.model import DEFAULT_DOMAIN, Action, NvtxState
+
+Test = Callable[[str], bool]
+_WILDCARDS = ("*", "+")
+
+
+class _Pattern(NamedTuple):
+    """Names of a stack; `before[i]` is the wildcard before the name i, or ""."""
+
+    names: list[Test]
+    before: list[str]
+    after: str
+    bottom: bool
+    top: bool
+    matchable: bool
+
+
+class _Filter(NamedTuple):
+    domain: Test
+    started: list[Test]
+    pushed: _Pattern | None
+
+
+def actions_by_nvtx(
+    actions: Sequence[Action], includes: Iterable[str], excludes: Iterable[str]
+) -> tuple[int, ...]:
+    """The indices of actions that some include matches and no exclude does, ascending.
+
+    Raises ValueError for a filter that says nothing, or a regular expression that is none.
+    """
+    wanted = [_parse(each) for each in includes]
+    unwanted = [_parse(each) for each in excludes]
+    return tuple(
+        index
+        for index, action in enumerate(actions)
+        if any(_matches(each, action) for each in wanted)
+        and not any(_matches(each, action) for each in unwanted)
+    )
+
+
+def _parse(text: str) -> _Filter:
+    if not isinstance(text, str):
+        raise TypeError(f"NVTX filters are strings, not {type(text).__name__}")
+    expression = text.startswith("regex:")
+    domain, at, ranges = text.removeprefix("regex:").partition("@")
+
+    def test(name: str) -> Test:
+        if not expression:
+            return name.__eq__
+        try:
+            found = re.compile(name)
+        except re.error as error:
+            raise ValueError(f"NVTX filter {text!r}: {error}") from error
+        return lambda candidate: found.search(candidate) is not None
+
+    if not at:
+        ranges = domain
+    in_domain = test(domain) if at else DEFAULT_DOMAIN.__eq__
+    if not any(each in ranges for each in "/[]"):
+        return _Filter(in_domain, [test(each) for each in ranges.split(",")], None)
+    return _Filter(in_domain, [], _pattern(ranges, test, text))
+
+
+def _pattern(ranges: str, test: Callable[[str], Test], text: str) -> _Pattern:
+    bottom, top = ranges.startswith("["), len(ranges) > 1 and ranges.endswith("]")
+    parts = ranges[bottom : len(ranges) - top].split("/")
+    # A bracket belongs to the part beside it, and matches nothing unless that is a name.
+    matchable = not (bottom and not parts[0]) and not (top and parts[-1] in ("", *_WILDCARDS))
+    names: list[Test] = []
+    before: list[str] = []
+    wildcard = ""
+    for part in filter(None, parts):
+        if part in _WILDCARDS:
+            wildcard = part
+            continue
+        names.append(test(part))
+        before.append(wildcard)
+        wildcard = ""
+    if not names and not wildcard:
+        raise ValueError(f"NVTX filter {text!r} names no range")
+    if not names or before[0]:
+        matchable = False
+    return _Pattern(names, before, wildcard, bottom, top, matchable)
+
+
+def _matches(wanted: _Filter, action: Action) -> bool:
+    state = action.nvtx
+    if state is None:
+        return False
+    for domain in state.domains:
+        if not wanted.domain(domain.name):
+            continue
+        if wanted.pushed is None:
+            opened = _started(state, domain.id)
+            if all(any(map(test, opened)) for test in wanted.started):
+                return True
+        elif _stack_matches(wanted.pushed, _stack(state, domain.id, action.thread_id)):
+            return True
+    return False
+
+
+def _started(state: NvtxState, domain: int) -> list[str]:
+    return [
+        each.name for held in state.start_end_domains if held.id == domain for each in held.ranges
+    ]
+
+
+def _stack(state: NvtxState, domain: int, thread_id: int) -> list[str]:
+    return [
+        each.name
+        for thread in state.threads
+        if thread.tid == thread_id
+        for held in thread.push_pop_domains
+        if held.id == domain
+        for each in held.stack
+    ]
+
+
+def _stack_matches(pattern: _Pattern, stack: list[str]) -> bool:
+    if not pattern.matchable or not stack:
+        return False
+    if pattern.bottom and not pattern.names[0](stack[0]):
+        return False
+    last = None
+    for test, wildcard in zip(pattern.names, pattern.before, strict=True):
+        at = next((each for each in reversed(range(len(stack))) if test(stack[each])), None)
+        if at is None or (last is not None and not _follows(at - last, wildcard)):
+            return False
+        last = at
+    top = len(stack) - 1
+    if pattern.top and last != top:
+        return False
+    return pattern.after != "+" or last == top - 1
+
+
+def _follows(distance: int, wildcard: str) -> bool:
+    if wildcard == "*":
+        return distance >= 0
+    return distance == (2 if wildcard else 1)

@@ -1,0 +1,87 @@
+"""The real clients of report files: `ncu` and the module `ncu_report` of Nsight Compute.
+
+Tests that need them carry `needs_ncu` or `needs_ncu_report` and are skipped, with that reason,
+where Debian's nsight-compute is not installed.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PYTHON = "/usr/bin/python3"
+MODULES = Path("/usr/lib/python3/dist-packages")
+EXAMPLES = Path("/usr/share/doc/nsight-compute/examples/uncoalescedGlobalAccesses")
+SAMPLES = sorted(EXAMPLES.glob("*.ncu-rep"))
+DEFINITIONS = Path("/usr/lib/nsight-compute/extras/FileFormat")
+
+needs_ncu = pytest.mark.skipif(shutil.which("ncu") is None, reason="ncu is not installed")
+needs_ncu_report = pytest.mark.skipif(
+    not (MODULES / "ncu_report.py").is_file(), reason="the module ncu_report is not installed"
+)
+needs_samples = pytest.mark.skipif(
+    not SAMPLES, reason="the sample reports of nsight-compute are not installed"
+)
+
+
+@functools.cache
+def home() -> str:
+    """A home directory of the tests' own: ncu deploys files into it."""
+    folder = tempfile.mkdtemp(prefix="pylink-ncu-")
+    import atexit  # noqa: PLC0415
+
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def ncu(path: Path, *options: str) -> str:
+    """What `ncu --import` prints; fails the test if it does not like the file."""
+    result = subprocess.run(
+        ["ncu", "--import", str(path), *options],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "HOME": home()},
+        check=False,
+    )
+    said = result.stdout + result.stderr
+    assert result.returncode == 0, said
+    assert "==ERROR==" not in said, said
+    assert "libprotobuf" not in said, said
+    return result.stdout
+
+
+def ncu_csv(path: Path, *options: str) -> list[list[str]]:
+    """The rows that `ncu --import ... --csv` prints, without its notes."""
+    said = ncu(path, *options, "--csv")
+    lines = [line for line in said.splitlines(keepends=True) if not line.startswith("==")]
+    return list(csv.reader(io.StringIO("".join(lines))))
+
+
+def real_dump(
+    path: Path, skipped: Sequence[str] = (), filters: Sequence[tuple[list[str], list[str]]] = ()
+) -> Any:
+    """`ncu_dump.dump` by the real module, in a process of its own."""
+    script = Path(__file__).with_name("ncu_dump.py")
+    arguments = json.dumps([str(path), list(skipped), [list(each) for each in filters]])
+    result = subprocess.run(
+        [PYTHON, str(script), str(MODULES), arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={"HOME": home(), "PATH": "/usr/bin:/bin"},
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)

@@ -1,0 +1,131 @@
+"""Writes all that a module with the interface of `ncu_report` says about a report, as JSON.
+
+Runs as a script under the Python that has the real module, which takes no pytest and no pylink, and
+is imported with `pylink.report` in place of that module.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+
+def dump(module: Any, path: str, skipped: list[str], filters: list[list[list[str]]]) -> Any:
+    """Ranges, actions, metrics, code and NVTX state; `skipped` metrics are only counted.
+
+    `filters` are pairs of includes and excludes, whose results are listed.
+    """
+    context = module.load_report(path)
+    return [
+        {
+            "actions": [_action(each, skipped) for each in span],
+            "filters": [list(span.actions_by_nvtx(*each)) for each in filters],
+        }
+        for span in context
+    ]
+
+
+def _action(action: Any, skipped: list[str]) -> Any:
+    found = {
+        "names": [action.name(base) for base in range(4)],
+        "str": str(action),
+        "len": len(action),
+        "metric names": list(action.metric_names()),
+        "metrics": {name: _metric(action[name]) for name in action if name not in skipped},
+        "files": dict(action.source_files()),
+        "nvtx": _nvtx(action.nvtx_state()),
+    }
+    if "inst_executed" in action:
+        ids = action["inst_executed"].correlation_ids()
+        addresses = [ids.value(index) for index in range(ids.num_instances())]
+        found["lines"] = [_line(action, each) for each in [0, 1, *addresses, addresses[-1] + 16]]
+    return found
+
+
+def _line(action: Any, address: int) -> Any:
+    place = action.source_info(address)
+    return [
+        address,
+        None if place is None else [place.file_name(), place.line()],
+        action.ptx_by_pc(address),
+    ]
+
+
+def _metric(metric: Any) -> Any:
+    count = metric.num_instances()
+    found = {
+        "name": metric.name(),
+        "str": str(metric),
+        "count": count,
+        "ids?": metric.has_correlation_ids(),
+        "kinds": [metric.has_value(kind) for kind in range(7)],
+        "has": metric.has_value(),
+        "values": [_values(metric), *(_values(metric, index) for index in range(count + 1))],
+    }
+    ids = metric.correlation_ids()
+    found["ids"] = None
+    if ids is not None:
+        found["ids"] = [_values(ids), *(_values(ids, index) for index in range(count))]
+        found["of ids"] = [ids.name(), ids.num_instances(), ids.has_correlation_ids()]
+    return found
+
+
+def _values(metric: Any, *instance: int) -> Any:
+    return [
+        metric.kind(*instance),
+        repr(metric.value(*instance)),
+        metric.as_uint64(*instance),
+        repr(metric.as_double(*instance)),
+        metric.as_string(*instance),
+    ]
+
+
+def _nvtx(state: Any) -> Any:
+    if state is None:
+        return None
+    return {
+        "len": len(state),
+        "ids": list(state.domains()),
+        "iter": list(state),
+        "domains": [_domain(state[key]) for key in state],
+    }
+
+
+def _domain(domain: Any) -> Any:
+    pushed, started = domain.push_pop_ranges(), domain.start_end_ranges()
+    return {
+        "name": [domain.name(), str(domain)],
+        "pushed": list(pushed),
+        "started": list(started),
+        "ranges": [_range(domain.push_pop_range(index)) for index in range(len(pushed) + 1)],
+        "open": [_range(domain.start_end_range(index)) for index in range(len(started) + 1)],
+    }
+
+
+def _range(opened: Any) -> Any:
+    if opened is None:
+        return None
+    return [
+        opened.name(),
+        opened.has_attributes(),
+        opened.category(),
+        opened.color(),
+        opened.message(),
+        opened.payload_type(),
+        opened.payload_as_uint64(),
+        repr(opened.payload_as_double()),
+        opened.payload_as_string(),
+    ]
+
+
+def main() -> None:
+    """Arguments: the folder of the real module, then the arguments of `dump` as JSON."""
+    sys.path.insert(0, sys.argv[1])
+    import ncu_report  # type: ignore[import-not-found]  # noqa: PLC0415 -- of that folder
+
+    json.dump(dump(ncu_report, *json.loads(sys.argv[2])), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
