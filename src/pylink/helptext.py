@@ -157,7 +157,8 @@ HELP = {
     "version": ("", "Print the version."),
     "Xopt": (
         "<option>,...",
-        "Options as LLVM spells them: -pass-remarks and its relatives, with one dash.",
+        "Options as LLVM spells them: -pass-remarks and its relatives, with one dash, and "
+        "-profusededup=true or -profusetwins=true, which trace how equal sections are found.",
     ),
     "warning-as-error": ("", "Turn warnings into errors."),
     "write-if-changed": ("", "Leave an output file alone that would get the contents it has."),

@@ -7,6 +7,8 @@ none. Who measures is also told of the steps in a phase as they end.
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,4 +97,15 @@ def observers(options: Options, sink: Sink) -> list[Observer]:
             from pylink.remarks.observer import RemarkObserver  # noqa: PLC0415
 
             watching.append(RemarkObserver(settings, sink))
+        _add_profuse(watching, settings.profuse)
+    elif "PYLINK_WIZARD" in os.environ:
+        _add_profuse(watching, {})
     return watching
+
+
+def _add_profuse(watching: list[Observer], said: dict[str, bool]) -> None:
+    from pylink.profuse import ProfuseObserver, channels  # noqa: PLC0415 -- few links trace
+
+    speaking = channels(said)
+    if speaking:
+        watching.append(ProfuseObserver(speaking))

@@ -11,7 +11,7 @@ from pylink._native.twins import find_twins
 from pylink.dedup.cubin import CAPSULE
 from pylink.dedup.folding import fold
 from pylink.dedup.objects import show
-from pylink.dedup.prefilter import digests_of
+from pylink.dedup.prefilter import MissingXxhash, digests_of
 from pylink.dedup.reasons import ACCEPTED, BLOCKERS
 from pylink.dedup.stages import Verdict, compare
 
@@ -90,6 +90,7 @@ class _Rows:
 
     owners: list[int] = field(default_factory=list)
     families: list[str] = field(default_factory=list)
+    titles: list[str] = field(default_factory=list)
     names: list[tuple[str, int]] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     sections: list[Payload] = field(default_factory=list)
@@ -141,6 +142,35 @@ def analyse(
     )
 
 
+@dataclass
+class SectionTwin:
+    """A section of object `owner`, and the object of the first section equal to it, if any.
+
+    Equal are the bytes and the relocations. Relocations without a section of their own stand for
+    themselves.
+    """
+
+    owner: int
+    name: str
+    size: int
+    leader: int | None
+
+
+def section_twins(objects: Sequence[MercuryObject]) -> list[SectionTwin]:
+    """Every section of the objects, in order."""
+    rows = _rows(objects)
+    try:
+        leaders = _leaders(rows, hashed=True)
+    except MissingXxhash:
+        leaders = _leaders(rows, hashed=False)
+    return [
+        SectionTwin(owner, title, size, None if leader == row else rows.owners[leader])
+        for row, (owner, title, size, leader) in enumerate(
+            zip(rows.owners, rows.titles, rows.sizes, leaders, strict=True)
+        )
+    ]
+
+
 def _blocker(verdict: Verdict) -> str:
     """The kind of difference, with the family it concerns."""
     text, index = BLOCKERS[verdict.why], verdict.index
@@ -169,6 +199,7 @@ def _rows(items: Sequence[MercuryObject]) -> _Rows:
         ):
             rows.owners.append(owner)
             rows.families.append(family)
+            rows.titles.append(show(name))
             rows.names.append((_short(show(name)), align))
             rows.sizes.append(len(data))
             rows.sections.append(data[NUMBER_SIZE:] if name.startswith(CAPSULE) else data)
@@ -177,6 +208,7 @@ def _rows(items: Sequence[MercuryObject]) -> _Rows:
         for short, data in pending.items():
             rows.owners.append(owner)
             rows.families.append(RELOCATIONS)
+            rows.titles.append(f".nv.merc.rela{short}")
             rows.names.append((".rela" + short, 8))
             rows.sizes.append(len(data))
             rows.sections.append(data)

@@ -39,8 +39,7 @@ class Settings:
     """The options of remarks, those behind `-Xopt` included.
 
     An option that stands in both places has the value of the command line's own; an empty pattern
-    or file name is none. `profuse` says of each profuse channel whether it is on; whether that is
-    heeded is up to the channel.
+    or file name is none. `profuse` says of the profuse channels that are named whether they are on.
     """
 
     __slots__ = (

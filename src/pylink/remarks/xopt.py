@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 PREFIX = "pass-remarks"
 
-# Channels of unstructured text, and whether each is on when nothing is said.
-PROFUSE = {"profusededup": False, "profusetwins": True}
+# Channels of unstructured text, see pylink.profuse.
+PROFUSE = ("profusededup", "profusetwins")
 
 # How LLVM spells truth on a command line.
 TRUTHS = dict.fromkeys(("true", "TRUE", "True", "1"), True) | dict.fromkeys(
@@ -24,12 +24,12 @@ TRUTHS = dict.fromkeys(("true", "TRUE", "True", "1"), True) | dict.fromkeys(
 
 
 def read_words(words: Iterable[str], values: dict[str, Value], sink: Sink) -> dict[str, bool]:
-    """Add the remark options among `words` to `values`; the profuse channels.
+    """Add the remark options among `words` to `values`; what they say of the profuse channels.
 
     An option has one dash or two; its value follows an equals sign or is the next word, and a
     switch may do without. The last of several counts. A mistake is a fatal diagnostic.
     """
-    profuse = dict(PROFUSE)
+    profuse: dict[str, bool] = {}
     rest = iter(words)
     for word in rest:
         name, equals, text = word.removeprefix("-").removeprefix("-").partition("=")

@@ -1,0 +1,156 @@
+"""Profuse channels: what the search for equal Mercury sections does, step by step, as plain text.
+
+Unlike remarks they have no form that a tool could read, and go to standard error alone:
+
+profusededup   every comparison of two files: outcome, first difference, cost; off by default
+profusetwins   every section: the first one of the link equal to it, and whether that one replaces
+               it; on by default, but silent unless somebody asks for it by name or in wizard mode
+
+`-Xopt -profuseX=true|false` sets a channel. Wizard mode is the environment variable PYLINK_WIZARD
+with any value but the empty one and 0. A channel asks the questions of the link once more after
+the merge, so that a link without channels pays nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from struct import iter_unpack
+
+from pylink.diagnostics.stream import one_line, write
+from pylink.observers import Observer
+from pylink.phases.merge import Merged
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pylink.dedup import Stats, Verdict
+    from pylink.phases.fold import Decision
+
+DEDUP = "profusededup"
+TWINS = "profusetwins"
+
+WIZARD = "PYLINK_WIZARD"
+
+
+def wizard_mode() -> bool:
+    """Whether channels that are on by default speak."""
+    return os.environ.get(WIZARD, "0") not in ("", "0")
+
+
+def channels(said: Mapping[str, bool]) -> frozenset[str]:
+    """The channels that speak, where `said` has what -Xopt said of each."""
+    found = set()
+    if said.get(DEDUP, False):
+        found.add(DEDUP)
+    if said.get(TWINS, wizard_mode()):
+        found.add(TWINS)
+    return frozenset(found)
+
+
+class ProfuseObserver(Observer):
+    """Writes to standard error what the channels have to say of a link."""
+
+    __slots__ = ("_channels",)
+
+    def __init__(self, speaking: frozenset[str]) -> None:
+        self._channels = speaking
+
+    def after(self, tag: str, result: object) -> None:
+        if tag == "merge":
+            assert isinstance(result, Merged)
+            if DEDUP in self._channels:
+                _say(DEDUP, dedup_lines(result))
+            if TWINS in self._channels:
+                _say(TWINS, twin_lines(result))
+
+
+def _say(channel: str, lines: Iterable[str]) -> None:
+    for line in lines:
+        write(None, f"{channel}: {one_line(line)}\n")
+
+
+def _why_not(merged: Merged) -> str | None:
+    """Why this link looks for no equal sections."""
+    job = merged.objects.job
+    if job.folds_mercury:
+        return None
+    if not job.executable:
+        return "-r folds nothing"
+    if job.options.merc_dedup == "off":
+        return "--merc-dedup=off folds nothing"
+    return f"{job.target.name} has no Mercury sections"
+
+
+def dedup_lines(merged: Merged) -> Iterable[str]:
+    """A line for each comparison, one for each file, and the sum."""
+    reason = _why_not(merged)
+    if reason is not None:
+        yield reason
+        return
+    from pylink.phases.fold import compare_files  # noqa: PLC0415 -- brings the comparison along
+
+    objects = merged.objects
+    refused: list[str] = []
+    decisions, result = compare_files(
+        objects,
+        merged.symbol_role,
+        range(len(objects.names)),
+        lambda number, text: refused.append(f"{objects.names[number]}: not read: {text}"),
+    )
+    yield from refused
+    yield from map(_verdict_line, result.compared)
+    for decision in decisions:
+        yield _decision_line(objects.names, decision)
+    yield f"{len(decisions)} files, {_cost(result.stats)}"
+
+
+def _verdict_line(verdict: Verdict) -> str:
+    outcome = "accepted"
+    if verdict.code:
+        outcome = f"rejected in stage {verdict.stage} with {verdict.code}: {verdict.reason}"
+    names = f"{verdict.candidate.name} against {verdict.reference.name}"
+    return f"{names}: {outcome}; {_cost(verdict.stats)}"
+
+
+def _decision_line(names: list[str], decision: Decision) -> str:
+    name = names[decision.file]
+    if decision.reference is None:
+        return f"{name}: kept"
+    if decision.stronger is not None:
+        return f"{name}: kept: {decision.reason}"
+    assert decision.verdict is not None
+    size = decision.verdict.candidate.size
+    return f"{name}: folds into {names[decision.reference]}, {size} bytes of payload"
+
+
+def _cost(stats: Stats) -> str:
+    return ", ".join(f"{name} {value}" for name, value in stats.counts().items())
+
+
+def twin_lines(merged: Merged) -> Iterable[str]:
+    """A line for each Mercury section with its leader, and one for each that is replaced."""
+    reason = _why_not(merged)
+    if reason is not None:
+        yield reason
+        return
+    from pylink.dedup.analysis import section_twins  # noqa: PLC0415 -- a heavy module
+    from pylink.phases.fold import read_files  # noqa: PLC0415 -- brings the comparison along
+    from pylink.remarks.passes.view import View  # noqa: PLC0415 -- only here
+
+    objects = merged.objects
+    _, items = read_files(objects, range(len(objects.names)), lambda number, text: None)
+    for twin in section_twins(items):
+        text = f"{twin.name} of {items[twin.owner].name}, {twin.size} bytes: "
+        if twin.leader is None:
+            yield text + "no equal one before it"
+        else:
+            yield text + f"leader found in {items[twin.leader].name}"
+    view = View(merged)
+    for number, (stands,) in enumerate(iter_unpack("<i", merged.stand_ins)):
+        if stands >= 0:
+            ours, theirs = (
+                f"{view.section_name(row)} of {view.file_of_section(row)}"
+                for row in (number, stands)
+            )
+            yield f"{ours}: replaced by {theirs}"
