@@ -67,7 +67,12 @@ class SharedPass:
         self.remarks = remarks
         self.limit = job.target.shared_limit
         self.reserved = 0 if job.target.family == FAMILY_A else SYSTEM_SHARED
-        self.sizes = {row[9]: row[6] for row in rows(placed.outs, OUT) if row[2] == rules.SHARED}
+        indices = iter_unpack("<i", placed.section_index)
+        self.sizes = {
+            row[9]: row[6]
+            for row, (index,) in zip(rows(placed.outs, OUT), indices, strict=True)
+            if row[2] == rules.SHARED and index
+        }
         self.variables: list[Variable] = []
         self.by_kernel: dict[int, list[Variable]] = defaultdict(list)
         self.arrays: dict[int, list[int]] = {}
@@ -172,7 +177,7 @@ class SharedPass:
                 VariableBytes=sum(one.size for one in variables),
                 Variables=len(variables),
                 Padding=padding + max(size - end, 0),
-                Reserved=self.reserved,
+                Reserved=min(self.reserved, size),
             )
         )
         if size > self.limit + self.reserved:
