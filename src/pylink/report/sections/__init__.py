@@ -1,0 +1,1 @@
+"""Section files: which metrics a report shows together, and which it derives."""

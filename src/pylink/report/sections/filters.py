@@ -1,0 +1,113 @@
+"""For which architectures and scopes a section or one of its metrics counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pylink.report.model import (
+    Action,
+    CollectionScope,
+    Filter,
+    Importance,
+    Scope,
+    Section,
+    SectionMetric,
+)
+
+# What the tools take for an action that does not tell its architecture.
+OLDEST = 40
+
+MAJOR = "device__attribute_compute_capability_major"
+MINOR = "device__attribute_compute_capability_minor"
+
+
+class Target(NamedTuple):
+    """What filters are matched with: `arch` is 86 for sm_86."""
+
+    arch: int
+    scope: CollectionScope
+
+
+class Chosen(NamedTuple):
+    """The metric that an entry of a section stands for on one target."""
+
+    name: str
+    label: str | None
+    importance: Importance
+
+
+def target_of(action: Action) -> Target:
+    """The architecture an action was linked for, and its scope."""
+    major, minor = action.number(MAJOR), action.number(MINOR)
+    arch = OLDEST if major is None else int(major) * 10 + int(minor or 0)
+    scope = CollectionScope.RANGE if action.scope is Scope.RANGE else CollectionScope.LAUNCH
+    return Target(arch, scope)
+
+
+def matches(own: Filter | None, outer: Filter | None, target: Target) -> bool:
+    """Whether a filter and that of the section around it let the target through.
+
+    A criterion that both set, the inner one decides.
+    """
+    return _arch_matches(_first_with(_has_arch, own, outer), target.arch) and _scope_matches(
+        _first_with(_has_scopes, own, outer), target.scope
+    )
+
+
+def choose(metric: SectionMetric, section: Section, target: Target) -> Chosen | None:
+    """The metric that counts on the target, None for none.
+
+    The first option whose filter matches replaces the metric, also where the metric's own filter
+    does not match; one without a filter always matches. Its label is the metric's unless it has
+    one.
+    """
+    for option in metric.options:
+        if matches(option.filter, section.filter, target):
+            label = metric.label if option.label is None else option.label
+            importance = _importance(option.filter or metric.filter, section.filter)
+            return Chosen(option.name, label, importance)
+    if not matches(metric.filter, section.filter, target):
+        return None
+    return Chosen(metric.name, metric.label, _importance(metric.filter, section.filter))
+
+
+def _first_with(
+    has: Callable[[Filter], bool], own: Filter | None, outer: Filter | None
+) -> Filter | None:
+    return next((each for each in (own, outer) if each is not None and has(each)), None)
+
+
+def _has_arch(one: Filter) -> bool:
+    return bool(one.items) or one.min_arch is not None or one.max_arch is not None
+
+
+def _has_scopes(one: Filter) -> bool:
+    return one.collection_filter is not None and bool(one.collection_filter.collection_scopes)
+
+
+def _arch_matches(one: Filter | None, arch: int) -> bool:
+    """Bounds are part of the range. With a list of ranges, bounds beside it count for nothing."""
+    if one is None:
+        return True
+    if one.items:
+        return any(_is_between(each.min_arch, arch, each.max_arch) for each in one.items)
+    return _is_between(one.min_arch, arch, one.max_arch)
+
+
+def _is_between(low: int | None, arch: int, high: int | None) -> bool:
+    return (low is None or low <= arch) and (high is None or arch <= high)
+
+
+def _scope_matches(one: Filter | None, scope: CollectionScope) -> bool:
+    if one is None or one.collection_filter is None:
+        return True
+    return scope in one.collection_filter.collection_scopes
+
+
+def _importance(own: Filter | None, outer: Filter | None) -> Importance:
+    for one in (own, outer):
+        given = one.collection_filter.importance if one and one.collection_filter else None
+        if given:
+            return Importance.REQUIRED if given == Importance.REQUIRED else Importance.OPTIONAL
+    return Importance.UNSET
