@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from pylink.report.display import COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR
 from pylink.report.model import (
     Action,
     CollectionScope,
@@ -17,9 +18,6 @@ from pylink.report.model import (
 
 # What the tools take for an action that does not tell its architecture.
 OLDEST = 40
-
-MAJOR = "device__attribute_compute_capability_major"
-MINOR = "device__attribute_compute_capability_minor"
 
 
 class Target(NamedTuple):
@@ -39,7 +37,7 @@ class Chosen(NamedTuple):
 
 def target_of(action: Action) -> Target:
     """The architecture an action was linked for, and its scope."""
-    major, minor = action.number(MAJOR), action.number(MINOR)
+    major, minor = action.number(COMPUTE_CAPABILITY_MAJOR), action.number(COMPUTE_CAPABILITY_MINOR)
     arch = OLDEST if major is None else int(major) * 10 + int(minor or 0)
     scope = CollectionScope.RANGE if action.scope is Scope.RANGE else CollectionScope.LAUNCH
     return Target(arch, scope)

@@ -1,0 +1,94 @@
+"""Where section and rule files come from: the search path, and the user's copy of stock files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from pylink import __version__
+from pylink.report.errors import ReportError
+
+STOCK = Path(__file__).parents[1] / "stock"
+
+# Environment: where the user's files are, and whether stock files are copied there.
+FOLDER = "PYLINK_SECTIONS"
+NO_DEPLOYMENT = "PYLINK_DISABLE_SECTION_DEPLOYMENT"
+
+
+class FolderError(ReportError):
+    """A folder of the search path that is none."""
+
+
+def user_folder() -> Path:
+    """The folder of the user's own files: $PYLINK_SECTIONS or sections of the data directory."""
+    given = os.environ.get(FOLDER)
+    if given:
+        return Path(given)
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data) / "pylink" / "sections"
+
+
+def stock_folder() -> Path:
+    """The stock files of this version: the copy in the user's folder, made when it is missing.
+
+    A file that is there is kept, so that a user may change it; deleting it brings the stock file
+    back. Where nothing may be written, the files are used from the package.
+    """
+    if os.environ.get(NO_DEPLOYMENT):
+        return STOCK
+    folder = user_folder() / __version__
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in STOCK.iterdir():
+            if file.is_file() and not (folder / file.name).exists():
+                _copy(file, folder / file.name)
+    except OSError:
+        return STOCK
+    return folder
+
+
+def _copy(file: Path, target: Path) -> None:
+    """Copy a file whole, also where another process does the same."""
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    shutil.copyfile(file, draft)
+    draft.replace(target)
+
+
+def search_path(folders: Iterable[str] = (), recursive: Iterable[str] = ()) -> list[Path]:
+    """The folders to look in: those given, or the stock folder and the user's.
+
+    A folder of `recursive` stands for itself and all folders below it. FolderError for a given one
+    that does not exist.
+    """
+    path: list[Path] = []
+    for name in folders:
+        path.append(_existing(name))
+    for name in recursive:
+        root = _existing(name)
+        path += [Path(folder) for folder, names, _ in os.walk(root) if not names.sort()]
+    if path:
+        return path
+    path = [stock_folder()]
+    own = user_folder()
+    if own.is_dir():
+        path.append(own)
+    return path
+
+
+def _existing(name: str) -> Path:
+    folder = Path(name)
+    if not folder.is_dir():
+        raise FolderError(f"Failed to add section search path {name}: it is not a directory")
+    return folder
+
+
+def files_in(path: Iterable[Path], suffix: str) -> list[Path]:
+    """The files of that suffix, whatever its case, folder by folder and by name."""
+    found: list[Path] = []
+    for folder in path:
+        for file in sorted(folder.iterdir()):
+            if file.suffix.lower() == suffix and file.is_file() and not file.name.startswith("."):
+                found.append(file)
+    return found

@@ -1,0 +1,103 @@
+"""All sections of a search path: one bad file does not stop the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pylink.report.errors import ReportError
+from pylink.report.model import Section
+from pylink.report.sections.folders import files_in
+from pylink.report.sections.text import SUFFIX, SectionError, read_section
+
+# The set that is used when none is asked for, and the one with everything.
+DEFAULT_SET = "default"
+ALL = "all"
+
+
+@dataclass(slots=True)
+class LoadedSection:
+    """A section and the file it is from."""
+
+    section: Section
+    file: Path
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What a search path holds: sections in their order, files that failed, and warnings."""
+
+    sections: list[LoadedSection] = field(default_factory=list)
+    errors: list[tuple[Path, str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def select(self, identifiers: Iterable[str] = (), sets: Iterable[str] = ()) -> list[Section]:
+        """The sections of these identifiers and sets; of the default set when both are empty.
+
+        ReportError for an identifier or a set that no section has.
+        """
+        wanted = list(identifiers)
+        named = list(sets) if wanted or sets else [DEFAULT_SET]
+        known = {each.section.identifier for each in self.sections}
+        known_sets = self.set_names() | {DEFAULT_SET, ALL}
+        for what, given, there in (("section", wanted, known), ("set", named, known_sets)):
+            for one in given:
+                if one not in there:
+                    raise ReportError(
+                        f"no {what} '{one}' in the search path; there are: "
+                        + (", ".join(sorted(there)) or "none")
+                    )
+        return [
+            each.section
+            for each in self.sections
+            if each.section.identifier in wanted
+            or ALL in named
+            or any(one.identifier in named for one in each.section.sets)
+        ]
+
+    def set_names(self) -> set[str]:
+        """The sets that sections say they belong to."""
+        return {one.identifier for each in self.sections for one in each.section.sets}
+
+
+def load(path: Iterable[Path]) -> Loaded:
+    """The sections of the folders of `path`; of equal identifiers the last file counts."""
+    loaded = Loaded()
+    by_identifier: dict[str, LoadedSection] = {}
+    for file in files_in(path, SUFFIX):
+        try:
+            section = read_section(file)
+        except SectionError as error:
+            loaded.errors.append((file, error.listed))
+            continue
+        except OSError as error:
+            loaded.errors.append((file, f"Error: {error.strerror}"))
+            continue
+        earlier = by_identifier.pop(section.identifier, None)
+        if earlier is not None and earlier.file.name != file.name:
+            loaded.warnings.append(
+                f"section {section.identifier}: {file} replaces {earlier.file}, which has the same "
+                "identifier"
+            )
+        by_identifier[section.identifier] = LoadedSection(section, file)
+    loaded.sections = sorted(by_identifier.values(), key=_place)
+    _warn_of_names(loaded)
+    return loaded
+
+
+def _place(one: LoadedSection) -> tuple[bool, int, str]:
+    """By order, sections without one last, then by name."""
+    order = one.section.order
+    return order is None, order or 0, one.section.display_name
+
+
+def _warn_of_names(loaded: Loaded) -> None:
+    seen: dict[str, LoadedSection] = {}
+    for each in loaded.sections:
+        other = seen.setdefault(each.section.display_name, each)
+        if other is not each:
+            loaded.warnings.append(
+                f"sections {other.section.identifier} and {each.section.identifier} have the same "
+                f"display name '{each.section.display_name}', which tools confuse"
+            )

@@ -1,0 +1,135 @@
+"""Section files: text-format protobuf, one `ProfilerSection` each, read with the words of `ncu`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from google.protobuf import text_format
+from google.protobuf.message import Message as ProtobufMessage
+
+from pylink.report.errors import ReportError
+from pylink.report.file.convert import to_model
+from pylink.report.model import BodyItem, RuleItem, Section, SectionMetric
+from pylink.report.proto.rule_pb2 import RuleResultBodyItem
+from pylink.report.proto.section_pb2 import ProfilerSection
+
+SUFFIX = ".section"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+# How protobuf's Python parser words a mistake, and how ncu does; groups are kept.
+WORDINGS = (
+    (
+        re.compile(r"Enum type \"[\w.]+\" has no value named (\w+)"),
+        r'Unknown enumeration value of "\1".',
+    ),
+    (
+        re.compile(r"Message type \"[\w.]+\" should not have multiple (\"\w+\") fields"),
+        r"Non-repeated field \1 is specified multiple times.",
+    ),
+    (re.compile(r"Value out of range: (-)"), r"Expected integer, got: \1"),
+    (re.compile(r"String missing ending quote"), "String literals cannot cross line boundaries."),
+    (re.compile(r"Expected \"[}>]\""), "Expected identifier, got: "),
+    (re.compile(r"(Message type \"[\w.]+\" has no field named \"\w+\"\.)"), r"\1"),
+    (re.compile(r"(Expected .*)"), r"\1"),
+    (re.compile(r"(Couldn't parse .*)"), r"\1"),
+)
+
+
+class SectionError(ReportError):
+    """A section file that cannot be used; `line` counts from 1, `column` from 0, 0/0: no place."""
+
+    def __init__(self, file: str, line: int, column: int, reason: str) -> None:
+        self.file = file
+        self.line = line
+        self.column = column
+        self.reason = reason
+        super().__init__(f"{file}: {self.listed}")
+
+    @property
+    def listed(self) -> str:
+        """The mistake as `--list-sections` shows it beside the file."""
+        return f"Error: Line={self.line} Column={self.column} {self.reason}"
+
+
+def read_section(file: Path) -> Section:
+    """The section of a file; SectionError, or OSError when it cannot be read."""
+    return parse_section(file.read_bytes(), str(file))
+
+
+def parse_section(data: bytes, file: str) -> Section:
+    """The section that `data` defines; SectionError names `file` and the place."""
+    message = ProfilerSection()
+    _parse(data, message, file)
+    if not message.Identifier or message.Identifier.split() != [message.Identifier]:
+        reason = f'Identifier "{message.Identifier}" is empty or has blanks in it'
+        raise SectionError(file, 0, 0, reason)
+    section = to_model(message, Section, careful=False)
+    for metric in section_metrics(section):
+        _check_expression(metric, file)
+    return section
+
+
+def parse_chart(data: bytes, file: str) -> RuleItem:
+    """The chart or table of a file that rules load: one member of a body item."""
+    message = RuleResultBodyItem()
+    _parse(data, message, file)
+    return to_model(message, RuleItem, careful=False)
+
+
+def section_metrics(section: Section) -> list[SectionMetric]:
+    """Every entry that names metrics: header, then tables and charts, then those not shown."""
+    found = list(section.header.metrics) if section.header else []
+    for item in section.items():
+        found += item_metrics(item)
+    return found + (section.metrics.metrics if section.metrics else [])
+
+
+def item_metrics(item: BodyItem | RuleItem) -> list[SectionMetric]:
+    """The metrics of one table or chart."""
+    for holder in (item.table, item.bar_chart, item.line_chart, item.source_metric_table):
+        if holder is not None:
+            return holder.metrics
+    if item.histogram_chart is not None:
+        return [item.histogram_chart.metric]
+    return []
+
+
+def _parse(data: bytes, message: ProtobufMessage, file: str) -> None:
+    if data.startswith(BYTE_ORDER_MARK):
+        raise SectionError(file, 1, 0, "Interpreting non ascii code point 239.")
+    try:
+        text_format.Parse(data.decode(), message)
+    except text_format.ParseError as error:
+        # The parser counts columns from 1.
+        line, column = error.GetLine() or 0, max((error.GetColumn() or 0) - 1, 0)
+        raise SectionError(file, line, column, _wording(str(error))) from error
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - (data.rfind(b"\n", 0, error.start) + 1)
+        reason = f"Interpreting non ascii code point {data[error.start]}."
+        raise SectionError(file, line, column, reason) from error
+    except RecursionError as error:
+        raise SectionError(file, 0, 0, "Messages are nested too deeply") from error
+    missing = message.FindInitializationErrors()  # type: ignore[attr-defined]  # not in the stubs
+    if missing:
+        reason = f"Message missing required fields: {', '.join(missing)}"
+        raise SectionError(file, 0, 0, reason)
+
+
+def _wording(text: str) -> str:
+    for pattern, words in WORDINGS:
+        match = pattern.search(text)
+        if match is not None:
+            return match.expand(words)
+    return text
+
+
+def _check_expression(metric: SectionMetric, file: str) -> None:
+    names = [metric.name, *(option.name for option in metric.options)]
+    for name in names:
+        if name.startswith("regex:"):
+            try:
+                re.compile(name.removeprefix("regex:"))
+            except re.error as error:
+                raise SectionError(file, 0, 0, f"Invalid regex '{name}'") from error

@@ -1,0 +1,327 @@
+"""Section files: what loads, what is said of mistakes, and what sections add to a report."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pylink import __version__
+from pylink.report.errors import ReportError
+from pylink.report.model import Action, BodyItem, Report, Section
+from pylink.report.sections import folders
+from pylink.report.sections.apply import apply_sections
+from pylink.report.sections.folders import FolderError, search_path
+from pylink.report.sections.load import load
+from pylink.report.sections.text import SectionError, parse_section
+
+NSIGHT = Path("/usr/lib/x86_64-linux-gnu/nsight-compute/sections")
+
+needs_nsight = pytest.mark.skipif(
+    not NSIGHT.is_dir() or shutil.which("ncu") is None,
+    reason="needs Nsight Compute 2022.3 (Debian non-free: nsight-compute)",
+)
+
+EXAMPLE = """\
+# A comment.
+Identifier: "Sample"
+DisplayName: "Sample Section"
+Description: "Shows various metrics."
+Order: 5
+Sets { Identifier: "default" }
+Header { Metrics { Label: "Bytes" Name: "file__bytes_read.sum" } }
+MetricDefinitions {
+  MetricDefinitions { Name: "derived__twice" Expression: "file__bytes_read.sum * 2" }
+}
+Body {
+  Items { Table { Columns: 2 Order: ColumnMajor Metrics { Name: "regex:file__.*\\\\.sum" } } }
+  Items { BarChart { CategoryAxis { Label: "Files" } Metrics { Name: "derived__twice" } } }
+}
+Metrics { Metrics { Name: "file__opened.sum" Groups: "files" CtrDomains: "wall" } }
+"""
+
+
+def parse(text: str) -> Section:
+    return parse_section(text.encode(), "s.section")
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def section_text(identifier: str, name: str = "", extra: str = "") -> str:
+    return f'Identifier: "{identifier}"\nDisplayName: "{name or identifier}"\n{extra}\n'
+
+
+def test_a_section_is_read_whole() -> None:
+    section = parse(EXAMPLE)
+    assert (section.identifier, section.display_name, section.order) == (
+        "Sample",
+        "Sample Section",
+        5,
+    )
+    assert section.header is not None
+    assert section.header.metrics[0].label == "Bytes"
+    table, chart = section.items()
+    assert table.table is not None
+    assert (table.table.columns, table.table.order) == (2, 1)
+    assert chart.bar_chart is not None
+    assert section.metrics is not None
+    assert section.metrics.metrics[0].ctr_domains == ["wall"]
+
+
+@pytest.mark.parametrize(
+    ("text", "listed"),
+    [
+        ("", "Line=0 Column=0 Message missing required fields: Identifier, DisplayName"),
+        (
+            section_text("A", extra="Body { Items { Table { Label: 'x' } } }"),
+            "Line=0 Column=0 Message missing required fields: Body[0].Items[0].Table.Columns",
+        ),
+        (
+            section_text("A", extra="Bogus: 1"),
+            'Line=3 Column=0 Message type "NV.Profiler.ProfilerSection" has no field named '
+            '"Bogus".',
+        ),
+        (
+            section_text("A", extra="Filter { MinArch: CC_99 }"),
+            'Line=3 Column=18 Unknown enumeration value of "CC_99".',
+        ),
+        (section_text("A", extra="Order: -1"), "Line=3 Column=7 Expected integer, got: -"),
+        (
+            section_text("A", extra='Description: "open'),
+            "Line=3 Column=13 String literals cannot cross line boundaries.",
+        ),
+        (section_text("A", extra="Metrics {"), "Line=3 Column=8 Expected identifier, got: "),
+        (
+            section_text("A", extra="Metrics { }\nMetrics { }"),
+            'Line=4 Column=8 Non-repeated field "Metrics" is specified multiple times.',
+        ),
+        (
+            section_text("A", extra='Header { Metrics { Name: "regex:([" } }'),
+            "Line=0 Column=0 Invalid regex 'regex:(['",
+        ),
+        ("\ufeff" + section_text("A"), "Line=1 Column=0 Interpreting non ascii code point 239."),
+        (
+            section_text("two words"),
+            'Line=0 Column=0 Identifier "two words" is empty or has blanks in it',
+        ),
+        (
+            section_text(
+                "A",
+                extra='Header { Metrics { Name: "m" Options { Name: "n" CtrDomains: "wall" } } }',
+            ),
+            "Line=3 Column=49 Message type "
+            '"NV.Profiler.ProfilerSectionMetricOption" has no field named "CtrDomains".',
+        ),
+    ],
+)
+def test_mistakes_name_file_line_and_column(text: str, listed: str) -> None:
+    with pytest.raises(SectionError) as caught:
+        parse_section(text.encode(), "s.section")
+    assert caught.value.listed == f"Error: {listed}"
+    assert str(caught.value) == f"s.section: Error: {listed}"
+
+
+@pytest.mark.parametrize(
+    "data", [b"\xff\xfe", b"Identifier: \x00", b"{" * 5000, b"a: " + b"[" * 5000]
+)
+def test_what_is_no_text_is_a_mistake_too(data: bytes) -> None:
+    with pytest.raises(SectionError):
+        parse_section(data, "s.section")
+
+
+def test_a_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
+    write(tmp_path, "good.section", section_text("Good"))
+    bad = write(tmp_path, "bad.SECTION", "Bogus: 1")
+    write(tmp_path, "notes.txt", "not a section")
+    loaded = load([tmp_path])
+    assert [each.section.identifier for each in loaded.sections] == ["Good"]
+    assert [file for file, _ in loaded.errors] == [bad]
+
+
+def test_sections_come_by_order_and_then_by_name(tmp_path: Path) -> None:
+    for identifier, extra in (("C", ""), ("B", ""), ("Z", "Order: 1"), ("A", "Order: 2")):
+        write(tmp_path, f"{identifier}.section", section_text(identifier, extra=extra))
+    assert [each.section.identifier for each in load([tmp_path]).sections] == ["Z", "A", "B", "C"]
+
+
+def test_of_equal_identifiers_the_last_file_counts(tmp_path: Path) -> None:
+    write(tmp_path, "a.section", section_text("Same", "first"))
+    write(tmp_path, "b.section", section_text("Same", "second"))
+    loaded = load([tmp_path])
+    assert [each.section.display_name for each in loaded.sections] == ["second"]
+    assert len(loaded.warnings) == 1
+    assert "has the same identifier" in loaded.warnings[0]
+
+
+def test_equal_display_names_are_warned_of(tmp_path: Path) -> None:
+    for identifier in "AB":
+        write(tmp_path, f"{identifier}.section", section_text(identifier, "same"))
+    assert "same display name 'same'" in load([tmp_path]).warnings[0]
+
+
+def test_sets_and_identifiers_select(tmp_path: Path) -> None:
+    write(tmp_path, "a.section", section_text("A", extra='Sets { Identifier: "default" }'))
+    write(tmp_path, "b.section", section_text("B", extra='Sets { Identifier: "full" }'))
+    loaded = load([tmp_path])
+
+    def selected(**wanted: list[str]) -> list[str]:
+        return [each.identifier for each in loaded.select(**wanted)]
+
+    assert selected() == ["A"]
+    assert selected(sets=["full"]) == ["B"]
+    assert selected(identifiers=["B"]) == ["B"]
+    assert selected(sets=["all"]) == ["A", "B"]
+    with pytest.raises(ReportError, match="no section 'C' in the search path; there are: A, B"):
+        selected(identifiers=["C"])
+    with pytest.raises(ReportError, match="no set 'huge'"):
+        selected(sets=["huge"])
+
+
+def test_given_folders_replace_the_search_path(tmp_path: Path) -> None:
+    deep = tmp_path / "one" / "two"
+    deep.mkdir(parents=True)
+    assert search_path([str(tmp_path)]) == [tmp_path]
+    assert search_path([], [str(tmp_path)]) == [tmp_path, tmp_path / "one", deep]
+    with pytest.raises(FolderError, match="Failed to add section search path"):
+        search_path([str(tmp_path / "missing")])
+
+
+def test_stock_files_are_deployed_once_and_changes_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own"
+    monkeypatch.setenv(folders.FOLDER, str(own))
+    monkeypatch.delenv(folders.NO_DEPLOYMENT, raising=False)
+    deployed, mine = search_path()
+    assert (deployed, mine) == (own / __version__, own)
+    names = {file.name for file in folders.STOCK.iterdir() if file.is_file()}
+    assert {file.name for file in deployed.iterdir()} == names
+    changed = deployed / min(names)
+    changed.write_text("changed")
+    search_path()
+    assert changed.read_text() == "changed"
+    monkeypatch.setenv(folders.NO_DEPLOYMENT, "1")
+    assert search_path()[0] == folders.STOCK
+
+
+def test_what_sections_add_to_an_action() -> None:
+    action = Action("read")
+    action.set("file__bytes_read.sum", 21, {"a.cubin": 20, "b.cubin": 1})
+    action.set("file__opened.sum", 2)
+    report = Report(actions=[action])
+    assert apply_sections(report, [parse(EXAMPLE)]) == []
+    assert action.value("derived__twice") == 42
+    assert action.metrics["derived__twice"].by_id() == {"a.cubin": 40, "b.cubin": 2}
+    assert action.value("regex:file__.*\\.sum") == "file__bytes_read.sum,file__opened.sum"
+    assert [each.identifier for each in action.sections] == ["Sample"]
+
+
+def test_groups_are_the_metrics_that_name_them() -> None:
+    text = section_text(
+        "A",
+        extra="""
+        Header { Metrics { Name: "group:sizes" } }
+        Metrics { Metrics { Name: "x" Groups: "sizes" } Metrics { Name: "y" Groups: "sizes" } }""",
+    )
+    action = Action("read")
+    action.set("y", 1)
+    action.set("x", 2)
+    action.set("z", 3)
+    apply_sections(Report(actions=[action]), [parse(text)])
+    assert action.value("group:sizes") == "x,y"
+
+
+def test_missing_metrics_are_reported_once_and_required_ones_are_errors() -> None:
+    text = section_text(
+        "A",
+        extra="""
+        Header { Metrics { Name: "gone" } Metrics { Name: "needed" Filter {
+          CollectionFilter { Importance: Required } } } }
+        Metrics { Metrics { Name: "gone" } }""",
+    )
+    gaps = apply_sections(Report(actions=[Action(demangled_name="merge")]), [parse(text)])
+    assert [(gap.metric, gap.is_error) for gap in gaps] == [("gone", False), ("needed", True)]
+    assert str(gaps[0]) == "merge: section A: metric gone is missing"
+
+
+def test_what_cannot_be_derived_is_reported() -> None:
+    text = section_text(
+        "A",
+        extra="""MetricDefinitions {
+          MetricDefinitions { Name: "d1" Expression: "gone / 2" }
+          MetricDefinitions { Name: "d2" Expression: "1 +" }
+          MetricDefinitions { Name: "d3" Expression: "one - 2" } }""",
+    )
+    action = Action("read")
+    action.set("one", 1)
+    gaps = apply_sections(Report(actions=[action]), [parse(text)])
+    assert [(gap.metric, gap.is_error) for gap in gaps] == [
+        ("d1", False),
+        ("d2", True),
+        ("d3", False),
+    ]
+    assert gaps[0].reason == "cannot be derived: there is no metric gone"
+    assert action.value("d3") == 0
+
+
+def test_sections_whose_filter_does_not_match_are_left_out() -> None:
+    section = parse(section_text("A", extra="Filter { MinArch: CC_80 }"))
+    action = Action("read")
+    apply_sections(Report(actions=[action]), [section])
+    assert action.sections == []
+
+
+@needs_nsight
+def test_all_sections_of_nsight_compute_load() -> None:
+    loaded = load([NSIGHT])
+    assert loaded.errors == []
+    sections = [each.section for each in loaded.sections]
+    assert len(sections) == 20
+    kinds: Counter[str] = Counter()
+    for section in sections:
+        for body in section.body:
+            pending = list(body.items)
+            while pending:
+                item = pending.pop()
+                kinds[kind_of(item)] += 1
+                if item.horizontal_container is not None:
+                    pending += item.horizontal_container.items
+    assert {name: kinds[name] for name in ("bar_chart", "roofline_chart", "line_chart")} == {
+        "bar_chart": 6,
+        "roofline_chart": 5,
+        "line_chart": 4,
+    }
+    assert (kinds["source_metric_table"], kinds["table"]) == (3, 2)
+    assert kinds["horizontal_container"] == 1
+    assert sum(len(section.definitions()) for section in sections) == 17
+
+
+def kind_of(item: BodyItem) -> str:
+    return next(
+        name
+        for name in BodyItem.__slots__
+        if name != "filter" and getattr(item, name) not in (None, b"")
+    )
+
+
+@needs_nsight
+def test_nsight_compute_lists_the_stock_sections(tmp_path: Path) -> None:
+    """What we ship is a section file for its tool too, with the same identifiers and order."""
+    listed = subprocess.run(
+        ["ncu", "--section-folder", folders.STOCK, "--list-sections"],
+        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "Error" not in listed
+    identifiers = {line.split()[0] for line in listed.splitlines() if line.startswith("Link")}
+    assert identifiers == {each.section.identifier for each in load([folders.STOCK]).sections}
