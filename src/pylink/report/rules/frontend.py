@@ -1,0 +1,219 @@
+"""What a rule talks to: IFrontend for messages and charts, IController for other rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from pathlib import Path
+from typing import ClassVar
+
+from pylink.report.model import (
+    FocusMetric,
+    MessageType,
+    Proposal,
+    RuleItem,
+    RuleMessage,
+    RuleResult,
+    Scalar,
+    Severity,
+)
+from pylink.report.sections.text import parse_chart
+
+# The metric under which an estimate is stored beside its message.
+SPEEDUP_METRIC = "link__estimated_speedup.pct"
+
+
+class SpeedupType(IntEnum):
+    """Of what a speedup is a share: GLOBAL the whole run time, LOCAL the part in isolation."""
+
+    UNKNOWN = 0
+    LOCAL = 1
+    GLOBAL = 2
+
+
+class MarkerKind(IntEnum):
+    """What a source marker points at: an instruction, a line of a file, or nothing."""
+
+    SASS = 0
+    SOURCE = 1
+    NONE = 2
+
+
+class IFrontend:
+    """Takes what a rule says; `result` is what becomes of it.
+
+    Reports of release 2022.3 have no place for a speedup or a source marker: an estimate is added
+    to its message and as a focus metric, a marker becomes a message that begins with its place.
+    """
+
+    MsgType: ClassVar[type[MessageType]] = MessageType
+    Severity: ClassVar[type[Severity]] = Severity
+    SpeedupType: ClassVar[type[SpeedupType]] = SpeedupType
+    MarkerKind: ClassVar[type[MarkerKind]] = MarkerKind
+
+    MsgType_MSG_NONE: ClassVar[int] = MessageType.NONE
+    MsgType_MSG_OK: ClassVar[int] = MessageType.OK
+    MsgType_MSG_WARNING: ClassVar[int] = MessageType.WARNING
+    MsgType_MSG_ERROR: ClassVar[int] = MessageType.ERROR
+    MsgType_MSG_OPTIMIZATION: ClassVar[int] = MessageType.OPTIMIZATION
+    Severity_SEVERITY_DEFAULT: ClassVar[int] = Severity.DEFAULT
+    Severity_SEVERITY_LOW: ClassVar[int] = Severity.LOW
+    Severity_SEVERITY_HIGH: ClassVar[int] = Severity.HIGH
+    SpeedupType_UNKNOWN: ClassVar[int] = SpeedupType.UNKNOWN
+    SpeedupType_LOCAL: ClassVar[int] = SpeedupType.LOCAL
+    SpeedupType_GLOBAL: ClassVar[int] = SpeedupType.GLOBAL
+    MarkerKind_SASS: ClassVar[int] = MarkerKind.SASS
+    MarkerKind_SOURCE: ClassVar[int] = MarkerKind.SOURCE
+    MarkerKind_NONE: ClassVar[int] = MarkerKind.NONE
+
+    def __init__(
+        self,
+        result: RuleResult,
+        folder: Path,
+        *,
+        newer: bool = False,
+        parents: Mapping[str, Mapping[str, float]] | None = None,
+    ) -> None:
+        self.result = result
+        self.for_children: dict[str, float] = {}
+        self._folder = folder
+        self._newer = newer
+        self._parents = parents or {}
+
+    def message(self, *arguments: int | str, name: str = "") -> int:
+        """`message([type,] text [, name])`: say something; the number of the message, from 1.
+
+        TypeError for other arguments. OPTIMIZATION is stored as WARNING unless newer types are
+        allowed: release 2022.3 cannot open a report that has them.
+        """
+        words = list(arguments)
+        kind = words.pop(0) if words and isinstance(words[0], int) else MessageType.NONE
+        if not 1 <= len(words) <= 2 or not all(isinstance(word, str) for word in words):
+            raise TypeError("message takes a type, which may be left out, a text and a name")
+        if kind == MessageType.OPTIMIZATION and not self._newer:
+            kind = MessageType.WARNING
+        title = str(words[1]) if len(words) == 2 else name
+        message = RuleMessage(str(words[0]), int(kind), name=title or None)
+        self.result.add(RuleItem(message))
+        assert message.id is not None
+        return message.id
+
+    def focus_metric(
+        self,
+        message_id: int,
+        metric_name: str,
+        value: float,
+        severity: int = Severity.DEFAULT,
+        info: str = "",
+    ) -> bool:
+        """Name a metric that a message is about; False for a number no message has."""
+        item = self._item(message_id)
+        if item is None:
+            return False
+        item.focus_metrics.append(
+            FocusMetric(message_id, metric_name, float(value), int(severity), info or None)
+        )
+        return True
+
+    def speedup(self, message_id: int, type: int, percent: float) -> bool:
+        """Estimate what following a message is worth; False for a number no message has."""
+        item = self._item(message_id)
+        if item is None or item.message is None:
+            return False
+        of = "of the link's time" if type == SpeedupType.GLOBAL else "of this part alone"
+        item.message.message += f" Estimated speedup: {percent:.3g}% {of}."
+        return self.focus_metric(message_id, SPEEDUP_METRIC, percent, Severity.HIGH, of)
+
+    def source_marker(
+        self,
+        text: str,
+        address_or_line: int,
+        kind: int,
+        file_name: str = "",
+        type: int = MessageType.NONE,
+    ) -> None:
+        """Say something about an instruction, or about a line of a file."""
+        at_line = kind == MarkerKind.SOURCE
+        place = f"{file_name}:{address_or_line}" if at_line else f"{address_or_line:#x}"
+        self.message(int(type), f"{place}: {text}")
+
+    def load_chart_from_file(self, filename: str) -> None:
+        """Add the table or chart of a file beside the rule's own; errors name it and the line."""
+        path = self._folder / filename
+        self.result.add(parse_chart(path.read_bytes(), str(path)))
+
+    def generate_table(
+        self,
+        message_id: int,
+        header: Sequence[str],
+        rows: Sequence[Sequence[Scalar]],
+        config: Mapping[str, object] | None = None,
+    ) -> bool:
+        """Add a table to the text of a message; False for a number no message has.
+
+        ValueError unless every row has a cell for each heading, TypeError unless the cells of a
+        column are all text or all numbers.
+        """
+        item = self._item(message_id)
+        for row in rows:
+            if len(row) != len(header):
+                raise ValueError(f"a row of {len(row)} cells under {len(header)} headings")
+        for column in zip(*rows, strict=True):
+            if len({isinstance(cell, str) for cell in column}) > 1:
+                raise TypeError(f"a column of text and numbers: {column}")
+        if item is None or item.message is None:
+            return False
+        cells = [list(map(str, row)) for row in (header, *rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in cells
+        ]
+        title = (config or {}).get("title")
+        item.message.message += "".join(f"\n{line}" for line in ([title] if title else []) + lines)
+        return True
+
+    def send_dict_to_children(self, values: Mapping[str, float]) -> None:
+        """Give numbers to the rules that name this one as a parent."""
+        self.for_children.update({str(key): float(value) for key, value in values.items()})
+
+    def receive_dict_from_parent(self, rule_id: str) -> dict[str, float]:
+        """What a parent sent; empty for a rule that is no parent of this one."""
+        return dict(self._parents.get(rule_id, {}))
+
+    def _item(self, message_id: int) -> RuleItem | None:
+        return next(
+            (each for each in self.result.items() if each.message and each.message.id == message_id),
+            None,
+        )
+
+
+class IMessageVault:
+    """Text that rules leave for each other."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, dict[str, str]] = {}
+
+    def Put(self, rule_id: str, values: Mapping[str, str]) -> None:
+        """Keep values under the identifier of a rule."""
+        self._held[rule_id] = dict(values)
+
+    def Get(self, rule_id: str) -> dict[str, str]:
+        """What was kept under an identifier; empty for nothing."""
+        return dict(self._held.get(rule_id, {}))
+
+
+class IController:
+    """Lets a rule propose others."""
+
+    def __init__(self, result: RuleResult, vault: IMessageVault) -> None:
+        self._result = result
+        self._vault = vault
+
+    def propose_rule(self, rule: str) -> None:
+        """Say that another rule is worth applying."""
+        self._result.add(RuleItem(proposal=Proposal(rule)))
+
+    def get_message_vault(self) -> IMessageVault:
+        """What rules of this run left for each other."""
+        return self._vault

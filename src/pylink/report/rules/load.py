@@ -1,0 +1,145 @@
+"""Rule files: found on the search path, imported one by one, so that a bad one stops no other."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pylink.report.errors import ReportError
+from pylink.report.rules import nvrules
+from pylink.report.sections.folders import files_in
+
+SUFFIX = ".py"
+
+# The name rules import, and that of Nsight Compute's own module, which lies beside its rules.
+INTERFACE = "NvRules"
+
+
+@dataclass(slots=True)
+class Rule:
+    """A rule file; `section` is None for a rule that belongs to no section."""
+
+    identifier: str
+    name: str
+    description: str
+    section: str | None
+    parents: tuple[str, ...]
+    file: Path
+    module: ModuleType
+
+    def function(self, name: str) -> Callable[[Any], object] | None:
+        """A function of the file, None where it has none of that name."""
+        found = getattr(self.module, name, None)
+        return found if callable(found) else None
+
+
+@dataclass(slots=True)
+class LoadedRules:
+    """What a search path holds: rules by identifier, files that failed, and warnings."""
+
+    rules: list[Rule] = field(default_factory=list)
+    errors: list[tuple[Path, str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def rule_imports(path: Iterable[Path]) -> Iterator[None]:
+    """Let rules import `NvRules`, and helper modules from the folders of `path`."""
+    before, earlier = list(sys.path), sys.modules.get(INTERFACE)
+    sys.path[:0] = [str(folder) for folder in path]
+    sys.modules[INTERFACE] = nvrules
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+        if earlier is None:
+            del sys.modules[INTERFACE]
+        else:
+            sys.modules[INTERFACE] = earlier
+
+
+def load_rules(path: Iterable[Path]) -> LoadedRules:
+    """The rules of the folders of `path`; of equal identifiers the last file counts.
+
+    A file without `get_identifier` or `apply` is a helper module and no rule.
+    """
+    folders = list(path)
+    loaded = LoadedRules()
+    by_identifier: dict[str, Rule] = {}
+    with rule_imports(folders):
+        for file in files_in(folders, SUFFIX):
+            if file.stem == INTERFACE:
+                continue
+            try:
+                rule = _load(file)
+            # A rule may fail in any way, sys.exit among them.
+            except (Exception, SystemExit) as error:
+                loaded.errors.append((file, describe(error, file)))
+                continue
+            if rule is None:
+                continue
+            earlier = by_identifier.pop(rule.identifier, None)
+            if earlier is not None and earlier.file.name != file.name:
+                loaded.warnings.append(
+                    f"rule {rule.identifier}: {file} replaces {earlier.file}, which has the same "
+                    "identifier"
+                )
+            by_identifier[rule.identifier] = rule
+    loaded.rules = sorted(by_identifier.values(), key=lambda each: each.identifier)
+    return loaded
+
+
+def describe(error: BaseException, file: Path) -> str:
+    """An exception in one line, with the line of the rule file that raised it."""
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: {error.msg}"
+    if isinstance(error, ReportError):
+        return str(error)
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == str(file)
+    ]
+    where = f"line {lines[-1]}: " if lines else ""
+    text = " ".join(str(error).split())
+    return f"{where}{type(error).__name__}{f': {text}' if text else ''}"
+
+
+def _load(file: Path) -> Rule | None:
+    spec = importlib.util.spec_from_file_location(f"pylink_rule_{file.stem}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if not (callable(getattr(module, "get_identifier", None)) and hasattr(module, "apply")):
+        return None
+    identifier = _text(module, "get_identifier")
+    if not identifier:
+        raise ReportError(f"{file}: get_identifier gives no identifier")
+    parents = getattr(module, "get_parent_rules_identifiers", list)()
+    return Rule(
+        identifier,
+        _text(module, "get_name") or identifier,
+        _text(module, "get_description"),
+        _text(module, "get_section_identifier") or None,
+        tuple(map(str, parents)),
+        file,
+        module,
+    )
+
+
+def _text(module: ModuleType, function: str) -> str:
+    """What a function without arguments gives; "" without it."""
+    value = getattr(module, function, str)()
+    if not isinstance(value, str):
+        raise ReportError(
+            f"{module.__file__}: {function} gives a {type(value).__name__}, not a string"
+        )
+    return value
