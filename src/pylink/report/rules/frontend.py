@@ -183,7 +183,11 @@ class IFrontend:
 
     def _item(self, message_id: int) -> RuleItem | None:
         return next(
-            (each for each in self.result.items() if each.message and each.message.id == message_id),
+            (
+                each
+                for each in self.result.items()
+                if each.message and each.message.id == message_id
+            ),
             None,
         )
 

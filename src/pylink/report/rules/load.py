@@ -123,7 +123,7 @@ def _load(file: Path) -> Rule | None:
     identifier = _text(module, "get_identifier")
     if not identifier:
         raise ReportError(f"{file}: get_identifier gives no identifier")
-    parents = getattr(module, "get_parent_rules_identifiers", list)()
+    parents: Iterable[object] = getattr(module, "get_parent_rules_identifiers", list)()
     return Rule(
         identifier,
         _text(module, "get_name") or identifier,
