@@ -31,6 +31,10 @@ HELP = {
         "<gpu architecture name>",
         "Architecture to link for, such as sm_90a. Always needed.",
     ),
+    "brief-diagnostics": (
+        "<true or false>",
+        "Print diagnostics without source lines and blank lines; text format only.",
+    ),
     "cpu-arch": ("<cpu architecture name>", "Architecture of the host; recorded in the output."),
     "color": ("<when>", "Colour the diagnostics of the text format."),
     "debug": ("", "Link for debugging: keep all code, and record file names in the output."),
@@ -86,6 +90,8 @@ HELP = {
         "Keep one copy of Mercury sections that several objects have alike. On by default; only "
         "executables for sm_100 and later have anything to leave out.",
     ),
+    "no-source-context": ("", "Print no source lines; text format only."),
+    "no_wrap_diagnostics": ("", "Never break the lines of diagnostics."),
     "options-file": ("<file>,...", "Read more options from these files."),
     "output-file": ("<file>", "File to write. Always needed."),
     "output_mode": ("<format>", "The same as --diagnostics_format."),
@@ -139,6 +145,8 @@ HELP = {
     "suppress-arch-warning": ("", "Do not warn about objects without code for the target."),
     "suppress-debug-info": ("", "Leave debug data out of the output; needs --debug."),
     "suppress-stack-size-warning": ("", "Do not warn about kernels of unknown stack size."),
+    "tab-width": ("<columns>", "Width of tabs in source lines; 8 unless given."),
+    "terminal-width": ("<columns>", "Where lines of diagnostics break; 80 unless given."),
     "time": (
         "<file>",
         "Append the times of sub-tool runs to a table of comma separated values, which a file that "
@@ -159,6 +167,10 @@ HELP = {
         "<option>,...",
         "Options as LLVM spells them: -pass-remarks and its relatives, with one dash, and "
         "-profusededup=true or -profusetwins=true, which trace how equal sections are found.",
+    ),
+    "wrap_diagnostics": (
+        "",
+        "Break long lines of diagnostics, as is done on a terminal; text format only.",
     ),
     "warning-as-error": ("", "Turn warnings into errors."),
     "write-if-changed": ("", "Leave an output file alone that would get the contents it has."),

@@ -38,6 +38,7 @@ class Options:
     __slots__ = (*(option.attribute for option in OPTIONS), "recorded")
 
     arch: str
+    brief_diagnostics: bool | None
     cpu_arch: str | None
     color: str | None
     debug: bool
@@ -72,6 +73,8 @@ class Options:
     Map: str | None
     maxrregcount: int | None
     merc_dedup: str | None
+    no_source_context: bool
+    no_wrap_diagnostics: bool
     nvvmpath: str | None
     Ofast_compile: str | None
     options_file: tuple[str, ...]
@@ -100,6 +103,8 @@ class Options:
     suppress_arch_warning: bool
     suppress_debug_info: bool
     suppress_stack_size_warning: bool
+    tab_width: int | None
+    terminal_width: int | None
     time: str | None
     time_trace: str | None
     uidx_file: str | None
@@ -109,6 +114,7 @@ class Options:
     version: bool
     warning_as_error: bool
     write_if_changed: bool
+    wrap_diagnostics: bool
     Xnvvm: tuple[str, ...]
     Xopt: tuple[str, ...]
     Xptxas: tuple[str, ...]

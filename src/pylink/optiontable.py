@@ -138,6 +138,12 @@ OPTIONS = (
     Option("diagnostics_format", "", TEXT, choices=FORMATS, recorded=NEVER),
     Option("output_mode", "", TEXT, choices=FORMATS, recorded=NEVER),
     Option("color", "", TEXT, choices=("auto", "always", "never"), recorded=NEVER),
+    Option("wrap_diagnostics", "", recorded=NEVER),
+    Option("no_wrap_diagnostics", "", recorded=NEVER),
+    Option("brief-diagnostics", "", TRUTH, recorded=NEVER),
+    Option("no-source-context", "", recorded=NEVER),
+    Option("terminal-width", "", NUMBER, recorded=NEVER),
+    Option("tab-width", "", NUMBER, recorded=NEVER),
     Option("sarif-output", "", TEXT, recorded=NEVER),
     Option("diag-log", "", TEXT, recorded=NEVER),
     Option("profile", "", TEXT, recorded=NEVER),
@@ -173,4 +179,10 @@ SPELLINGS.update(
         for name in ("help", "version", "register-link-binaries")
     }
 )
+# Of the names that nvlink does not have, some are the EDG front end's, which has underscores, and
+# some nvcc's, which has dashes; nobody should have to remember which.
+for option in OPTIONS:
+    if not option.short and option.recorded == NEVER:
+        SPELLINGS[f"--{option.long.replace('-', '_')}"] = option
+        SPELLINGS[f"--{option.long.replace('_', '-')}"] = option
 JOINED = {option.short: option for option in OPTIONS if option.joined}

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+EXTENT = Struct("<QQ")
 FILE = Struct("<QQ6I3Q")
 SECTION = Struct("<4Q7IiHH")
 SYMBOL = Struct("<4QIIiHBB")
@@ -22,6 +23,7 @@ FAULT = Struct("<iiqiiQQ")
 FUNCTION = Struct("<IIiiiI")
 OUT = Struct("<IIHHIQQII8i3IiiI")
 SPAN = Struct("<iIQQ")
+PATCH = Struct("<QQIHH")
 REBUILD = Struct("<QqiiIIiiI")
 PLACE = Struct("<QQII")
 FIX = Struct("<QqI4iIii")

@@ -28,8 +28,8 @@ def test_letters_places_and_children(tmp_path: Path) -> None:
         first="a.cubin",
         source=Source("b.cu", 2, 5),
         children=[
-            Diagnostic("malformed", args={"reason": "of the child"}, type=CHILD),
-            Diagnostic("malformed", args={"reason": "not written"}, type=CONTINUATION),
+            Diagnostic("malformed", {"reason": "of the child"}, type=CHILD),
+            Diagnostic("malformed", {"reason": "not written"}, type=CONTINUATION),
         ],
         notes=[note("first-defined-here", symbol="f", file="a.cubin", source=Source("a.cu", 9))],
     )
@@ -41,7 +41,7 @@ def test_letters_places_and_children(tmp_path: Path) -> None:
         "W \"k.cu\" 7 3 Stack size for entry function 'k' cannot be statically determined\n"
         "E \"b.cu\" 2 5 Multiple definition of 'f' in 'b.cubin', first defined in 'a.cubin'\n"
         'e "b.cu" 2 5 : of the child\n'
-        "e \"a.cu\" 9 0 'f' is first defined here, in 'a.cubin'\n"
+        "e \"a.cu\" 9 0 a.cubin: 'f' is first defined here\n"
         'C "" 0 0 merge_elf failed\n'
     )
 

@@ -99,7 +99,7 @@ def test_text_wraps_on_a_terminal_or_when_asked_to() -> None:
     assert shown(**values, wrap_diagnostics=True).startswith(wrapped)
     values["color"] = "never"
     assert shown(Terminal(), **values).startswith(wrapped)
-    assert shown(Terminal(), **values, wrap_diagnostics=False).startswith(whole)
+    assert shown(Terminal(), **values, no_wrap_diagnostics=True).startswith(whole)
 
 
 def test_the_error_limit() -> None:

@@ -121,7 +121,7 @@ def test_without_a_file_the_label_is_capitalised() -> None:
     assert show(hint, numbers=True, width=0) == (
         'Remark: The warnings can be suppressed with "-diag-suppress <warning-number>"\n\n'
     )
-    wrong = Diagnostic("unknown-diagnostic", args={"value": "99999"})
+    wrong = Diagnostic("unknown-diagnostic", {"value": "99999"})
     assert show(wrong) == (
         "Command-line error: invalid error number in diagnostic control option: 99999\n\n"
     )
@@ -166,7 +166,7 @@ def test_a_command_line_error_has_no_location() -> None:
     ],
 )
 def test_a_place_in_a_cubin_comes_in_front_once(place: dict[str, str], text: str) -> None:
-    assert show(Diagnostic("malformed", args={"reason": "r"}, **place)) == text  # type: ignore[arg-type] # the place
+    assert show(Diagnostic("malformed", {"reason": "r", **place})) == text
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_colours() -> None:
         "\x1b[01;36m\x1b[0m\x1b[01;36mRemark\x1b[0m: "
         'The warnings can be suppressed with "-diag-suppress <warning-number>"\n\n'
     )
-    undefined = Diagnostic("undefined-reference", symbol="f", file="a.cubin")
+    undefined = Diagnostic("undefined-reference", {"symbol": "f", "file": "a.cubin"})
     assert show(undefined, coloured=True) == (
         "\x1b[01m\x1b[0m\x1b[01ma.cubin\x1b[0m: \x1b[01;31merror\x1b[0m: "
         "Undefined reference to '\x1b[01mf\x1b[0m' in '\x1b[01ma.cubin\x1b[0m'\n\n"
@@ -216,7 +216,7 @@ def test_colours() -> None:
 
 def test_colours_taken_out_leave_the_plain_text() -> None:
     name = "_ZN" + "4long" * 40 + "Ev"
-    undefined = Diagnostic("undefined-reference", symbol=name, file="a.cubin")
+    undefined = Diagnostic("undefined-reference", {"symbol": name, "file": "a.cubin"})
     coloured = show(undefined, coloured=True, width=60)
     for code in ("\x1b[0m", "\x1b[01m", "\x1b[01;31m"):
         coloured = coloured.replace(code, "")
@@ -286,8 +286,7 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "s.cu").write_bytes(b"a\x1b[2Jb\n")
     undefined = Diagnostic(
         "undefined-reference",
-        symbol="f\n\x1b\x02",
-        file="a.cubin",
+        {"symbol": "f\n\x1b\x02", "file": "a.cubin"},
         source=Source(str(tmp_path / "s.cu"), 1, 3),
     )
     for coloured in (False, True):
@@ -349,9 +348,10 @@ def test_a_link_error_is_one_readable_block() -> None:
     sink.close()
     assert stream.getvalue() == (
         "w.cu(4): error: Undefined reference to 'f' in 'a.cubin'\n"
+        "            at a.cubin: .text.h+0x50\n"
         '  void h() { nosuch(3); tt(1, 2.0); f("x", 2); }\n'
         "             ^~~~~~\n"
-        "b.cubin(.text.g+0x10): note #412-D: 'f' is referenced here, in 'b.cubin'\n"
+        "b.cubin(.text.g+0x10): note #412-D: 'f' is referenced here\n"
         "\n"
         '1 error detected in the link of "o.cubin".\n'
     )

@@ -50,8 +50,8 @@ def report_all(sink: Sink) -> None:
         offset=80,
         source=Source("k.cu", 7, 5, 9),
         children=[
-            Diagnostic("malformed", args={"reason": "detail"}, type=DETAIL),
-            Diagnostic("malformed", args={"reason": "child"}, type=CHILD),
+            Diagnostic("malformed", {"reason": "detail"}, type=DETAIL),
+            Diagnostic("malformed", {"reason": "child"}, type=CHILD),
         ],
         notes=[note("referenced-here", symbol="f", file="b.cubin", section=".text.g")],
     )
@@ -187,8 +187,9 @@ def test_a_place_in_source_text_and_in_the_cubin() -> None:
     assert symbol["kind"] == "symbol"
     assert symbol["name"] == 'q"\n\x00\x1bé\U0001f600\\xff'
     assert [r["message"]["text"] for r in result["relatedLocations"]] == [
+        "at a b#.cubin: .text.k+0x50",
         ": child",
-        "'f' is referenced here, in 'b.cubin'",
+        "b.cubin: .text.g: 'f' is referenced here",
     ]
     assert result["properties"]["details"] == [": detail"]
 
@@ -196,7 +197,8 @@ def test_a_place_in_source_text_and_in_the_cubin() -> None:
 def small_elf(path: Path) -> None:
     """An ELF64 file with the sections `.text.k` at 0x100 and `.shstrtab`."""
     names = b"\0.text.k\0.shstrtab\0"
-    header = b"\x7fELF\x02\x01\x01".ljust(40, b"\0") + (0x200).to_bytes(8, "little")
+    header = b"\x7fELF\x02\x01\x01".ljust(18, b"\0") + (190).to_bytes(2, "little")
+    header = header.ljust(40, b"\0") + (0x200).to_bytes(8, "little")
     header = header.ljust(58, b"\0") + b"\x40\0" + b"\3\0" + b"\2\0"
 
     def section(name: int, offset: int, size: int) -> bytes:

@@ -77,14 +77,14 @@ def test_notes_are_related_locations() -> None:
     ]
     assert result["relatedLocations"] == [
         {
-            "message": {"text": "'f' is first defined here, in 'a.cubin'"},
+            "message": {"text": "a.cubin: 'f' is first defined here"},
             "physicalLocation": {
                 "artifactLocation": {"uri": file_uri("a.cu")},
                 "region": {"startLine": 9, "startColumn": 2},
             },
         },
         {
-            "message": {"text": "'f' is referenced here, in 'c.cubin'"},
+            "message": {"text": "c.cubin: 'f' is referenced here"},
             "physicalLocation": {"artifactLocation": {"uri": file_uri("c.cubin")}},
         },
     ]
@@ -106,7 +106,7 @@ def test_text_of_any_kind_stays_json() -> None:
 
 
 def test_bytes_that_are_no_utf8_are_shown_as_escapes() -> None:
-    undefined = Diagnostic("undefined-reference", symbol="f\udcff", file="a")
+    undefined = Diagnostic("undefined-reference", {"symbol": "f\udcff", "file": "a"})
     assert stream_result(undefined)["message"] == {  # type: ignore[index, call-overload] # an object
         "text": "Undefined reference to 'f\\xff' in 'a'"
     }

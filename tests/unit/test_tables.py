@@ -32,6 +32,7 @@ NAMES = {
     "PLACE": "PlaceRow",
     "FIX": "FixRow",
     "KEEP": "KeepRow",
+    "PATCH": "PatchRow",
 }
 
 

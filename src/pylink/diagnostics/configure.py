@@ -20,6 +20,8 @@ FORMATS = ("nvlink", "text", "sarif")
 # Columns of a terminal. The front end asks neither the terminal nor COLUMNS, and breaks at 79.
 WIDTH = 80
 
+TAB_WIDTH = 8
+
 # nvlink's own options for single kinds.
 _SUPPRESSING = (
     ("suppress_stack_size_warning", "stack-size"),
@@ -89,7 +91,10 @@ def obey(
             target=_text(values, "arch") if values.get("report_arch") else None,
             coloured=_text(values, "color") or "auto",
             numbers=numbers,
-            width=WIDTH if _wraps(values, stream) else 0,
+            width=_number(values, "terminal_width", WIDTH) if _wraps(values, stream) else 0,
+            tab_width=_number(values, "tab_width", TAB_WIDTH),
+            context=not values.get("no_source_context"),
+            compact=bool(values.get("brief_diagnostics")),
             subject=_text(values, "output_file"),
         )
     ]
@@ -110,8 +115,15 @@ def obey(
 
 def _wraps(values: Mapping[str, object], stream: TextIO | None) -> bool:
     """Wrap when asked to, else on a terminal alone: in a file, a long name should stay whole."""
-    wanted = values.get("wrap_diagnostics")
-    return is_terminal(sys.stderr if stream is None else stream) if wanted is None else bool(wanted)
+    if values.get("no_wrap_diagnostics"):
+        return False
+    asked = values.get("wrap_diagnostics") or values.get("terminal_width")
+    return bool(asked) or is_terminal(sys.stderr if stream is None else stream)
+
+
+def _number(values: Mapping[str, object], option: str, default: int) -> int:
+    value = values.get(option)
+    return value if isinstance(value, int) else default
 
 
 def _text(values: Mapping[str, object], option: str) -> str | None:
@@ -128,13 +140,17 @@ def make_renderer(
     coloured: str = "auto",
     numbers: bool = False,
     width: int = WIDTH,
+    tab_width: int = TAB_WIDTH,
+    context: bool = True,
+    compact: bool = False,
     subject: str | None = None,
 ) -> Renderer:
     """The renderer of a format, one of `FORMATS`; ValueError for another.
 
     `stream` None is the standard error of each moment, `target` what -report-arch appends,
     `coloured` one of auto, always and never, `width` the terminal's columns (0: do not wrap),
-    `subject` the file that the summary names. A format uses what it has a place for.
+    `subject` the file that the summary names; the others are those of `TextRenderer`. A format uses
+    what it has a place for.
     """
     if format == "nvlink":
         return NvlinkRenderer(stream, tool=tool, target=target)
@@ -146,6 +162,9 @@ def make_renderer(
             stream,
             coloured=is_wanted(coloured, sys.stderr if stream is None else stream),
             width=width,
+            tab_width=tab_width,
+            context=context,
+            compact=compact,
             numbers=numbers,
             subject=subject,
             target=target,

@@ -139,6 +139,8 @@ HELP: dict[str, str] = {
     "first-specified-here": "The place that gave a symbol the size that another one differs from.",
     "referenced-here": "A further place that uses a symbol.",
     "more-references": "A symbol is used at more places than are listed.",
+    "inlined-here": "The call that code was inlined for.",
+    "defined-here": "The place of a definition that another record is about.",
     "stack-size": "The stack a kernel needs is unknown, because its calls are recursive or go "
     "through pointers. Set enough with `cudaDeviceSetLimit(cudaLimitStackSize, ...)`; silence this "
     "with `-suppress-stack-size-warning`.",
@@ -147,8 +149,8 @@ HELP: dict[str, str] = {
     "too-many-registers": (
         "A kernel was compiled for fewer registers than a function that it calls needs."
     ),
-    "recursion-here": "A function that makes the call graph recursive.",
-    "indirect-call-here": "A function that calls through a pointer.",
+    "recursion-here": "A call that leads back to the function which makes it.",
+    "indirect-call-here": "A function that calls through a pointer, which can lead back to it.",
     "relocation-overflow": "An address or value does not fit the field that must hold it.",
     "relocation-undefined": "A relocation refers to a symbol that got no address.",
     "too-many-sections": "The output would have more sections than ELF or the driver can number.",
@@ -164,6 +166,8 @@ HELP: dict[str, str] = {
     "output is right, but not what it could be.",
     "nvvmpath-missing": "Link-time optimization needs the directory of libnvvm. Give it with "
     "`-nvvmpath`.",
+    "lines-not-read": "Lines are read with the package pyelftools, an extra of pylink. It changes "
+    "nothing about the link.",
     "tool-failed": "A program that pylink started reported a failure.",
     "internal-error": "The linker met a state that it holds to be impossible. Please report it "
     "with the inputs that cause it.",

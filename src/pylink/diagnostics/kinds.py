@@ -232,14 +232,16 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Prototype doesn't match for '{symbol}' in '{file}', first defined in '{first}'",
     ),
     "function-as-variable": (407, CATASTROPHE, "Internal error: no callgraph node"),
-    "first-defined-here": (410, NOTE, "'{symbol}' is first defined here, in '{file}'"),
+    "first-defined-here": (410, NOTE, "{where}: '{symbol}' is first defined here"),
     "first-specified-here": (
         411,
         NOTE,
-        "size {size} of '{symbol}' is first given here, in '{file}'",
+        "{where}: size {size} of '{symbol}' is first given here",
     ),
-    "referenced-here": (412, NOTE, "'{symbol}' is referenced here, in '{file}'"),
-    "more-references": (413, NOTE, "{count} more references to '{symbol}' are not shown"),
+    "referenced-here": (412, NOTE, "{where}: '{symbol}' is referenced here"),
+    "more-references": (413, NOTE, "references to '{symbol}' that are not shown: {count}"),
+    "inlined-here": (414, NOTE, "'{function}' is inlined here"),
+    "defined-here": (415, NOTE, "{where}: '{symbol}' is defined here"),
     # 5xx: memory and resources
     "stack-size": (
         501,
@@ -262,8 +264,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "entry function '{symbol}' with max regcount of {limit} calls function '{callee}' "
         "with regcount of {registers}",
     ),
-    "recursion-here": (510, NOTE, "'{symbol}' can call itself"),
-    "indirect-call-here": (511, NOTE, "'{symbol}' makes an indirect call"),
+    "recursion-here": (510, NOTE, "{where}: recursion: '{symbol}' calls '{callee}' here"),
+    "indirect-call-here": (511, NOTE, "{where}: recursion: '{symbol}' calls through a pointer"),
     # 6xx: relocations and layout
     "relocation-overflow": (
         601,
@@ -293,6 +295,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "pass-remark-failure": (713, REMARK, "{text} [-pass-remarks={pass_name}]"),
     # 8xx: tools and features
     "nvvmpath-missing": (801, COMMAND_LINE, "-nvvmpath should be specified with -lto"),
+    "lines-not-read": (
+        890,
+        NOTE,
+        "'{file}' has line information; install pylink[lines] to see source lines",
+    ),
     "tool-failed": (802, CATASTROPHE, "{tool} failed with status {status}"),
     # 9xx: the linker itself
     "internal-error": (901, INTERNAL, "{reason}"),

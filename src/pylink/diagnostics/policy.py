@@ -81,9 +81,10 @@ class Policy:
         """Restore what the last `push` saved; IndexError when nothing was."""
         self.assigned, self.once = self._saved.pop()
 
-    def is_suppressed(self, kind: str) -> bool:
-        """Whether a number was given `SUPPRESSED`; that is all the policy says about notes."""
-        return self.assigned.get(kind) == SUPPRESSED
+    @property
+    def suppressed(self) -> frozenset[str]:
+        """Kinds that were given `SUPPRESSED`; that is all the policy says about notes."""
+        return frozenset(kind for kind, given in self.assigned.items() if given == SUPPRESSED)
 
     def severity(self, kind: str) -> int:
         """The severity a report of this kind gets now, `SUPPRESSED` when it is dropped."""

@@ -7,7 +7,12 @@ from pylink.diagnostics.severity import NOTE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import TypeAlias
+
+    # A value of a report: a part of the place, or an argument of the template.
+    Fact: TypeAlias = str | int | None
+    Facts: TypeAlias = Mapping[str, Fact]
 
 # Types of a record. Only those at top level have a location and a label of their own; a detail
 # belongs to the message above it, a child tells how that came about.
@@ -23,38 +28,60 @@ _WHERE = "{where}: "
 class Source:
     """A place in source text: 1-based line and column, in code points; column 0 is unknown.
 
-    `column_end` is the last column of the range, 0 when only a point is known.
+    `column_end` is the last column of the range, 0 when only a point is known. `text` is the line
+    itself where an input has it and `file` names no file: PTX that a cubin was compiled from.
     """
 
-    __slots__ = ("column", "column_end", "file", "line", "tab_width")
+    __slots__ = ("column", "column_end", "file", "line", "tab_width", "text")
 
     def __init__(
-        self, file: str, line: int, column: int = 0, column_end: int = 0, tab_width: int = 8
+        self,
+        file: str,
+        line: int,
+        column: int = 0,
+        column_end: int = 0,
+        tab_width: int | None = None,
+        text: str | None = None,
     ) -> None:
         self.file = file
         self.line = line
         self.column = column
         self.column_end = column_end
         self.tab_width = tab_width
+        self.text = text
+
+
+# The facts of a report that are the place in an input; all others fill the template.
+PLACE = ("file", "section", "index", "offset", "symbol")
+
+# What an explanation may find out.
+_FOUND = ("section", "index", "offset", "source", "notes", "context")
 
 
 class Diagnostic:
     """A record of what happened and where.
 
     `original` is the severity in the table, `severity` the one after promotion; `assigned` is the
-    one an option gave this number, 0 for none. `file`, `section`, `index`, `offset` (bytes) and
-    `symbol` are the place in the input, None where unknown; `source` is the place in source text.
-    The four lists hold records below this one: `children` (details of the message), `notes`
-    (related places), `context` (how the linker came here), `extra`.
+    one an option gave this number, 0 for none. `facts` holds what the report gave: `file`,
+    `section`, `index`, `offset` (bytes) and `symbol` are the place in the input, None where
+    unknown; the rest are `args`, for the template. `source` is the place in source text. The four
+    lists hold records below this one: `children` (details of the message), `notes` (related
+    places), `context` (how the place came about), `extra`.
+
+    `explain` finds the place, the source and the notes of a record when somebody looks at them:
+    what shows messages alone never pays for that. It is called once, with the record, and sets
+    what it finds; a record has it instead of notes, not besides them.
     """
 
     __slots__ = (
+        "_explain",
         "args",
         "assigned",
         "children",
         "context",
         "extra",
         "file",
+        "hidden",
         "index",
         "kind",
         "notes",
@@ -70,46 +97,79 @@ class Diagnostic:
         "type",
     )
 
+    section: str | None
+    index: int | None
+    offset: int | None
+    source: Source | None
+    notes: list[Diagnostic]
+    context: list[Diagnostic]
+
     def __init__(
         self,
         kind: str,
+        facts: Facts | None = None,
         *,
-        file: str | None = None,
-        section: str | None = None,
-        index: int | None = None,
-        offset: int | None = None,
-        symbol: str | None = None,
         source: Source | None = None,
-        args: dict[str, str | int] | None = None,
         type: int = TOP_LEVEL,
         children: Iterable[Diagnostic] = (),
         notes: Iterable[Diagnostic] = (),
         context: Iterable[Diagnostic] = (),
         extra: Iterable[Diagnostic] = (),
+        explain: Callable[[Diagnostic], None] | None = None,
     ) -> None:
         self.number, self.original, self.template = KINDS[kind]
         self.kind = kind
         self.severity = self.original
         self.assigned = 0
-        self.file = file
-        self.section = section
-        self.index = index
-        self.offset = offset
-        self.symbol = symbol
-        self.source = source
-        self.args = args or {}
         self.type = type
         self.parent: Diagnostic | None = None
-        self.children = self._adopt(children)
-        self.notes = self._adopt(notes)
-        self.context = self._adopt(context)
-        self.extra = self._adopt(extra)
+        self.hidden: frozenset[str] = frozenset()
+        self.file: str | None = None
+        self.symbol: str | None = None
+        self.children = list(children)
+        self.extra = list(extra)
+        self._explain = explain
+        self.args: dict[str, str | int] = {}
+        for name, value in (facts or {}).items():
+            if name in PLACE:
+                setattr(self, name, value)
+            elif value is not None:
+                self.args[name] = value
+        if explain is None:
+            self.source, self.notes, self.context = source, list(notes), list(context)
+            self._set_unknown()
+            self._adopt()
 
-    def _adopt(self, records: Iterable[Diagnostic]) -> list[Diagnostic]:
-        adopted = list(records)
-        for record in adopted:
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Explain, as nothing has set this attribute yet."""
+            if name not in _FOUND:
+                raise AttributeError(name)
+            explain, self._explain = self._explain, None
+            self._set_unknown()
+            if explain is not None:
+                explain(self)
+            self._adopt()
+            self.hide(self.hidden)
+            return getattr(self, name)
+
+    def _set_unknown(self) -> None:
+        for name in _FOUND:
+            try:
+                object.__getattribute__(self, name)
+            except AttributeError:
+                setattr(self, name, [] if name in ("notes", "context") else None)
+
+    def hide(self, kinds: frozenset[str]) -> None:
+        """Leave out notes of these kinds."""
+        self.hidden = kinds
+        if self._explain is None:
+            self.notes = [one for one in self.notes if one.kind not in kinds]
+
+    def _adopt(self) -> None:
+        for record in (*self.children, *self.notes, *self.context, *self.extra):
             record.parent = self
-        return adopted
 
     @property
     def place(self) -> str:
@@ -126,55 +186,48 @@ class Diagnostic:
         """The place as `file: section[index]+0xoffset`, without what is not known."""
         return ": ".join(part for part in (self.file, self.place) if part)
 
-    def fields(self) -> dict[str, str | int]:
-        """What the template may name: the place and the arguments of the report."""
-        named: dict[str, str | int] = {
-            "file": self.file or "",
-            "section": self.section or "",
-            "symbol": self.symbol or "",
-            "where": self.where,
-        }
-        if self.index is not None:
-            named["index"] = self.index
-        if self.offset is not None:
-            named["offset"] = self.offset
-        named.update(self.args)
-        return named
-
     @property
     def message(self) -> str:
         """The text without location, severity or number."""
-        return self.template.format_map(self.fields())
+        return self.template.format_map(Fields(self))
+
+    @property
+    def names_place(self) -> bool:
+        """Whether the message starts with the place."""
+        return self.template.startswith(_WHERE)
 
     @property
     def short_template(self) -> str:
         """The template for a line that already starts with the place."""
-        return self.template[len(_WHERE) :] if self.template.startswith(_WHERE) else self.template
+        return self.template[len(_WHERE) :] if self.names_place else self.template
 
     def __repr__(self) -> str:
         return f"<Diagnostic {self.number} {self.kind}: {self.message}>"
 
 
+class Fields:
+    """What a template may name: the arguments of a report and its place, as texts pass `shown`."""
+
+    def __init__(self, diagnostic: Diagnostic, shown: Callable[[str], str] = str) -> None:
+        self.diagnostic = diagnostic
+        self.shown = shown
+
+    def __getitem__(self, name: str) -> str | int:
+        value = self.diagnostic.args.get(name)
+        if value is None:
+            value = getattr(self.diagnostic, name)
+        if value is None:
+            return ""
+        return value if isinstance(value, int) else self.shown(value)
+
+
 def note(
     kind: str,
     *,
-    file: str | None = None,
-    section: str | None = None,
-    index: int | None = None,
-    offset: int | None = None,
-    symbol: str | None = None,
     source: Source | None = None,
-    **args: str | int,
+    context: Iterable[Diagnostic] = (),
+    **facts: Fact,
 ) -> Diagnostic:
     """A record to hang below another one, as in `report(..., notes=[note(...)])`."""
-    return Diagnostic(
-        kind,
-        file=file,
-        section=section,
-        index=index,
-        offset=offset,
-        symbol=symbol,
-        source=source,
-        args=args,
-        type=TOP_LEVEL if KINDS[kind][1] == NOTE else CHILD,
-    )
+    type = TOP_LEVEL if KINDS[kind][1] == NOTE else CHILD
+    return Diagnostic(kind, facts, source=source, context=context, type=type)

@@ -95,7 +95,7 @@ def _related(note: Diagnostic) -> Json:
 
 def _place(diagnostic: Diagnostic) -> dict[str, Json]:
     source = diagnostic.source
-    if source is not None:
+    if source is not None and source.text is None:
         region: dict[str, Json] = {"startLine": max(1, source.line)}
         if source.column > 0:
             region["startColumn"] = source.column

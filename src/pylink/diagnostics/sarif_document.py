@@ -1,7 +1,8 @@
 """A complete SARIF 2.1.0 file, with the rules, places and fingerprints that code scanning reads.
 
 Levels are mapped to SARIF's (`properties.edgSeverity` keeps ours); a place in a cubin has its
-section and symbol as logical locations and its byte offset in the file. SARIF 2.1.0 has no line
+section and symbol as logical locations and its byte offset in the file. A record that is shown at
+its source line has the place in the cubin as the first related location. SARIF 2.1.0 has no line
 for a binary, code scanning asks for one: line 1, columns 1 to 2, stands for the whole file.
 """
 
@@ -11,6 +12,7 @@ import hashlib
 import os
 
 import pylink
+from pylink.demangle import demangle
 from pylink.diagnostics.help import HELP
 from pylink.diagnostics.kinds import KINDS
 from pylink.diagnostics.record import DETAIL
@@ -122,10 +124,16 @@ class SarifDocument(Renderer):
         }
         if location:
             result["locations"] = [location]
-        others = [child for child in diagnostic.children if child.type != DETAIL]
-        below = others + diagnostic.notes + diagnostic.context + diagnostic.extra
-        if below:
-            result["relatedLocations"] = [_related(record, i) for i, record in enumerate(below)]
+        source = diagnostic.source
+        if source is not None and source.text is not None:
+            properties["ptx"] = {"line": source.line, "text": unicode_text(source.text)}
+        related = [_related(record) for record in _below(diagnostic)]
+        if source is not None and diagnostic.place:
+            related.insert(0, _in_cubin(diagnostic))
+        for number, one in enumerate(related):
+            one["id"] = number
+        if related:
+            result["relatedLocations"] = [*related]
         return result
 
 
@@ -152,9 +160,25 @@ def _notification(diagnostic: Diagnostic) -> Json:
     }
 
 
-def _related(diagnostic: Diagnostic, number: int) -> Json:
+def _below(diagnostic: Diagnostic) -> list[Diagnostic]:
+    """What hangs below a record; notes have a context of their own, the calls inlined there."""
+    records = [child for child in diagnostic.children if child.type != DETAIL]
+    for note in diagnostic.notes:
+        records += [note, *note.context]
+    return records + diagnostic.context + diagnostic.extra
+
+
+def _in_cubin(diagnostic: Diagnostic) -> dict[str, Json]:
+    """The place in the cubin of a record that is shown at its source line."""
     location = _location(diagnostic)
-    location["id"] = number
+    assert diagnostic.file is not None
+    location["physicalLocation"] = _whole_file(diagnostic.file, _byte_offset(diagnostic))
+    location["message"] = {"text": unicode_text(f"at {diagnostic.where}")}
+    return location
+
+
+def _related(diagnostic: Diagnostic) -> dict[str, Json]:
+    location = _location(diagnostic)
     location["message"] = message(diagnostic)
     if diagnostic.severity != NOTE:
         location["properties"] = {"edgSeverity": NAMES[diagnostic.severity]}
@@ -165,7 +189,7 @@ def _location(diagnostic: Diagnostic) -> dict[str, Json]:
     """Where in source text, else where in a cubin; with the section and symbol either way."""
     location: dict[str, Json] = {}
     source = diagnostic.source
-    if source is not None:
+    if source is not None and source.text is None:
         region: dict[str, Json] = {"startLine": max(1, source.line)}
         if source.column > 0:
             region["startColumn"] = source.column
@@ -181,13 +205,18 @@ def _location(diagnostic: Diagnostic) -> dict[str, Json]:
     if diagnostic.section:
         logical.append(_logical(diagnostic, diagnostic.section, "section"))
     if diagnostic.symbol:
-        logical.append(_logical(diagnostic, diagnostic.symbol, "symbol"))
+        symbol = _logical(diagnostic, diagnostic.symbol, "symbol")
+        readable = demangle(diagnostic.symbol)
+        if readable != diagnostic.symbol:
+            symbol["decoratedName"] = symbol["name"]
+            symbol["name"] = unicode_text(readable)
+        logical.append(symbol)
     if logical:
         location["logicalLocations"] = logical
     return location
 
 
-def _logical(diagnostic: Diagnostic, name: str, kind: str) -> Json:
+def _logical(diagnostic: Diagnostic, name: str, kind: str) -> dict[str, Json]:
     full = f"{os.path.basename(diagnostic.file)}::{name}" if diagnostic.file else name
     return {"name": unicode_text(name), "fullyQualifiedName": unicode_text(full), "kind": kind}
 

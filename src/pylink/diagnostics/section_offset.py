@@ -12,6 +12,7 @@ import struct
 # at 0, sh_offset and sh_size at 24 (System V gABI, chapter 4).
 _EHDR_SIZE = 64
 _SHDR_SIZE = 64
+_EM_CUDA = (190).to_bytes(2, "little")
 _MOST_SECTIONS = 0x100000
 _MOST_NAMES = 1 << 26
 
@@ -19,7 +20,7 @@ _MOST_NAMES = 1 << 26
 def section_offset(path: str, name: str) -> int | None:
     """The file offset of the first section of that name; None when the file does not tell.
 
-    The names may be bytes that are no UTF-8, decoded with surrogateescape.
+    A host object with device code has no sections of that in its own table. The names may be bytes that are no UTF-8, decoded with surrogateescape.
     """
     if not os.path.isfile(path):
         return None
@@ -30,7 +31,7 @@ def section_offset(path: str, name: str) -> int | None:
                 return None
             (table,) = struct.unpack_from("<Q", header, 40)
             entry_size, count, names_index = struct.unpack_from("<HHH", header, 58)
-            if entry_size != _SHDR_SIZE:
+            if header[18:20] != _EM_CUDA or entry_size != _SHDR_SIZE:
                 return None
             file.seek(table)
             if count == 0 or names_index == 0xFFFF:  # extended numbering: entry 0 has both

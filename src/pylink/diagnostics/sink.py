@@ -7,10 +7,10 @@ from pylink.diagnostics.severity import CATASTROPHE, CAUTION, DISCRETIONARY, WAR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import NoReturn
 
-    from pylink.diagnostics.record import Diagnostic, Source
+    from pylink.diagnostics.record import Diagnostic, Fact, Source
 
 
 class Renderer:
@@ -58,20 +58,17 @@ class Sink:
         self,
         kind: str,
         *,
-        file: str | None = None,
-        section: str | None = None,
-        index: int | None = None,
-        offset: int | None = None,
-        symbol: str | None = None,
         source: Source | None = None,
         children: Iterable[Diagnostic] = (),
         notes: Iterable[Diagnostic] = (),
-        context: Iterable[Diagnostic] = (),
-        **args: str | int,
+        explain: Callable[[Diagnostic], None] | None = None,
+        **facts: Fact,
     ) -> Diagnostic | None:
         """Report one thing; the record, or None when the policy dropped it.
 
-        Raises LinkError after a fatal kind, and after the error that reaches the limit.
+        `facts` are the place, by the names of `record.PLACE`, and the arguments of the template;
+        the rest is what `Diagnostic` takes. Raises LinkError after a fatal kind, and after the
+        error that reaches the limit.
         """
         severity = self.policy.severity(kind)
         if not severity:
@@ -79,17 +76,7 @@ class Sink:
         from pylink.diagnostics.record import Diagnostic  # noqa: PLC0415 -- not for silent links
 
         diagnostic = Diagnostic(
-            kind,
-            file=file,
-            section=section,
-            index=index,
-            offset=offset,
-            symbol=symbol,
-            source=source,
-            args=args,
-            children=children,
-            notes=notes,
-            context=context,
+            kind, facts, source=source, children=children, notes=notes, explain=explain
         )
         diagnostic.severity = severity
         diagnostic.assigned = self.policy.assigned.get(kind, 0)
@@ -99,31 +86,14 @@ class Sink:
         self,
         kind: str,
         *,
-        file: str | None = None,
-        section: str | None = None,
-        index: int | None = None,
-        offset: int | None = None,
-        symbol: str | None = None,
-        notes: Iterable[Diagnostic] = (),
-        **args: str | int,
+        explain: Callable[[Diagnostic], None] | None = None,
+        **facts: Fact,
     ) -> NoReturn:
         """Report a kind that ends the link, for callers whose types must know it does not return.
 
         ValueError when the kind is not a fatal one.
         """
-        self.report(
-            kind,
-            file=file,
-            section=section,
-            index=index,
-            offset=offset,
-            symbol=symbol,
-            source=None,
-            children=(),
-            notes=notes,
-            context=(),
-            **args,
-        )
+        self.report(kind, source=None, children=(), notes=(), explain=explain, **facts)
         raise ValueError(f"{kind} is no fatal diagnostic")
 
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
@@ -161,8 +131,9 @@ class Sink:
         self._show(Diagnostic(kind))
 
     def _show(self, diagnostic: Diagnostic) -> None:
-        suppressed = self.policy.is_suppressed
-        diagnostic.notes = [note for note in diagnostic.notes if not suppressed(note.kind)]
+        suppressed = self.policy.suppressed
+        if suppressed:
+            diagnostic.hide(suppressed)
         self.diagnostics.append(diagnostic)
         for renderer in self.renderers:
             renderer.emit(diagnostic)

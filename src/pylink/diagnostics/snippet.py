@@ -30,16 +30,22 @@ def source_line(path: str, line: int) -> str | None:
     return text.decode("utf-8", "replace").rstrip("\r\n") if text else None
 
 
-def snippet(source: Source) -> str:
+def text_of(source: Source) -> str | None:
+    """The line that a place is in, from the record or the file; None when it cannot be had."""
+    return source_line(source.file, source.line) if source.text is None else source.text
+
+
+def snippet(source: Source, tab_width: int = 8) -> str:
     """The two lines, each with its newline; an empty text when there is no source to show.
 
     Columns count code points; the caret line counts terminal cells of the text as shown, with tabs
-    expanded to multiples of the tab width. Without a column there is no caret line.
+    expanded to multiples of the tab width, that of the record if it has one. Without a column there
+    is no caret line.
     """
-    text = source_line(source.file, source.line)
+    text = text_of(source)
     if text is None:
         return ""
-    shown, starts = _expand(text, max(1, source.tab_width))
+    shown, starts = _expand(text, max(1, source.tab_width or tab_width))
     lines = f"{_INDENT}{shown}\n"
     if source.column > 0:
         first = min(source.column - 1, len(text))

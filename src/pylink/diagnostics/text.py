@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 
 from pylink.diagnostics import colour
-from pylink.diagnostics.record import CHILD, CONTINUATION, DETAIL, TOP_LEVEL
+from pylink.diagnostics.record import CHILD, CONTINUATION, DETAIL, TOP_LEVEL, Fields
 from pylink.diagnostics.severity import (
     CATASTROPHE,
     CAUTION,
@@ -64,8 +64,8 @@ class TextRenderer(Renderer):
 
     `width` is that of the terminal in columns, of which one stays free; 0 does not wrap. `numbers`
     shows the numbers that options take. `context` shows source lines; `compact` drops them and the
-    blank lines between records. `subject` is what the summary at the end names, usually the output
-    file; `task` is the word for what was done to it.
+    blank lines between records; `tab_width` is theirs. `subject` is what the summary at the end
+    names, usually the output file; `task` is the word for what was done to it.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class TextRenderer(Renderer):
         subject: str | None = None,
         task: str = "link",
         target: str | None = None,
+        tab_width: int = 8,
     ) -> None:
         self.stream = stream
         self.coloured = coloured
@@ -90,6 +91,7 @@ class TextRenderer(Renderer):
         self.subject = subject
         self.task = task
         self.suffix = f" (target: {target})" if target else ""
+        self.tab_width = tab_width
 
     def emit(self, diagnostic: Diagnostic) -> None:
         if diagnostic.kind == "error-limit":
@@ -124,8 +126,9 @@ class TextRenderer(Renderer):
         others = [child for child in diagnostic.children if child.type != DETAIL]
         for i, detail in enumerate(details):
             texts += self._tree(detail, i)
+        texts += [wrap(line, *MARGINS[DETAIL], self.usable) + "\n" for line in _about(diagnostic)]
         if self.context and diagnostic.source is not None:
-            texts.append(snippet(diagnostic.source))
+            texts.append(snippet(diagnostic.source, self.tab_width))
         notes = diagnostic.notes if diagnostic.severity != NOTE else []
         for below in (others, notes, diagnostic.context, diagnostic.extra):
             for i, record in enumerate(below):
@@ -157,11 +160,7 @@ class TextRenderer(Renderer):
         template = diagnostic.short_template if in_front else diagnostic.template
         if self.coloured:
             template = _QUOTED.sub(f"'{colour.LOCUS}\\1{colour.RESET}'", template)
-        fields = {
-            name: one_line(value) if isinstance(value, str) else value
-            for name, value in diagnostic.fields().items()
-        }
-        return template.format_map(fields)
+        return template.format_map(Fields(diagnostic, one_line))
 
     def _number(self, diagnostic: Diagnostic) -> str:
         """` #501-D` for what an option may change, by the severity before any promotion."""
@@ -181,6 +180,22 @@ class TextRenderer(Renderer):
             return ""
         place = diagnostic.place
         return one_line(f"{diagnostic.file}({place})" if place else diagnostic.file)
+
+
+def _about(diagnostic: Diagnostic) -> list[str]:
+    """What nvlink's messages leave out: the place in the cubin, and a readable name."""
+    lines: list[str] = []
+    if diagnostic.type != TOP_LEVEL or diagnostic.severity == NOTE:
+        return lines
+    if diagnostic.source is not None and diagnostic.place and not diagnostic.names_place:
+        lines.append(one_line(f"at {diagnostic.where}"))
+    if diagnostic.symbol:
+        from pylink.demangle import demangle  # noqa: PLC0415 -- few records name a symbol
+
+        readable = demangle(diagnostic.symbol)
+        if readable != diagnostic.symbol:
+            lines.append(one_line(f"'{diagnostic.symbol}' is {readable}"))
+    return lines
 
 
 def _colour_class(severity: int) -> str:

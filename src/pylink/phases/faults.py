@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pylink.tables import FAULT, FILE, SECTION, text
+from pylink.tables import EXTENT, FAULT, FILE, SECTION, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.diagnostics import Sink
+    from pylink.diagnostics import Diagnostic, Sink
 
 OS_ABI = 46
 
@@ -65,6 +65,9 @@ REASONS: dict[int, tuple[str, str, str | None]] = {
 # Reasons about an attribute record, whose index is its offset in the section.
 RECORDS = (21, 22, 26, 27)
 
+# Reasons about a relocation, whose index is its row.
+RELOCATIONS = (17, 18, 33)
+
 
 def report_fault(
     fault: bytes,
@@ -88,8 +91,16 @@ def report_fault(
     name = _section_name(arena, files, sections, file, section) if section >= 0 else None
     place = index if index >= 0 else None
     at = place if reason in RECORDS else None
+
+    def explain(diagnostic: Diagnostic) -> None:
+        from pylink.locate.relocation import explain_relocation  # noqa: PLC0415 -- when looked at
+
+        start, size = EXTENT.unpack_from(extents, file * EXTENT.size)
+        explain_relocation(diagnostic, arena[start : start + size], section, index)
+
     sink.report(
         kind,
+        explain=explain if reason in RELOCATIONS else None,
         file=names[file],
         section=name,
         index=place if at is None else None,

@@ -12,7 +12,7 @@ from pylink.target import FAMILY_B, FAMILY_C, SYSTEM_SHARED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.diagnostics import Sink
+    from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.merge import Merged
 
 # Bytes of a file-scope constant bank that code can address.
@@ -200,16 +200,9 @@ def _place_shared(placed: Placed, sink: Sink) -> None:
             keeps_symbols,
         )
         limit = job.target.shared_limit
-        for kernel, size in sharedmap.find_oversized(
-            kernel_entities, kernels, limit, job.target.family
-        ):
-            sink.report(
-                "too-much-memory",
-                symbol=entity_name(objects.arena, objects.symbols, merged.entities, kernel),
-                space="shared",
-                size=size,
-                limit=limit,
-            )
+        oversized = sharedmap.find_oversized(kernel_entities, kernels, limit, job.target.family)
+        if oversized:
+            _report_oversized(merged, oversized, limit, sink)
     else:
         kernels, ties = native_shared.layout_relocatable(
             kernel_count, tie_count, variables, extern_uses
@@ -242,6 +235,23 @@ def _place_shared(placed: Placed, sink: Sink) -> None:
     )
 
 
+def _report_oversized(
+    merged: Merged, oversized: list[tuple[int, int]], limit: int, sink: Sink
+) -> None:
+    from pylink.phases.report_symbols import explain_entity  # noqa: PLC0415 -- errors
+
+    objects = merged.objects
+    for kernel, size in oversized:
+        sink.report(
+            "too-much-memory",
+            explain=explain_entity(merged, kernel),
+            symbol=entity_name(objects.arena, objects.symbols, merged.entities, kernel),
+            space="shared",
+            size=size,
+            limit=limit,
+        )
+
+
 def _check_deleted(placed: Placed, sink: Sink) -> None:
     """Refuse what nvlink refuses: a record of debug data that names no symbol."""
     from pylink._native import resolved  # noqa: PLC0415 -- few links ask for the record
@@ -249,10 +259,17 @@ def _check_deleted(placed: Placed, sink: Sink) -> None:
     merged = placed.merged
     family = merged.objects.job.target.family
     reserved = SYSTEM_SHARED if family == FAMILY_C else 0
+
+    def explain(diagnostic: Diagnostic) -> None:
+        from pylink.locate.fields import explain_deleted  # noqa: PLC0415 -- when it is looked at
+
+        explain_deleted(diagnostic, placed)
+
     if family != FAMILY_B and resolved.names_deleted(
         merged.entities, placed.outs, merged.fixes, reserved
     ):
-        sink.fatal("internal-error", reason="Internal error: reference to deleted symbol")
+        reason = "Internal error: reference to deleted symbol"
+        sink.fatal("internal-error", explain=explain, reason=reason)
 
 
 def _fold_constants(placed: Placed, sink: Sink) -> None:

@@ -8,23 +8,12 @@ from pylink._native import merge as native_merge
 from pylink.phases.init import KEEP_CODE
 from pylink.phases.kernels import rewrite_kernels
 from pylink.phases.rebuild import rebuild_debug
-from pylink.tables import CLASH, ENTITY, entity_name, rows, symbol_file, symbol_name
 from pylink.target import FAMILY_C
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.phases.read import Objects
-
-
-# Kinds of a ClashRow; rows.pxd has the same numbers.
-CLASHES = {
-    1: "multiple-definition",
-    2: "size-mismatch",
-    3: "space-mismatch",
-    4: "prototype-mismatch",
-}
-NO_NODE = 5
 
 
 class Merged:
@@ -90,7 +79,9 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         resolve.resolve(objects.arena, objects.files, objects.sections, objects.symbols)
     )
     if clashes:
-        _report_clashes(objects, clashes, sink)
+        from pylink.phases.report_symbols import report_clashes  # noqa: PLC0415 -- errors
+
+        report_clashes(objects, clashes, sink)
     steps.done("resolve")
     merged.entities = resolve.find_live(
         entities,
@@ -111,8 +102,8 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     steps.done("analyze_functions")
     crowded = False
     if job.executable:
-        crowded = _report_recursion(objects, merged, sink)
-        _report_undefined(objects, merged, sink)
+        crowded = _report_recursion(merged, sink)
+        _report_undefined(merged, sink)
     if sink.errors and not (crowded or job.dumps_calls or job.options.verbose):
         return None
     if job.executable:
@@ -220,36 +211,23 @@ def _fold_mercury(objects: Objects, merged: Merged, sink: Sink) -> bytes:
     return fold_mercury(objects, merged.symbol_role, numbers, sink)
 
 
-def _report_clashes(objects: Objects, clashes: bytes, sink: Sink) -> None:
-    for kind, symbol, first in rows(clashes, CLASH):
-        if kind == NO_NODE:
-            sink.fatal("function-as-variable")
-        sink.report(
-            CLASHES[kind],
-            symbol=symbol_name(objects.arena, objects.symbols, symbol),
-            file=objects.names[symbol_file(objects.symbols, symbol)],
-            first=objects.names[symbol_file(objects.symbols, first)],
-        )
-    sink.fatal("merge-failed")
+def _report_undefined(merged: Merged, sink: Sink) -> None:
+    objects = merged.objects
+    undefined = resolve.find_undefined(objects.arena, objects.symbols, merged.entities)
+    if undefined:
+        from pylink.phases.report_symbols import report_undefined  # noqa: PLC0415 -- an error
+
+        report_undefined(merged, undefined, sink)
 
 
-def _report_undefined(objects: Objects, merged: Merged, sink: Sink) -> None:
-    for entity in resolve.find_undefined(objects.arena, objects.symbols, merged.entities):
-        first = ENTITY.unpack_from(merged.entities, entity * ENTITY.size)[0]
-        sink.report(
-            "undefined-reference",
-            symbol=symbol_name(objects.arena, objects.symbols, first),
-            file=objects.names[symbol_file(objects.symbols, first)],
-        )
-
-
-def _report_recursion(objects: Objects, merged: Merged, sink: Sink) -> bool:
+def _report_recursion(merged: Merged, sink: Sink) -> bool:
     """Warn of kernels that recurse; whether kernels call functions with too many registers."""
+    objects = merged.objects
     recursive, crowded = native_functions.find_trouble(
         objects.arena, objects.sections, merged.entities, merged.functions
     )
-    if not objects.job.options.suppress_stack_size_warning:
-        for kernel in recursive:
-            name = entity_name(objects.arena, objects.symbols, merged.entities, kernel)
-            sink.report("stack-size", symbol=name)
+    if recursive and not objects.job.options.suppress_stack_size_warning:
+        from pylink.phases.report_symbols import report_recursion  # noqa: PLC0415 -- a warning
+
+        report_recursion(merged, recursive, sink)
     return bool(crowded)

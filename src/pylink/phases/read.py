@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.pieces import Piece
+    from pylink.locate.places import Places
     from pylink.phases.init import Job
     from pylink.phases.load import Loaded
 
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 class Objects:
     """The inputs: `arena` holds their bytes; the tables are packed FileRow, SectionRow, SymbolRow.
 
-    `names` are the inputs' names by file number, and `pieces` what is known of each beyond its
-    bytes, empty for a link of plain cubins.
+    `names` are the inputs' names by file number, `pieces` what is known of each beyond its bytes,
+    empty for a link of plain cubins, and `places` what diagnostics found out.
     """
 
-    __slots__ = ("arena", "files", "job", "names", "pieces", "sections", "symbols")
+    __slots__ = ("arena", "files", "job", "names", "pieces", "places", "sections", "symbols")
 
     def __init__(
         self,
@@ -42,6 +43,7 @@ class Objects:
         self.sections = sections
         self.symbols = symbols
         self.pieces = pieces
+        self.places: Places | None = None
 
 
 def read(loaded: Loaded, sink: Sink) -> Objects | None:

@@ -7,7 +7,9 @@ from pylink._native import relocs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.diagnostics import Sink
+    from typing import NoReturn
+
+    from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.layout import Placed
 
 
@@ -57,7 +59,7 @@ def relocate(placed: Placed, sink: Sink) -> Image:
     steps.done("resolve_values")
     bad = relocs.patch(data, patches)
     if bad >= 0:
-        sink.report("internal-error", reason="Internal error: reference to deleted symbol")
+        _report_deleted(placed, patches, bad, sink)
     steps.done("patch")
     relocs.patch_capsules(
         data,
@@ -81,3 +83,15 @@ def relocate(placed: Placed, sink: Sink) -> Image:
     )
     steps.done("write_relocations")
     return Image(placed, data)
+
+
+def _report_deleted(placed: Placed, patches: bytes, bad: int, sink: Sink) -> NoReturn:
+    """Refuse what nvlink refuses, in its words: a field that nothing can be written to."""
+
+    def explain(diagnostic: Diagnostic) -> None:
+        from pylink.locate.fields import explain_patch  # noqa: PLC0415 -- when it is looked at
+
+        explain_patch(diagnostic, placed, patches, bad)
+
+    reason = "Internal error: reference to deleted symbol"
+    sink.fatal("internal-error", explain=explain, reason=reason)

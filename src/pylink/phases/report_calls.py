@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pylink._native import report
+from pylink.phases.report_symbols import explain_entity
 from pylink.tables import ENTITY, KERNEL, LIVE, TAKEN, symbol_name
 
 TYPE_CHECKING = False
@@ -39,6 +40,7 @@ def report_calls(merged: Merged, sink: Sink, *, dump: bool) -> None:
         if registers > limit:
             sink.report(
                 "too-many-registers",
+                explain=explain_entity(merged, kernel, callee=function),
                 symbol=_name(merged, kernel),
                 limit=limit,
                 callee=_name(merged, function),

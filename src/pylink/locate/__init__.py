@@ -1,0 +1,10 @@
+"""From a place in a cubin to the source line that it was compiled from.
+
+`linemap.LineMap` reads the debug sections of one cubin, with pyelftools' reader of line number
+programs; `places.Places` answers for the inputs of a link, by rows of its tables; `explain` finds
+what a diagnostic has to show: where an undefined symbol is used, what a definition clashes with,
+where a kernel recurses, what a relocation belongs to. All of it runs after something went wrong
+and somebody looks at the record; a link with nothing to say loads none of these modules.
+
+pyelftools comes with the extra `pylink[lines]`. Without it, places have no line.
+"""

@@ -1,0 +1,110 @@
+"""The debug sections of a cubin as pyelftools takes them."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from struct import unpack_from
+
+from elftools.dwarf.dwarfinfo import DebugSectionDescriptor
+from elftools.dwarf.structs import DWARFStructs
+from elftools.elf.relocation import RelocationSection
+from elftools.elf.sections import SymbolTableSection
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from elftools.dwarf.dwarfinfo import DWARFInfo
+    from elftools.dwarf.lineprogram import LineProgram
+    from elftools.elf.elffile import ELFFile
+
+# How a sequence starts: extended opcode of 9 bytes, DW_LNE_set_address, then the address.
+SET_ADDRESS = b"\0\x09\x02"
+_ADDRESS_SIZE = 8
+
+# Relocations of debug data (docs/format-notes.md): R_CUDA_32 is the offset of another section.
+_R_CUDA_32 = 1
+
+
+def contents_of(elf: ELFFile, name: str) -> bytes:
+    """The bytes of the first section of a name, none where there is no such section."""
+    section = elf.get_section_by_name(name)
+    return b"" if section is None else section.data()
+
+
+def read_units(dwarf: DWARFInfo, data: bytes) -> Iterator[tuple[int, LineProgram]]:
+    """The units of a section of line number programs, each with its offset."""
+    at = 0
+    while at < len(data):
+        unit: Any = _UnitAt(data, at)
+        program = dwarf.line_program_for_CU(unit)
+        if program is None or program.program_end_offset <= at:
+            return
+        yield at, program
+        at = program.program_end_offset
+
+
+class _UnitAt:
+    """What `line_program_for_CU` wants of a unit: a -lineinfo cubin has line programs alone."""
+
+    def __init__(self, data: bytes, offset: int) -> None:
+        wide = data[offset : offset + 4] == b"\xff\xff\xff\xff"
+        (version,) = unpack_from("<H", data, offset + (12 if wide else 4))
+        self.structs = DWARFStructs(
+            little_endian=True,
+            dwarf_format=64 if wide else 32,
+            address_size=_ADDRESS_SIZE,
+            dwarf_version=version,
+        )
+        self.attributes = {"DW_AT_stmt_list": self}
+        self.value = offset
+
+    def get_top_DIE(self) -> _UnitAt:
+        return self
+
+
+def read_debug_data(elf: ELFFile, name: str) -> DWARFInfo:
+    """The debug data with the line programs of the section `name`, offsets between sections set."""
+    dwarf = elf.get_dwarf_info(relocate_dwarf_sections=False, follow_links=False)
+    dwarf.debug_line_sec = _descriptor(name, contents_of(elf, name))
+    if dwarf.debug_info_sec is not None:
+        data = bytearray(contents_of(elf, ".debug_info"))
+        for _, offset, kind, _, addend in _relocations(elf, ".debug_info"):
+            if kind == _R_CUDA_32 and addend and offset + 4 <= len(data):
+                data[offset : offset + 4] = (addend & 0xFFFFFFFF).to_bytes(4, "little")
+        dwarf.debug_info_sec = _descriptor(".debug_info", bytes(data))
+    return dwarf
+
+
+def _descriptor(name: str, data: bytes) -> DebugSectionDescriptor:
+    return DebugSectionDescriptor(BytesIO(data), name, 0, len(data), 0)
+
+
+def _relocations(elf: ELFFile, name: str) -> Iterator[tuple[int, int, int, int, int]]:
+    """Symbol table index, offset, type, symbol and addend (0 of REL) of a section's relocations."""
+    for form in (f".rela{name}", f".rel{name}"):
+        section = elf.get_section_by_name(form)
+        if isinstance(section, RelocationSection):
+            for one in section.iter_relocations():
+                entry = one.entry
+                addend = entry.get("r_addend", 0)
+                yield (
+                    section["sh_link"],
+                    entry["r_offset"],
+                    entry["r_info_type"],
+                    entry["r_info_sym"],
+                    addend,
+                )
+
+
+def sequences(elf: ELFFile, name: str, data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Offset in a section, the section's index, and where its sequence starts in `data`."""
+    for link, offset, _, symbol, addend in _relocations(elf, name):
+        start = offset - len(SET_ADDRESS)
+        if start < 0 or data[start:offset] != SET_ADDRESS:
+            continue
+        table = elf.get_section(link)
+        entry = table.get_symbol(symbol).entry if isinstance(table, SymbolTableSection) else {}
+        if isinstance(entry.get("st_shndx"), int):
+            yield entry["st_value"] + addend, entry["st_shndx"], start

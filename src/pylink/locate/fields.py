@@ -1,0 +1,62 @@
+"""Which input a field of the output comes from, for relocations that cannot be applied."""
+
+from __future__ import annotations
+
+from struct import iter_unpack, unpack_from
+
+from pylink.locate.places import places_of
+from pylink.tables import ENTITY, FIX, OUT, PATCH, PLACE, SECTION, entity_name, rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Diagnostic
+    from pylink.phases.layout import Placed
+    from pylink.phases.merge import Merged
+
+# An extern array without a size, and how sections of code are marked (rows.pxd).
+_UNSIZED = 512
+_TEXT = 20
+
+
+def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: bytes, bad: int) -> None:
+    """The place and symbol of a row of the patch table."""
+    at, _, type, _, _ = PATCH.unpack_from(patches, bad * PATCH.size)
+    starts = [place[0] for place in rows(placed.places, PLACE)]
+    for fix in rows(placed.merged.fixes, FIX):
+        if fix[2] == type and starts[fix[3]] + fix[0] == at:
+            _explain_fix(diagnostic, placed.merged, fix)
+            return
+
+
+def explain_deleted(diagnostic: Diagnostic, placed: Placed) -> None:
+    """The place and symbol of the first relocation of data against an extern array."""
+    merged = placed.merged
+    for fix in rows(merged.fixes, FIX):
+        if fix[4] < 0 or OUT.unpack_from(placed.outs, fix[3] * OUT.size)[2] == _TEXT:
+            continue
+        if ENTITY.unpack_from(merged.entities, fix[4] * ENTITY.size)[3] & _UNSIZED:
+            _explain_fix(diagnostic, merged, fix)
+            return
+
+
+def _explain_fix(diagnostic: Diagnostic, merged: Merged, fix: tuple[int, ...]) -> None:
+    offset, out, entity = fix[0], fix[3], fix[4]
+    objects = merged.objects
+    if entity >= 0:
+        diagnostic.symbol = entity_name(objects.arena, objects.symbols, merged.entities, entity)
+    section = _input_of(merged, out, offset)
+    if section < 0:
+        return
+    (base,) = unpack_from("<Q", merged.base, 8 * section)
+    places_of(objects).fill(diagnostic, section, offset - base, diagnostic.symbol)
+
+
+def _input_of(merged: Merged, out: int, offset: int) -> int:
+    """The input section that has a byte of an output section, or -1."""
+    sections = rows(merged.objects.sections, SECTION)
+    homes = iter_unpack("<i", merged.out_of)
+    bases = iter_unpack("<Q", merged.base)
+    for row, (fields, (home,), (base,)) in enumerate(zip(sections, homes, bases, strict=True)):
+        if home == out and base <= offset < base + fields[2]:
+            return row
+    return -1

@@ -1,0 +1,223 @@
+"""The source lines of one cubin, from its `.debug_line` or `.nv_debug_line_sass`.
+
+ptxas writes one sequence of rows for each function, and a relocation on the address that starts
+it; the symbol of that relocation says which section the rows are about. Only sequences that are
+asked for are decoded. `.debug_line` maps code to CUDA source. `.nv_debug_line_sass` maps it to PTX,
+whose text the cubin has as `.nv_debug_ptx_txt.<number>`, a NUL after each line; that is used where
+a PTX file without `.loc` was compiled.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from io import BytesIO
+from struct import unpack_from
+
+from elftools.dwarf.lineprogram import LineProgram
+from elftools.elf.elffile import ELFFile
+
+from pylink.locate.debugsections import (
+    SET_ADDRESS,
+    contents_of,
+    read_debug_data,
+    read_units,
+    sequences,
+)
+from pylink.locate.inlining import Call, calls_of_rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from elftools.dwarf.lineprogram import LineState
+
+SOURCE_LINES = ".debug_line"
+PTX_LINES = ".nv_debug_line_sass"
+PTX_TEXT = ".nv_debug_ptx_txt"
+
+# A larger .debug_info takes pyelftools seconds to read, and only variables need it.
+_LARGEST_INFO = 1 << 21
+
+_NAMES = ("DW_AT_MIPS_linkage_name", "DW_AT_linkage_name")
+
+
+class Frame:
+    """A line: 1-based, with column 0 where it is unknown.
+
+    `function` is the mangled name of the inlined function that the line belongs to, None in the
+    outermost frame. `text` is the line itself where the cubin has it and `file` is no file.
+    """
+
+    __slots__ = ("column", "file", "function", "line", "text")
+
+    def __init__(
+        self,
+        file: str,
+        line: int,
+        column: int = 0,
+        function: str | None = None,
+        text: str | None = None,
+    ) -> None:
+        self.file = file
+        self.line = line
+        self.column = column
+        self.function = function
+        self.text = text
+
+
+class LineMap:
+    """The lines of one relocatable cubin; damaged debug data raises whatever pyelftools raises."""
+
+    def __init__(self, contents: bytes) -> None:
+        self._elf = ELFFile(BytesIO(contents))
+        self._programs = [
+            LinePrograms(self._elf, name)
+            for name in (SOURCE_LINES, PTX_LINES)
+            if contents_of(self._elf, name)
+        ]
+
+    def frames(self, section: int, offset: int) -> list[Frame]:
+        """The lines of an offset in a section, by its index; the innermost inlined one first."""
+        for programs in self._programs:
+            found = programs.frames(section, offset)
+            if found:
+                return found
+        return []
+
+    def declaration(self, name: str) -> Frame | None:
+        """Where a variable is declared, by `.debug_info`, which -G makes."""
+        if not self._programs or len(contents_of(self._elf, ".debug_info")) > _LARGEST_INFO:
+            return None
+        return self._programs[0].declaration(name)
+
+    def ptx_declaration(self, name: str) -> Frame | None:
+        """Where the PTX that the cubin was compiled from declares a variable."""
+        declared = re.compile(
+            rb"\s*\.\w+ [^;=]*(?<![\w$])" + re.escape(os.fsencode(name)) + rb"(?![\w$])"
+        )
+        for section in self._elf.iter_sections():
+            if not section.name.startswith(PTX_TEXT):
+                continue
+            for number, line in enumerate(section.data().split(b"\0"), 1):
+                if declared.match(line):
+                    return Frame(section.name, number, text=line.decode("utf-8", "replace"))
+        return None
+
+
+class LinePrograms:
+    """The line number programs of one section."""
+
+    def __init__(self, elf: ELFFile, name: str) -> None:
+        self._elf = elf
+        self._dwarf = read_debug_data(elf, name)
+        self._data = contents_of(elf, name)
+        self._units = dict(read_units(self._dwarf, self._data))
+        self._unit_starts = sorted(self._units)
+        self._starts: list[int] = []
+        self._by_section: dict[int, list[tuple[int, int]]] = {}
+        for base, section, start in sorted(sequences(elf, name, self._data)):
+            self._starts.append(start)
+            self._by_section.setdefault(section, []).append((base, start))
+        self._starts.sort()
+        self._rows: dict[int, tuple[list[LineState], list[Call | None]]] = {}
+        self._directories: dict[int, str] | None = None
+
+    def frames(self, section: int, offset: int) -> list[Frame]:
+        """As `LineMap.frames`."""
+        sequences = self._by_section.get(section, [])
+        after = bisect_right(sequences, offset, key=lambda one: one[0])
+        if after == 0:
+            return []
+        base, start = sequences[after - 1]
+        rows, calls = self._decode(start)
+        origin = unpack_from("<Q", self._data, start + len(SET_ADDRESS))[0]
+        row = bisect_right(rows, origin + offset - base, key=lambda state: state.address) - 1
+        if row < 0 or rows[row].end_sequence:
+            return []
+        unit = self._unit_of(start)
+        frames = []
+        while True:
+            call = calls[row]
+            name = None if call is None else self._string(call.name)
+            frames.append(self._frame(unit, rows[row], name))
+            # A call site always comes before the rows of what was inlined there.
+            if call is None or not 0 <= call.row < row:
+                return frames
+            row = call.row
+
+    def declaration(self, name: str) -> Frame | None:
+        """As `LineMap.declaration`."""
+        wanted = os.fsencode(name)
+        for unit in self._dwarf.iter_CUs():
+            for entry in unit.get_top_DIE().iter_children():
+                attributes = entry.attributes
+                named = [attributes[key].value for key in _NAMES if key in attributes]
+                if not named and "DW_AT_name" in attributes:
+                    named = [attributes["DW_AT_name"].value]
+                if wanted not in named or "DW_AT_decl_line" not in attributes:
+                    continue
+                program = self._dwarf.line_program_for_CU(unit)
+                file = attributes.get("DW_AT_decl_file")
+                if program is not None and file is not None:
+                    path, _ = self._file(program, file.value)
+                    return Frame(path, attributes["DW_AT_decl_line"].value)
+        return None
+
+    def _unit_of(self, offset: int) -> LineProgram:
+        return self._units[self._unit_starts[bisect_right(self._unit_starts, offset) - 1]]
+
+    def _decode(self, start: int) -> tuple[list[LineState], list[Call | None]]:
+        """The rows of the sequence at an offset, and for each the call it was inlined for."""
+        if start not in self._rows:
+            unit = self._unit_of(start)
+            after = bisect_right(self._starts, start)
+            end = self._starts[after] if after < len(self._starts) else unit.program_end_offset
+            end = min(end, unit.program_end_offset)
+            sequence = LineProgram(unit.header, unit.stream, unit.structs, start, end)
+            rows = [entry.state for entry in sequence.get_entries() if entry.state is not None]
+            lengths = unit["standard_opcode_lengths"]
+            calls = calls_of_rows(self._data[start:end], unit["opcode_base"], lengths)
+            self._rows[start] = rows, (calls + [None] * len(rows))[: len(rows)]
+        return self._rows[start]
+
+    def _frame(self, unit: LineProgram, row: LineState, function: str | None) -> Frame:
+        path, text = self._file(unit, row.file)
+        line = None if text is None else _line_of(text, row.line)
+        return Frame(path, row.line, row.column, function, line)
+
+    def _file(self, unit: LineProgram, number: int) -> tuple[str, bytes | None]:
+        """The path of a file of a unit; and the text, of PTX that the cubin has."""
+        version = unit["version"]
+        entry = unit["file_entry"][number if version >= 5 else number - 1]
+        name = os.fsdecode(entry.name)
+        if name.startswith(PTX_TEXT):
+            return name, contents_of(self._elf, name)
+        directories = unit["include_directory"]
+        if version >= 5:
+            parts = [directories[0], directories[entry.dir_index]]
+        else:
+            parts = [directories[entry.dir_index - 1]] if entry.dir_index else []
+        where = [os.fsdecode(part) for part in parts]
+        return os.path.join(self._compile_directory(unit), *where, name), None
+
+    def _compile_directory(self, unit: LineProgram) -> str:
+        """DW_AT_comp_dir of the unit, which -G alone records; the current one else."""
+        if self._directories is None:
+            self._directories = {}
+            if self._dwarf.has_debug_info:
+                for one in self._dwarf.iter_CUs():
+                    attributes = one.get_top_DIE().attributes
+                    if "DW_AT_comp_dir" in attributes and "DW_AT_stmt_list" in attributes:
+                        path = os.fsdecode(attributes["DW_AT_comp_dir"].value)
+                        self._directories[attributes["DW_AT_stmt_list"].value] = path
+        at = self._unit_starts[bisect_right(self._unit_starts, unit.program_start_offset) - 1]
+        return self._directories.get(at, "")
+
+    def _string(self, offset: int) -> str | None:
+        found = self._dwarf.get_string_from_table(offset)
+        return os.fsdecode(found) if found else None
+
+
+def _line_of(text: bytes, line: int) -> str | None:
+    lines = text.split(b"\0")
+    return lines[line - 1].decode("utf-8", "replace") if 0 < line <= len(lines) else None

@@ -1,0 +1,192 @@
+"""Places in the inputs of a link, by rows of its tables: names, source lines, notes.
+
+    places = places_of(objects)
+    places.fill(diagnostic, section, 0xd0, symbol)
+    diagnostic.notes.append(places.note_at("referenced-here", section, 0x160, symbol=symbol))
+
+Sections and symbols are row numbers. In a kernel that the link rewrote, as it does from sm_100 on,
+offsets are those in the rewritten code.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from pylink.diagnostics.record import Source, note
+from pylink.locate.column import find_name
+from pylink.locate.references import relocations
+from pylink.tables import FILE, SECTION, SYMBOL, section_name, symbol_file, symbol_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from pylink.diagnostics.record import Diagnostic, Fact
+    from pylink.locate.linemap import Frame, LineMap
+    from pylink.phases.read import Objects
+
+    T = TypeVar("T")
+
+STT_FUNC = 2
+_LINE_SECTIONS = (".debug_line", ".nv_debug_line_sass")
+
+
+def places_of(objects: Objects) -> Places:
+    """The places of the inputs, kept with them: what was read of their lines is used again."""
+    if objects.places is None:
+        objects.places = Places(objects)
+    return objects.places
+
+
+class Places:
+    """Looks up names and lines; what cannot be found, or read, is unknown and no error."""
+
+    __slots__ = ("_maps", "_objects", "_told")
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._maps: dict[int, LineMap | None] = {}
+        self._told = False
+
+    def fill(self, diagnostic: Diagnostic, section: int, offset: int, name: str | None) -> None:
+        """Give a record its place, and the source line; `name` is what to point at in that."""
+        diagnostic.section = section_name(self._objects.arena, self._objects.sections, section)
+        diagnostic.offset = offset
+        file = self.file_of(section)
+        diagnostic.file = self._objects.names[file]
+        self._set_lines(diagnostic, file, self.frames(section, offset), name)
+
+    def fill_definition(self, diagnostic: Diagnostic, symbol: int) -> None:
+        """Give a record the place of the definition that a symbol row is."""
+        objects = self._objects
+        fields = SYMBOL.unpack_from(objects.symbols, symbol * SYMBOL.size)
+        value, file, section, info = fields[1], fields[5], fields[6], fields[8]
+        name = symbol_name(objects.arena, objects.symbols, symbol)
+        diagnostic.file = objects.names[file]
+        if section >= 0:
+            diagnostic.section = section_name(objects.arena, objects.sections, section)
+            diagnostic.offset = value
+        if info & 15 == STT_FUNC:
+            frames = self.frames(section, value) if section >= 0 else []
+        else:
+            frames = self._declaration(symbol, name, is_defined=section >= 0)
+        self._set_lines(diagnostic, file, frames, name)
+
+    def note_at(
+        self, kind: str, section: int, offset: int, *, symbol: str, **facts: Fact
+    ) -> Diagnostic:
+        """A note on a place, which names `symbol`."""
+        made = note(kind, source=None, context=(), symbol=symbol, **facts)
+        self.fill(made, section, offset, symbol)
+        return made
+
+    def note_definition(self, kind: str, symbol: int, **facts: Fact) -> Diagnostic:
+        """A note on the definition that a symbol row is."""
+        name = symbol_name(self._objects.arena, self._objects.symbols, symbol)
+        made = note(kind, source=None, context=(), symbol=name, **facts)
+        self.fill_definition(made, symbol)
+        return made
+
+    def frames(self, section: int, offset: int) -> list[Frame]:
+        """The source lines of an offset, the innermost inlined one first."""
+        file = self.file_of(section)
+        first = FILE.unpack_from(self._objects.files, file * FILE.size)[2]
+        return self._ask(file, lambda lines: lines.frames(section - first, offset)) or []
+
+    def _declaration(self, symbol: int, name: str, *, is_defined: bool) -> list[Frame]:
+        """The line of a variable: only -G records it, so the next best in other files.
+
+        That is the first use of one that is not defined in its file, or a line of PTX.
+        """
+        file = symbol_file(self._objects.symbols, symbol)
+        found = self._ask(file, lambda lines: lines.declaration(name))
+        if found is not None:
+            return [found]
+        row = FILE.unpack_from(self._objects.files, file * FILE.size)
+        if not is_defined and self._has_lines(file):
+            for section, offset, index in relocations(self._objects, row[2], row[2] + row[3]):
+                if index == symbol - row[4]:
+                    return self.frames(section, offset)
+        found = self._ask(file, lambda lines: lines.ptx_declaration(name))
+        return [] if found is None else [found]
+
+    def _ask(self, file: int, question: Callable[[LineMap], T]) -> T | None:
+        """What the lines of a file answer; None where there are none, or they are damaged."""
+        lines = self._map(file)
+        try:
+            return None if lines is None else question(lines)
+        except Exception:  # what pyelftools raises for damaged data is of any kind
+            self._maps[file] = None
+            return None
+
+    def _set_lines(
+        self, diagnostic: Diagnostic, file: int, frames: list[Frame], name: str | None
+    ) -> None:
+        if frames:
+            set_lines(diagnostic, frames, self._objects.names[file], name)
+        else:
+            self._tell_of_extra(diagnostic, file)
+
+    def _tell_of_extra(self, diagnostic: Diagnostic, file: int) -> None:
+        """Say once that lines could be shown, were there a reader."""
+        if self._told or not self._has_lines(file):
+            return
+        try:
+            import elftools  # noqa: F401, PLC0415
+        except ImportError:
+            self._told = True
+            diagnostic.context = [note("lines-not-read", file=self._objects.names[file])]
+
+    def _map(self, file: int) -> LineMap | None:
+        if file not in self._maps:
+            self._maps[file] = self._read_map(file) if self._has_lines(file) else None
+        return self._maps[file]
+
+    def _read_map(self, file: int) -> LineMap | None:
+        try:
+            from pylink.locate.linemap import LineMap  # noqa: PLC0415 -- an extra
+        except ImportError:
+            return None
+        row = FILE.unpack_from(self._objects.files, file * FILE.size)
+        try:
+            return LineMap(self._objects.arena[row[0] : row[0] + row[1]])
+        except Exception:  # as in `_ask`
+            return None
+
+    def _has_lines(self, file: int) -> bool:
+        row = FILE.unpack_from(self._objects.files, file * FILE.size)
+        return any(
+            section_name(self._objects.arena, self._objects.sections, section) in _LINE_SECTIONS
+            for section in range(row[2], row[2] + row[3])
+        )
+
+    def file_of(self, section: int) -> int:
+        """The number of the input that a section is from."""
+        number: int = SECTION.unpack_from(self._objects.sections, section * SECTION.size)[10]
+        return number
+
+
+def set_lines(diagnostic: Diagnostic, frames: list[Frame], cubin: str, name: str | None) -> None:
+    """Give a record the innermost line of a place in `cubin`, and the calls it is inlined for."""
+    diagnostic.source = _source(frames[0], cubin, name)
+    diagnostic.context = [
+        _inlined(inner.function, outer, cubin)
+        for inner, outer in pairwise(frames)
+        if inner.function
+    ]
+
+
+def _source(frame: Frame, cubin: str, name: str | None) -> Source:
+    file = frame.file if frame.text is None else f"{cubin}:{frame.file}"
+    source = Source(file, frame.line, frame.column, text=frame.text)
+    if name is not None and not frame.column:
+        source.column, source.column_end = find_name(name, source)
+    return source
+
+
+def _inlined(function: str, call: Frame, cubin: str) -> Diagnostic:
+    from pylink.demangle import demangle  # noqa: PLC0415 -- few places are inlined
+
+    source = _source(call, cubin, function)
+    return note("inlined-here", source=source, symbol=function, function=demangle(function))

@@ -1,0 +1,63 @@
+"""Why a kernel has no bound on its stack: the calls that lead back to where they came from."""
+
+from __future__ import annotations
+
+from pylink.tables import CALL, ENTITY, FUNCTION, NO_STACK_BOUND, count, rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.phases.merge import Merged
+
+_DIRECT = -1
+_ADDRESS_TAKEN = -2
+_INDIRECT = -3
+
+
+def find_cycle(merged: Merged, kernel: int, turn: int) -> list[int]:
+    """The nodes of a recursion that a kernel reaches, in order of the calls.
+
+    Nodes are entities and, behind them, prototypes, which an indirect call goes through. `turn`
+    counts the callees of the kernel that have no bound. Empty when there is no recursion.
+    """
+    entities = count(merged.entities, ENTITY)
+    edges: dict[int, list[int]] = {}
+    for caller, callee, block, _ in rows(merged.calls, CALL):
+        if block == _DIRECT:
+            edges.setdefault(caller, []).append(callee)
+        elif block == _INDIRECT:
+            edges.setdefault(caller, []).append(entities + callee)
+        elif block == _ADDRESS_TAKEN:
+            edges.setdefault(entities + callee, []).append(caller)
+    callees: list[int] = []
+    for callee in edges.get(kernel, []):
+        callees += [callee] if callee < entities else edges.get(callee, [])
+    unbounded = [callee for callee in callees if _is_unbounded(merged, callee)]
+    start = unbounded[turn] if turn < len(unbounded) else kernel
+    return _first_cycle(edges, start)
+
+
+def _is_unbounded(merged: Merged, entity: int) -> bool:
+    stack: int = FUNCTION.unpack_from(merged.functions, entity * FUNCTION.size)[1]
+    return stack == NO_STACK_BOUND
+
+
+def _first_cycle(edges: dict[int, list[int]], start: int) -> list[int]:
+    """The first cycle that a depth-first search meets."""
+    path = [start]
+    position = {start: 0}
+    waiting = [iter(edges.get(start, ()))]
+    done: set[int] = set()
+    while path:
+        following = next(waiting[-1], None)
+        if following is None:
+            node = path.pop()
+            waiting.pop()
+            del position[node]
+            done.add(node)
+        elif following in position:
+            return path[position[following] :]
+        elif following not in done:
+            position[following] = len(path)
+            path.append(following)
+            waiting.append(iter(edges.get(following, ())))
+    return []

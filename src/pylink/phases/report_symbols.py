@@ -1,0 +1,222 @@
+"""Part of merge: what is wrong with symbols and calls, each with its places in the inputs.
+
+Loaded only when there is something to report. The places are found when somebody looks at them.
+"""
+
+from __future__ import annotations
+
+from pylink.tables import CLASH, ENTITY, SYMBOL, entity_name, rows, symbol_file, symbol_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pylink.diagnostics import Diagnostic, Sink
+    from pylink.locate.places import Places
+    from pylink.locate.references import Reference
+    from pylink.phases.merge import Merged
+    from pylink.phases.read import Objects
+
+# Kinds of a ClashRow (rows.pxd has the same numbers), and of the note on the earlier definition.
+CLASHES = {
+    1: ("multiple-definition", "first-defined-here"),
+    2: ("size-mismatch", "first-specified-here"),
+    3: ("space-mismatch", "first-defined-here"),
+    4: ("prototype-mismatch", "first-defined-here"),
+}
+NO_NODE = 5
+
+# A symbol that is used everywhere needs no longer list to be found.
+MOST_REFERENCES = 10
+
+# So many references are looked up to find out which are on one line.
+MOST_LOOKED_UP = 1000
+
+_INSTRUCTION = 16
+
+# Most return addresses are set this many bytes before the call.
+_CALL_FOLLOWS = 0x20
+
+
+def report_clashes(objects: Objects, clashes: bytes, sink: Sink) -> None:
+    """Definitions that exclude each other; ends the link."""
+    for number, symbol, first in rows(clashes, CLASH):
+        if number == NO_NODE:
+            sink.fatal("function-as-variable", explain=_definition(objects, symbol))
+        kind, note = CLASHES[number]
+        sink.report(
+            kind,
+            explain=_definition(objects, symbol, note, first),
+            symbol=symbol_name(objects.arena, objects.symbols, symbol),
+            file=objects.names[symbol_file(objects.symbols, symbol)],
+            first=objects.names[symbol_file(objects.symbols, first)],
+        )
+    sink.fatal("merge-failed")
+
+
+def _definition(
+    objects: Objects, symbol: int, kind: str | None = None, first: int = -1
+) -> Callable[[Diagnostic], None]:
+    """Where a symbol row is defined, with a note of a kind on where another is."""
+
+    def explain(diagnostic: Diagnostic) -> None:
+        places = _places(objects)
+        places.fill_definition(diagnostic, symbol)
+        if kind is None or first < 0:
+            return
+        if kind == "first-specified-here":
+            size = SYMBOL.unpack_from(objects.symbols, first * SYMBOL.size)[2]
+            diagnostic.notes = [places.note_definition(kind, first, size=size)]
+        else:
+            diagnostic.notes = [places.note_definition(kind, first)]
+
+    return explain
+
+
+def explain_entity(merged: Merged, entity: int, callee: int = -1) -> Callable[[Diagnostic], None]:
+    """Where an entity is defined, with a note on where another one is, that it calls."""
+    first = _winner(merged, callee) if callee >= 0 else -1
+    return _definition(merged.objects, _winner(merged, entity), "defined-here", first)
+
+
+def report_undefined(merged: Merged, undefined: Sequence[int], sink: Sink) -> None:
+    """Symbols without a definition, with the places that use them."""
+    objects = merged.objects
+    references: dict[int, list[Reference]] = {}
+
+    def explained(entity: int) -> Callable[[Diagnostic], None]:
+        def explain(diagnostic: Diagnostic) -> None:
+            if not references:  # one pass finds those of all symbols
+                from pylink.locate.references import find_references  # noqa: PLC0415
+
+                references.update(find_references(objects, merged.symbol_entity, undefined))
+            _list_references(_places(objects), diagnostic, references[entity])
+
+        return explain
+
+    for entity in undefined:
+        first = ENTITY.unpack_from(merged.entities, entity * ENTITY.size)[0]
+        sink.report(
+            "undefined-reference",
+            explain=explained(entity),
+            symbol=symbol_name(objects.arena, objects.symbols, first),
+            file=objects.names[symbol_file(objects.symbols, first)],
+        )
+
+
+def _list_references(places: Places, diagnostic: Diagnostic, found: list[Reference]) -> None:
+    """The first use is the place of the record; a note tells of each other line, up to a limit."""
+    symbol = diagnostic.symbol
+    assert symbol is not None
+    shown = _on_distinct_lines(places, found[:MOST_LOOKED_UP])
+    if not shown:
+        return
+    places.fill(diagnostic, *shown[0], symbol)
+    diagnostic.notes = [
+        places.note_at("referenced-here", section, offset, symbol=symbol)
+        for section, offset in shown[1:MOST_REFERENCES]
+    ]
+    more = len(shown[MOST_REFERENCES:]) + len(found[MOST_LOOKED_UP:])
+    if more:
+        from pylink.diagnostics.record import note  # noqa: PLC0415 -- a long list
+
+        diagnostic.notes.append(note("more-references", symbol=symbol, count=more))
+
+
+def _on_distinct_lines(places: Places, found: list[Reference]) -> list[Reference]:
+    """The first reference of each line, by file and line.
+
+    Where lines are unknown, two instructions in a row count as one: they load the halves of an
+    address.
+    """
+    lines: dict[tuple[int, str, int], Reference] = {}
+    last = (-1, 0)
+    for section, offset in found:
+        frames = places.frames(section, offset)
+        if frames:
+            key = (section, frames[0].file, frames[0].line)
+        elif (section, offset - _INSTRUCTION) == last:
+            continue
+        else:
+            key = (section, "", offset)
+        last = (section, offset)
+        lines.setdefault(key, last)
+    by_file = [(places.file_of(key[0]), *key[1:], *at) for key, at in lines.items()]
+    return [(section, offset) for *_, section, offset in sorted(by_file)]
+
+
+def report_recursion(merged: Merged, kernels: Sequence[int], sink: Sink) -> None:
+    """Kernels whose stack has no bound, with the calls that take it away."""
+    objects = merged.objects
+    turns: dict[int, int] = {}
+    for kernel in kernels:
+        turn = turns.get(kernel, 0)
+        turns[kernel] = turn + 1
+        sink.report(
+            "stack-size",
+            explain=_recursion(merged, kernel, turn),
+            symbol=entity_name(objects.arena, objects.symbols, merged.entities, kernel),
+        )
+
+
+def _recursion(merged: Merged, kernel: int, turn: int) -> Callable[[Diagnostic], None]:
+    def explain(diagnostic: Diagnostic) -> None:
+        from pylink.locate.recursion import find_cycle  # noqa: PLC0415
+
+        places = _places(merged.objects)
+        places.fill_definition(diagnostic, _winner(merged, kernel))
+        cycle = find_cycle(merged, kernel, turn)
+        diagnostic.notes = [
+            _note_call(merged, places, caller, callee)
+            for caller, callee in zip(cycle, cycle[1:] + cycle[:1], strict=True)
+            if caller * ENTITY.size < len(merged.entities)
+        ][:MOST_REFERENCES]
+
+    return explain
+
+
+def _note_call(merged: Merged, places: Places, caller: int, callee: int) -> Diagnostic:
+    """A call of a recursion; `callee` may be a prototype, which an indirect call goes through."""
+    objects = merged.objects
+    symbol = _winner(merged, caller)
+    name = symbol_name(objects.arena, objects.symbols, symbol)
+    if callee * ENTITY.size >= len(merged.entities):
+        return places.note_definition("indirect-call-here", symbol)
+    called = entity_name(objects.arena, objects.symbols, merged.entities, callee)
+    section = SYMBOL.unpack_from(objects.symbols, symbol * SYMBOL.size)[6]
+    offset = _find_call(merged, section, callee, own=caller == callee) if section >= 0 else None
+    if offset is None:
+        return places.note_definition("recursion-here", symbol, callee=called)
+    made = places.note_at("recursion-here", section, offset, symbol=called, callee=called)
+    made.symbol = name
+    return made
+
+
+def _find_call(merged: Merged, section: int, callee: int, *, own: bool) -> int | None:
+    """The first offset in a function that refers to a callee.
+
+    A call of itself needs no relocation, but the return address before it does, as it does before
+    any call: one that no relocation for another function follows is that of a call of itself.
+    """
+    from pylink.locate.references import find_uses  # noqa: PLC0415
+
+    uses = find_uses(merged.objects, merged.symbol_entity, section)
+    others = [offset for offset, entity in uses if entity != callee]
+    for offset, entity in uses:
+        if entity == callee and not (
+            own and any(0 < other - offset <= _CALL_FOLLOWS for other in others)
+        ):
+            return offset
+    return None
+
+
+def _winner(merged: Merged, entity: int) -> int:
+    """The symbol row of the definition that counts."""
+    row: int = ENTITY.unpack_from(merged.entities, entity * ENTITY.size)[1]
+    return row
+
+
+def _places(objects: Objects) -> Places:
+    from pylink.locate.places import places_of  # noqa: PLC0415 -- only where they are looked at
+
+    return places_of(objects)
