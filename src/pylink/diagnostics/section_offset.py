@@ -20,7 +20,8 @@ _MOST_NAMES = 1 << 26
 def section_offset(path: str, name: str) -> int | None:
     """The file offset of the first section of that name; None when the file does not tell.
 
-    A host object with device code has no sections of that in its own table. The names may be bytes that are no UTF-8, decoded with surrogateescape.
+    A host object with device code has no sections of that in its own table. The names may be bytes
+    that are no UTF-8, decoded with surrogateescape.
     """
     if not os.path.isfile(path):
         return None
