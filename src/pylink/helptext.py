@@ -42,6 +42,10 @@ HELP = {
         "<file>",
         "Write a rule for make and Ninja: the output, and every file that the link read.",
     ),
+    "device-stack-protector": (
+        "<true or false>",
+        "Whether ptxas adds stack canaries to functions at risk, in what this link compiles.",
+    ),
     "diag-error": ("<number or name>,...", "Make errors of these diagnostics."),
     "diag-log": ("<file>", "Write a log of all diagnostics, one line each."),
     "diag-once": ("<number or name>,...", "Print each of these diagnostics once at most."),
@@ -56,6 +60,7 @@ HELP = {
     "disable-infos": ("", "Print no info messages, other than what --verbose asks for."),
     "disable-warnings": ("", "Print no warnings."),
     "display-error-number": ("", "Print the number of each diagnostic; text format only."),
+    "dlto": ("", "The same as --link-time-opt."),
     "dump-callgraph": ("", "Print who calls whom, with registers and entry points."),
     "dump-callgraph-no-demangle": ("", "The same with names as they are in the files."),
     "edbg": (
@@ -63,6 +68,7 @@ HELP = {
         "Trace the linker: bit 1 prints what --merc-dedup decides, bit 0x20 the time of each "
         "phase.",
     ),
+    "emit-ptx": ("", "Write the PTX of all LTO inputs, and link nothing; needs --dlto."),
     "error-limit": ("<count>", "Stop after so many errors; 0, the default, never does."),
     "extra-warnings": ("", "Warn about more that may be wrong."),
     "gen-host-linker-script": (
@@ -80,11 +86,16 @@ HELP = {
     ),
     "library": ("<library>,...", "Libraries to link, searched in the directories of -L."),
     "library-path": ("<directory>,...", "Directories to search for libraries."),
+    "link-time-opt": (
+        "",
+        "Compile the LTO inputs as one program; needs --nvvmpath. Cubins and PTX may be linked in.",
+    ),
     "machine": ("<bits>", "Size of an address. Only 64 is allowed."),
     "Map": (
         "<file>",
         "Write where everything in the output comes from, and why symbols were kept or removed.",
     ),
+    "maxrregcount": ("<count>", "Most registers for a function, in what this link compiles."),
     "merc-dedup": (
         "<on or off>",
         "Keep one copy of Mercury sections that several objects have alike. On by default; only "
@@ -92,6 +103,15 @@ HELP = {
     ),
     "no-source-context": ("", "Print no source lines; text format only."),
     "no_wrap_diagnostics": ("", "Never break the lines of diagnostics."),
+    "nvvmpath": (
+        "<directory>",
+        "The nvvm directory of the toolkit whose libraries compile LTO inputs. Where these are not "
+        "found, the wheels nvidia-nvjitlink and nvidia-nvvm have them.",
+    ),
+    "Ofast-compile": (
+        "<0, min, mid or max>",
+        "Compile LTO inputs faster, for slower programs; needs --dlto.",
+    ),
     "options-file": ("<file>,...", "Read more options from these files."),
     "output-file": ("<file>", "File to write. Always needed."),
     "output_mode": ("<format>", "The same as --diagnostics_format."),
@@ -135,6 +155,11 @@ HELP = {
         "Write how the cost of each routine grows with its input, as a report for aprof. Measures "
         "parts of the link again, which takes as long as the link once more.",
     ),
+    "ptxas-path": (
+        "<file or directory>",
+        "The ptxas to compile PTX with. By default that of the wheel nvidia-cuda-nvcc, of "
+        "CUDA_HOME, of CUDA_PATH, or the first in PATH.",
+    ),
     "register-link-binaries": (
         "<file>",
         "Write a header with a registration macro for each linked object.",
@@ -142,6 +167,14 @@ HELP = {
     "relocatable-link": ("", "Make an object that can be linked again."),
     "report-arch": ("", "Name the target architecture in each message."),
     "sarif-output": ("<file>", "Write a SARIF document of all diagnostics."),
+    "split-compile": (
+        "<count>",
+        "Threads that may compile one LTO program; 0 for as many as there are cores.",
+    ),
+    "split-compile-extended": (
+        "<count>",
+        "The same, for more of the compilation; counts as --split-compile here.",
+    ),
     "suppress-arch-warning": ("", "Do not warn about objects without code for the target."),
     "suppress-debug-info": ("", "Leave debug data out of the output; needs --debug."),
     "suppress-stack-size-warning": ("", "Do not warn about kernels of unknown stack size."),
@@ -156,6 +189,10 @@ HELP = {
         "<file>",
         "Write a timeline of the link that Perfetto and chrome://tracing open.",
     ),
+    "tool-timeout": (
+        "<seconds>",
+        "Stop a compiler that runs longer; 3600 by default, 0 for no limit.",
+    ),
     "use-host-info": ("", "Remove device code that host code does not refer to."),
     "variables-used": (
         "<variable>,...",
@@ -163,6 +200,7 @@ HELP = {
     ),
     "verbose": ("", "Print the memory and registers that the output uses."),
     "version": ("", "Print the version."),
+    "Xnvvm": ("<option>,...", "Options for the compiler of LTO inputs."),
     "Xopt": (
         "<option>,...",
         "Options as LLVM spells them: -pass-remarks and its relatives, with one dash, and "
@@ -172,6 +210,7 @@ HELP = {
         "",
         "Break long lines of diagnostics, as is done on a terminal; text format only.",
     ),
+    "Xptxas": ("<option>,...", "Options for ptxas, in what this link compiles."),
     "warning-as-error": ("", "Turn warnings into errors."),
     "write-if-changed": ("", "Leave an output file alone that would get the contents it has."),
 }

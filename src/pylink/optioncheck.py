@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.optiontable import Value
 
+FAST_COMPILE = ("0", "min", "mid", "max")
+
 # Two options that exclude each other, or one that needs another, given as `no` and its name.
 CONFLICTS = (
     ("suppress_debug_info", "no debug", "-suppress-debug-info", "no -g"),
@@ -47,6 +49,11 @@ def check(values: Mapping[str, Value], sink: Sink, *, has_inputs: bool, needs_ou
                 sink.fatal("conflicting-options", option=option, other="no -dlto")
     elif "nvvmpath" not in values:
         sink.fatal("nvvmpath-missing")
+    elif values.get("Ofast_compile", "0") not in FAST_COMPILE:
+        sink.fatal("invalid-argument", option="--Ofast-compile")
+    timeout = values.get("tool_timeout")
+    if isinstance(timeout, int) and timeout < 0:
+        sink.fatal("invalid-argument", option="--tool-timeout")
     for row in OPTIONS:
         if not row.built and row.attribute in values:
             sink.fatal("option-not-built", option=f"-{row.short}")
@@ -54,3 +61,15 @@ def check(values: Mapping[str, Value], sink: Sink, *, has_inputs: bool, needs_ou
         sink.fatal("virtual-target-not-built", arch=arch)
     if values.get("use_host_info") and (values.get("kernels_used") or values.get("variables_used")):
         sink.report("host-info-ignored")
+    _report_splitting(values, sink)
+
+
+def _report_splitting(values: Mapping[str, Value], sink: Sink) -> None:
+    """Say which kind of split compilation counts, where it is not the one asked for."""
+    extended, plain = "-split-compile-extended", "-split-compile"
+    if "split_compile_extended" not in values:
+        return
+    if values.get("emit_ptx"):
+        sink.report("options-incompatible", option="-emit-ptx", other=extended, used=plain)
+    elif "split_compile" in values:
+        sink.report("options-incompatible", option=plain, other=extended, used=extended)

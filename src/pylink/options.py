@@ -93,6 +93,7 @@ class Options:
     preserve_relocs: bool
     profile: str | None
     profile_aprof: str | None
+    ptxas_path: str | None
     recorded: str
     register_link_binaries: str | None
     relocatable_link: bool
@@ -107,6 +108,7 @@ class Options:
     terminal_width: int | None
     time: str | None
     time_trace: str | None
+    tool_timeout: int | None
     uidx_file: str | None
     use_host_info: bool
     variables_used: tuple[str, ...]

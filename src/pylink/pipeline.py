@@ -80,14 +80,21 @@ def run_phases(
 
     job = run("init", init, options, inputs, Steps(watching))
     loaded = load(job, timing, sink)
-    if loaded.modules:
-        from pylink.inputs.unpack import (  # noqa: PLC0415 -- few links optimize
-            assemble_modules,
-            compile_modules,
+    if job.optimizes:
+        from pylink.phases.lto import (  # noqa: PLC0415 -- few links optimize
+            cicc_lto,
+            find_modules,
+            ptxas_lto,
         )
 
-        text = run("cicc-lto", compile_modules, loaded, timing)
-        loaded = run("ptxas-lto", assemble_modules, loaded, text, timing)
+        if find_modules(loaded, sink):
+            program = run("cicc-lto", cicc_lto, loaded, timing)
+            if not program.image:
+                program = run("ptxas-lto", ptxas_lto, program, timing)
+            if program.image:  # a whole program or PTX: nothing is left to be linked
+                run("write", write, program)
+                return program.image
+            loaded = program.loaded
     objects = run("read", read, loaded)
     # From here on, no input is opened.
     merged = run("merge", merge, objects)

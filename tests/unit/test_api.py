@@ -113,7 +113,7 @@ def test_names_of_data_appear_in_diagnostics() -> None:
         ({"arch": "lto_90"}, "Link target of 'lto_90' is virtual"),
         ({"arch": ARCH, "cpu_arch": "Z80"}, "Value 'Z80' is not defined for option 'cpu-arch'"),
         ({"arch": ARCH, "suppress_debug_info": True}, "Conflicting options"),
-        ({"arch": ARCH, "maxrregcount": 32}, "Option '-maxrregcount' is not supported"),
+        ({"arch": ARCH, "uidx_file": "u"}, "Option '-uidx' is not supported"),
         ({"arch": ARCH, "time": "/missing/t"}, "Cannot open file '/missing/t'"),
     ],
 )

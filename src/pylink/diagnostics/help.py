@@ -168,7 +168,30 @@ HELP: dict[str, str] = {
     "`-nvvmpath`.",
     "lines-not-read": "Lines are read with the package pyelftools, an extra of pylink. It changes "
     "nothing about the link.",
-    "tool-failed": "A program that pylink started reported a failure.",
+    "invalid-argument": "The argument of an option is none that the option takes. "
+    "`--Ofast-compile` takes 0, min, mid or max; `-maxrregcount` at most three digits.",
+    "options-incompatible": "Of two options that cannot be combined, one was used.",
+    "tool-failed": "A program that pylink started could not be started, failed, was killed, or ran "
+    "longer than `--tool-timeout` allows. What it printed stands before.",
+    "ptxas-missing": "The link has PTX, which ptxas compiles. It is looked for in the wheel "
+    "nvidia-cuda-nvcc, in the toolkits of CUDA_HOME and CUDA_PATH, and in PATH.",
+    "ptx-line-error": "ptxas refused a line of PTX. Entries of fat binaries count their own lines.",
+    "ptx-error": "ptxas refused PTX, for a reason that no single line has.",
+    "tool-output": "A line that a compiler printed, as it is.",
+    "ptx-file-unused": "nvlink compiles a PTX file for an older target and leaves the result out, "
+    "and so does pylink. Compile the file with `ptxas -c`, or put it into a fat binary.",
+    "nvjitlink-missing": "The link has LTO-IR, which nvJitLink compiles. It is taken from the "
+    "toolkit of `-nvvmpath`, else from the wheel nvidia-nvjitlink, else from CUDA_HOME.",
+    "lto-failed": "nvJitLink refused the LTO-IR of the link, or options for it. Symbols that are "
+    "defined twice in LTO-IR are found here.",
+    "lto-partial": "With -lto, some input is machine code already, so that functions which it "
+    "could call are kept.",
+    "lto-ignored": "With -lto, no input has LTO-IR. Compile with `-dlto` or `code=lto_80`.",
+    "lto-options-differ": "Inputs with LTO-IR were compiled with different settings of floating "
+    "point arithmetic, of which the whole program can have only one.",
+    "lto-line-info": "Inputs with LTO-IR differ in whether they have line information.",
+    "lto-relocatable": "A relocatable output keeps all functions, and nvJitLink makes whole "
+    "programs only.",
     "internal-error": "The linker met a state that it holds to be impossible. Please report it "
     "with the inputs that cause it.",
     "error-limit": "The link stopped after as many errors as `--error-limit` allows.",

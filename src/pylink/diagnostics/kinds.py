@@ -108,6 +108,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
     ),
     "remarks-not-written": (142, ERROR, "Writing remarks to '{file}' failed: {reason}"),
     "no-remarks": (143, REMARK, "'{file}' is empty: there are no remarks to write"),
+    "invalid-argument": (131, COMMAND_LINE, "Invalid argument for option '{option}'"),
+    "options-incompatible": (
+        132,
+        REMARK,
+        "Incompatible options '{option}' and '{other}', using '{used}'",
+    ),
     # 2xx: input files as a whole
     "arch-mismatch": (
         201,
@@ -300,7 +306,46 @@ KINDS: dict[str, tuple[int, int, str]] = {
         NOTE,
         "'{file}' has line information; install pylink[lines] to see source lines",
     ),
-    "tool-failed": (802, CATASTROPHE, "{tool} failed with status {status}"),
+    "tool-failed": (802, CATASTROPHE, "'{file}' could not be compiled: {tool} {failure}"),
+    "ptxas-missing": (
+        803,
+        CATASTROPHE,
+        "PTX in '{file}' needs ptxas, which was not found; install it with "
+        "\"pip install 'pylink[cuda]'\" or name it with --ptxas-path",
+    ),
+    "ptx-line-error": (804, ERROR, "{file}, line {line}: {reason}"),
+    "ptx-error": (805, ERROR, "{file}: {reason}"),
+    "tool-output": (806, REMARK, "{line}"),
+    "ptx-file-unused": (
+        807,
+        WARNING,
+        "PTX file '{file}' adds nothing to a link for {arch}, but only from sm_90 on",
+    ),
+    "nvjitlink-missing": (
+        810,
+        CATASTROPHE,
+        "Link-time optimization needs nvJitLink, which was not found; install it with "
+        "\"pip install 'pylink[cuda]'\" ({reason})",
+    ),
+    "lto-failed": (811, CATASTROPHE, "Link-time optimization failed: {reason}"),
+    "lto-partial": (
+        812,
+        REMARK,
+        "requested LTO but '{file}' not built for LTO so doing partial LTO",
+    ),
+    "lto-ignored": (813, WARNING, "Ignoring -dlto option because no LTO objects found"),
+    "lto-options-differ": (814, CATASTROPHE, "Cicc option values for '{option}' do not match"),
+    "lto-line-info": (
+        815,
+        REMARK,
+        "Some objects do not have '-lineinfo' specified but others do; "
+        "will build everything with '-lineinfo'",
+    ),
+    "lto-relocatable": (
+        816,
+        CATASTROPHE,
+        "Option '-r' cannot be combined with LTO input '{file}'; compile it without -dlto",
+    ),
     # 9xx: the linker itself
     "internal-error": (901, INTERNAL, "{reason}"),
     # Numbers of the EDG front end

@@ -42,7 +42,7 @@ class NvlinkRenderer(Renderer):
         if diagnostic.kind == "suppression-hint":  # nvlink has no numbers to name
             return
         text = one_line(diagnostic.message)
-        if diagnostic.kind == "call-graph":  # a text of its own, not a message
+        if diagnostic.kind in ("call-graph", "tool-output"):  # a text of its own, not a message
             write(self.stream, f"{text}\n")
             return
         if diagnostic.kind.startswith("pass-remark"):

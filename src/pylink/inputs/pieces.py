@@ -43,10 +43,22 @@ class Piece:
     entry of a fat binary, `arch` is the entry's SM number, 0 for what came as a file. `module_id`
     is the content of the host object's `__nv_module_id`, None elsewhere; `host_info` the contents
     of its host-information sections, None where it has none. `library` says that it came through
-    -l: its kernels keep nothing alive by themselves.
+    -l: its kernels keep nothing alive by themselves. `options` is the text of ptxas options that a
+    PTX entry carries. The data of an LTO-IR entry is a fat binary with that entry alone, which
+    nvJitLink can read; the payload by itself is scrambled.
     """
 
-    __slots__ = ("arch", "data", "embedded", "host_info", "kind", "library", "module_id", "name")
+    __slots__ = (
+        "arch",
+        "data",
+        "embedded",
+        "host_info",
+        "kind",
+        "library",
+        "module_id",
+        "name",
+        "options",
+    )
 
     def __init__(
         self,
@@ -59,6 +71,7 @@ class Piece:
         host_info: Sequence[bytes] | None = None,
         library: bool = False,
         module_id: str | None = None,
+        options: str = "",
     ) -> None:
         self.name = name
         self.kind = kind
@@ -68,3 +81,4 @@ class Piece:
         self.host_info = host_info
         self.library = library
         self.module_id = module_id
+        self.options = options

@@ -13,6 +13,7 @@ from pylink.inputs import kinds
 from pylink.inputs.hosted import unpack_hosted
 from pylink.inputs.pieces import PIECE_KINDS, Piece, Source
 from pylink.phases.load import Loaded
+from pylink.target import FAMILY_A
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def compile_ptx(job: Job, pieces: list[Piece], timing: CsvTiming | None, sink: S
             "cubin" if piece.embedded else "",
             piece.data,
             job.options.arch,
+            options=piece.options,
         )
         for piece in texts
     ]
@@ -115,22 +117,7 @@ def compile_ptx(job: Job, pieces: list[Piece], timing: CsvTiming | None, sink: S
     for piece, cubin in zip(texts, cubins, strict=True):
         piece.data = cubin
         piece.kind = kinds.CUBIN
-
-
-def compile_modules(loaded: Loaded, timing: CsvTiming | None, sink: Sink) -> bytes:
-    """PTX of the LTO-IR of a link, as the phase cicc-lto makes it."""
-    from pylink.subtools.lto import compile_lto  # noqa: PLC0415 -- few links optimize
-
-    return compile_lto(loaded.modules, loaded.job.options, sink, timing)
-
-
-def assemble_modules(loaded: Loaded, text: bytes, timing: CsvTiming | None, sink: Sink) -> Loaded:
-    """The link with the cubin of that PTX behind the others, as the phase ptxas-lto makes it."""
-    from pylink.subtools import ptxas  # noqa: PLC0415 -- few links optimize
-
-    request = ptxas.Request("lto.ptx", "", "lto.cubin", text, loaded.job.options.arch)
-    (cubin,) = ptxas.compile_ptx([request], loaded.job.options, sink, timing)
-    rows = memoryview(loaded.extents).cast("Q")
-    for number, piece in enumerate(loaded.pieces):
-        piece.data = loaded.arena[rows[2 * number] : rows[2 * number] + rows[2 * number + 1]]
-    return with_cubins(loaded.job, [*loaded.pieces, Piece("lto.cubin", kinds.CUBIN, cubin)], [])
+        if job.target.family == FAMILY_A and not piece.embedded:
+            # As nvlink does, which compiles the file and loses the result.
+            sink.report("ptx-file-unused", file=piece.name, arch=job.options.arch)
+            pieces.remove(piece)

@@ -8,9 +8,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.phases.finalize import Final
+    from pylink.phases.lto import Optimized
 
 
-def write(final: Final, sink: Sink) -> None:
+def write(final: Final | Optimized, sink: Sink) -> None:
     """Write the image to the output path, if there is one.
 
     With --write-if-changed a file that holds the image already is not touched, so that a build

@@ -1,6 +1,17 @@
-"""LTO-IR to PTX."""
+"""LTO-IR to PTX, by nvJitLink."""
 
 from __future__ import annotations
+
+import glob
+import json
+import os
+import sys
+
+from pylink.subtools import worker
+from pylink.subtools.entries import check_entries, is_fatbin
+from pylink.subtools.keep import keep_source
+from pylink.subtools.ptxas import DEFAULT_TIMEOUT, Request, write_row
+from pylink.subtools.run import Command, run_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,9 +22,86 @@ if TYPE_CHECKING:
     from pylink.options import Options
     from pylink.timing import CsvTiming
 
+# What the libraries are called in a toolkit, whose `nvvm` directory is what -nvvmpath names.
+NVJITLINK = ("../lib64/libnvJitLink.so.*", "../lib/libnvJitLink.so.*", "lib64/libnvJitLink.so.*")
+NVVM = ("lib64/libnvvm.so", "lib64/libnvvm.so.*", "lib/libnvvm.so.*")
+
 
 def compile_lto(
-    modules: Sequence[Piece], options: Options, sink: Sink, timing: CsvTiming | None
+    modules: Sequence[Piece],
+    options: Options,
+    sink: Sink,
+    timing: CsvTiming | None,
+    *,
+    keep: Sequence[str] | None = None,
 ) -> bytes:
-    """One PTX text of all modules, which are LTO-IR files or fat binaries of one LTO entry each."""
-    sink.fatal("unsupported-input", file=modules[0].name, what="LTO-IR")
+    """PTX of the modules; LinkError when they cannot be compiled.
+
+    They are a whole program, unless `keep` names the functions that other parts of the link call:
+    those stay visible, and so do all kernels and variables.
+    """
+    check_entries(modules, sink)
+    task = {
+        "path": [os.path.abspath(place) for place in sys.path],
+        "options": arguments(options, whole=keep is None),
+        "preload": libraries(options.nvvmpath),
+        "keep": keep_source(keep or ()),
+        "modules": [
+            (
+                os.fsencode(one.name).decode("utf-8", "replace"),
+                "FATBIN" if is_fatbin(one.data) else "LTOIR",
+                len(one.data),
+            )
+            for one in modules
+        ],
+    }
+    head = json.dumps(task).encode() + b"\n"
+    command = Command(
+        [sys.executable or "python3", worker.__file__],
+        head + b"".join(one.data for one in modules),
+    )
+    timeout = DEFAULT_TIMEOUT if options.tool_timeout is None else options.tool_timeout
+    (outcome,) = run_all([command], timeout=timeout)
+    reason = "; ".join(line for line in outcome.log.splitlines() if line)
+    if outcome.status == worker.MISSING:
+        sink.fatal("nvjitlink-missing", reason=reason)
+    if outcome.failure is not None:
+        if outcome.status != worker.FAILED:
+            last = outcome.log.strip().rpartition("\n")[2]
+            reason = ": ".join(filter(None, (f"the compiler {outcome.failure}", last)))
+        sink.fatal("lto-failed", reason=reason)
+    if timing is not None:
+        row = Request("lto.nvvm", "", "lto.ptx", b"", options.arch)
+        write_row(timing, "cicc", row, outcome.elapsed, sink)
+    return outcome.data
+
+
+def arguments(options: Options, *, whole: bool) -> list[str]:
+    """What nvJitLink is told."""
+    words = [f"-arch={options.arch}", "-lto", "-ptx"]
+    if options.Ofast_compile is not None:
+        words.append(f"-Ofc={options.Ofast_compile}")
+    # Its PTX is one text in any case: extended splitting is of use to what comes after it.
+    threads = options.split_compile_extended
+    if threads is None:
+        threads = options.split_compile
+    if threads is not None:
+        words.append(f"-split-compile={max(threads, 0)}")
+    if whole:
+        words += [f"-kernels-used={name}" for name in options.kernels_used]
+        words += [f"-variables-used={name}" for name in options.variables_used]
+        # To nvlink, kernels without variables mean that no variable is used.
+        if options.kernels_used and not options.variables_used:
+            words.append("-optimize-unused-variables")
+    return words + [f"-Xnvvm={word}" for word in options.Xnvvm]
+
+
+def libraries(nvvmpath: str | None) -> list[list[str]]:
+    """Where a toolkit has libnvJitLink and libnvvm, for `worker.preload`."""
+    if nvvmpath is None:
+        return []
+    root = glob.escape(os.path.abspath(nvvmpath))
+    return [
+        [path for pattern in patterns for path in sorted(glob.glob(os.path.join(root, pattern)))]
+        for patterns in (NVJITLINK, NVVM)
+    ]

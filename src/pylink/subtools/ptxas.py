@@ -1,6 +1,13 @@
-"""PTX to cubins."""
+"""PTX to cubins: the arguments that nvlink's own compiler gets, given to ptxas."""
 
 from __future__ import annotations
+
+import shlex
+
+from pylink.subtools.find import find_ptxas
+from pylink.subtools.messages import report_messages
+from pylink.subtools.run import Command, run_all
+from pylink.subtools.toolnote import forget_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,25 +17,136 @@ if TYPE_CHECKING:
     from pylink.options import Options
     from pylink.timing import CsvTiming
 
+DEFAULT_TIMEOUT = 3600
+
+# More digits make nvlink refuse the link, once there is something to compile.
+MAX_REGISTERS = 999
+
+# Options that an entry of a fat binary may not bring along: what they decide is ours.
+OWN_FLAGS = frozenset({"-c", "--compile-only"})
+OWN_SETTINGS = frozenset(
+    ["-o", "--output-file", "-optf", "--options-file", "-arch", "--gpu-name", "-m", "--machine"]
+)
+
 
 class Request:
-    """One PTX text to compile for `arch`; the names are those of its row in -time.
+    """PTX to compile: `data` for `arch`; `name` is what diagnostics call it.
 
-    `inputs` is also what diagnostics call it.
+    `source`, `name` and `output` are the row's cells in the table of -time. `options` is the text
+    of ptxas options that an entry of a fat binary carries. The cubin is a relocatable one unless
+    `relocatable` is False, which makes a whole program of the text.
     """
 
-    __slots__ = ("arch", "inputs", "output", "source", "text")
+    __slots__ = ("arch", "data", "name", "options", "output", "relocatable", "source")
 
-    def __init__(self, source: str, inputs: str, output: str, text: bytes, arch: str) -> None:
+    def __init__(
+        self,
+        source: str,
+        name: str,
+        output: str,
+        data: bytes,
+        arch: str,
+        *,
+        options: str = "",
+        relocatable: bool = True,
+    ) -> None:
         self.source = source
-        self.inputs = inputs
+        self.name = name
         self.output = output
-        self.text = text
+        self.data = data
         self.arch = arch
+        self.options = options
+        self.relocatable = relocatable
 
 
 def compile_ptx(
     requests: Sequence[Request], options: Options, sink: Sink, timing: CsvTiming | None
 ) -> list[bytes]:
-    """The cubin of each request, in order; LinkError when one fails."""
-    sink.fatal("unsupported-input", file=requests[0].inputs, what="PTX")
+    """The cubins of the requests, compiled several at a time; LinkError when one fails.
+
+    Rows of -time come in the order of the requests and end before the first that failed.
+    """
+    if not requests:
+        return []
+    if (options.maxrregcount or 0) > MAX_REGISTERS:
+        sink.fatal("invalid-argument", option="-maxrregcount")
+    tool = find_ptxas(options)
+    if tool is None:
+        sink.fatal("ptxas-missing", file=requests[0].name or requests[0].source)
+    commands = [
+        # Padding behind the text would end it with an error.
+        Command([tool, *arguments(one, options)], one.data.rstrip(b"\0"))
+        for one in requests
+    ]
+    timeout = DEFAULT_TIMEOUT if options.tool_timeout is None else options.tool_timeout
+    outcomes = run_all(commands, timeout=timeout)
+    failed = None
+    for request, outcome in zip(requests, outcomes, strict=True):
+        name = request.name or request.source
+        report_messages(outcome, name, sink)
+        if outcome.failure is not None:
+            failed = failed or (name, outcome.failure)
+        elif timing is not None and failed is None:
+            write_row(timing, "ptxas", request, outcome.elapsed, sink)
+    if failed is not None:
+        name, failure = failed
+        sink.fatal("tool-failed", file=name, tool=tool, failure=failure)
+    return [forget_files(outcome.data, outcome.input, outcome.output) for outcome in outcomes]
+
+
+def arguments(request: Request, options: Options) -> list[str]:
+    """What ptxas is told, but for its files.
+
+    ptxas notes its options in an order of its own. The last of two values counts, so those of the
+    command line follow those of an entry.
+    """
+    words = ["-arch", request.arch, "-m", "64"]
+    if request.relocatable:
+        words.append("-c")
+    words += entry_options(request.options)
+    if options.debug and not options.suppress_debug_info:
+        words.append("-g")
+    for flag, value in (
+        ("-maxrregcount", options.maxrregcount),
+        ("-split-compile", options.split_compile),
+        ("-Ofc", options.Ofast_compile),
+    ):
+        if value is not None:
+            words += [flag, str(value)]
+    if options.device_stack_protector is not None:
+        words += ["-device-stack-protector", "true" if options.device_stack_protector else "false"]
+    return words + list(options.Xptxas)
+
+
+def entry_options(text: str) -> list[str]:
+    """The options of an entry, without those that would move the result or change the target."""
+    try:
+        given = shlex.split(text)
+    except ValueError:
+        given = text.split()
+    words = []
+    skip = False
+    for word in given:
+        name, equals, _ = word.partition("=")
+        if skip:
+            skip = False
+        elif name in OWN_SETTINGS:
+            skip = not equals
+        elif word not in OWN_FLAGS:
+            words.append(word)
+    return words
+
+
+def write_row(timing: CsvTiming, phase: str, request: Request, elapsed: float, sink: Sink) -> None:
+    """Add a run to the table of -time; a table that cannot be opened any more ends the link."""
+    try:
+        timing.row(
+            phase,
+            source=request.source,
+            inputs=request.name,
+            output=request.output,
+            arch=request.arch,
+            elapsed=elapsed,
+        )
+    except OSError as error:
+        sink.fatal("cannot-open-file", file=str(error.filename))

@@ -1,0 +1,139 @@
+"""Phases cicc-lto and ptxas-lto: the LTO-IR of a link becomes PTX, and that a cubin.
+
+When all inputs have LTO-IR, the cubin is the whole program and the result of the link. Otherwise
+it is one more relocatable cubin, behind the others.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from pylink._native import elfread
+from pylink.inputs.kinds import CUBIN
+from pylink.inputs.pieces import Piece
+from pylink.inputs.unpack import with_cubins
+from pylink.phases.faults import report_fault
+from pylink.sections import rules
+from pylink.subtools import ptxas
+from pylink.subtools.lto import compile_lto
+from pylink.tables import SYMBOL, rows, text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
+    from pylink.phases.init import Job
+    from pylink.phases.load import Loaded
+    from pylink.timing import CsvTiming
+
+# An undefined function of a PTX text, after its result, if it has one.
+EXTERN = re.compile(rb"^\.extern \.func\s+(?:\([^)]*\)\s*)?([\w$]+)", re.MULTILINE)
+
+STB_LOCAL = 0
+STT_OBJECT = 1
+SHN_UNDEF = 0
+
+
+class Optimized:
+    """The program after link-time optimization.
+
+    `ptx` is its text. `whole` says that no other cubin belongs to it. `image` is the output of the
+    link where nothing is left to be linked, empty where `loaded` is.
+    """
+
+    __slots__ = ("image", "job", "loaded", "ptx", "whole")
+
+    def __init__(self, loaded: Loaded, ptx: bytes, *, whole: bool, image: bytes = b"") -> None:
+        self.job: Job = loaded.job
+        self.loaded = loaded
+        self.ptx = ptx
+        self.whole = whole
+        self.image = image
+
+
+def find_modules(loaded: Loaded, sink: Sink) -> bool:
+    """Whether the link has LTO-IR; says which inputs have none, as -lto asks for it."""
+    for name in plain_names(loaded):
+        sink.report("lto-partial", file=name)
+    if not loaded.modules:
+        sink.report("lto-ignored")
+    return bool(loaded.modules)
+
+
+def cicc_lto(loaded: Loaded, timing: CsvTiming | None, sink: Sink) -> Optimized:
+    """Compile the LTO-IR to PTX, which is the output itself with -emit-ptx."""
+    options = loaded.job.options
+    if not loaded.job.executable:
+        sink.fatal("lto-relocatable", file=loaded.modules[0].name)
+    partial = any(True for _ in plain_names(loaded))
+    keep = undefined_functions(loaded, sink) if partial else None
+    ptx = compile_lto(loaded.modules, options, sink, timing, keep=keep)
+    whole = not partial and not calls_runtime(loaded, ptx, sink)
+    return Optimized(loaded, ptx, whole=whole, image=ptx if options.emit_ptx else b"")
+
+
+def ptxas_lto(program: Optimized, timing: CsvTiming | None, sink: Sink) -> Optimized:
+    """Assemble the PTX."""
+    loaded = program.loaded
+    options = loaded.job.options
+    request = ptxas.Request(
+        "lto.ptx", "", "lto.cubin", program.ptx, options.arch, relocatable=not program.whole
+    )
+    (cubin,) = ptxas.compile_ptx([request], options, sink, timing)
+    if program.whole:
+        return Optimized(loaded, program.ptx, whole=True, image=cubin)
+    extents = memoryview(loaded.extents).cast("Q")
+    pieces = loaded.pieces or [Piece(name, CUBIN, b"") for name in loaded.names]
+    for number, piece in enumerate(pieces):
+        start, size = extents[2 * number], extents[2 * number + 1]
+        piece.data = loaded.arena[start : start + size]
+    linked = with_cubins(loaded.job, [*pieces, Piece("lto.cubin", CUBIN, cubin)], [])
+    return Optimized(linked, program.ptx, whole=False)
+
+
+def plain_names(loaded: Loaded) -> list[str]:
+    """Names of the cubins, but for those of the device runtime.
+
+    That library has no LTO-IR, and only joins when the program calls it.
+    """
+    return [name for name in loaded.names if not is_runtime(name)]
+
+
+def is_runtime(name: str) -> bool:
+    """Whether a cubin, called `archive:member`, is part of libcudadevrt."""
+    archive = name.rpartition(":")[0]
+    return os.path.basename(archive).startswith("libcudadevrt")
+
+
+def undefined_functions(loaded: Loaded, sink: Sink) -> list[str]:
+    """Names that the cubins use and none of them defines, in order of appearance."""
+    defined, undefined = global_names(loaded, sink)
+    return [name for name in undefined if name not in defined]
+
+
+def calls_runtime(loaded: Loaded, ptx: bytes, sink: Sink) -> bool:
+    """Whether the PTX calls something that a cubin of the device runtime defines."""
+    called = {name.decode() for name in EXTERN.findall(ptx)}
+    if not called or not loaded.names:
+        return False
+    defined, _ = global_names(loaded, sink)
+    return not called.isdisjoint(defined)
+
+
+def global_names(loaded: Loaded, sink: Sink) -> tuple[dict[str, None], dict[str, None]]:
+    """What the cubins define and what they leave undefined, in order; LinkError when damaged."""
+    arena = loaded.arena
+    files, sections, symbols, fault = elfread.parse(arena, loaded.extents, rules.compiled())
+    if fault:
+        report_fault(fault, arena, files, sections, loaded.extents, loaded.names, sink)
+        sink.stop()
+    defined: dict[str, None] = {}
+    undefined: dict[str, None] = {}
+    for name, _, _, _, size, _, _, shndx, info, _ in rows(symbols, SYMBOL):
+        if info >> 4 == STB_LOCAL or not size:
+            continue
+        if shndx != SHN_UNDEF:
+            defined[text(arena, name, size)] = None
+        elif info & 0xF != STT_OBJECT:
+            undefined[text(arena, name, size)] = None
+    return defined, undefined

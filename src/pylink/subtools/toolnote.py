@@ -1,0 +1,66 @@
+"""The tool note of a cubin from ptxas -g, without the names of the files that ptxas worked on.
+
+With -g ptxas notes its output's name, and its input and output among the options. nvlink compiles
+in memory, and the note then has `elf.o` and no files; ours would be paths of this process.
+"""
+
+from __future__ import annotations
+
+import struct
+
+SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
+NOTE_HEADER = struct.Struct("<III")
+# Version of the record, then where in the text each of the five strings begins.
+RECORD = struct.Struct("<6I")
+
+SHT_NOTE = 7
+TKINFO = 2000
+NAME_IN_MEMORY = b"elf.o"
+
+
+def forget_files(cubin: bytes, source: str, result: str) -> bytes:
+    """The cubin with its tool note as if it had been made in memory.
+
+    The note gets shorter and its section with it; the file keeps its size. What is no cubin with
+    such a note stays as it is.
+    """
+    if source.encode() not in cubin:
+        return cubin
+    try:
+        return _rewritten(bytearray(cubin), source.encode(), result.encode())
+    except (struct.error, ValueError):
+        return cubin
+
+
+def _rewritten(cubin: bytearray, source: bytes, result: bytes) -> bytes:
+    (table,) = struct.unpack_from("<Q", cubin, 40)
+    (count,) = struct.unpack_from("<H", cubin, 60)
+    for index in range(count):
+        place = table + index * SECTION_HEADER.size
+        fields = list(SECTION_HEADER.unpack_from(cubin, place))
+        offset, size = fields[4], fields[5]
+        if fields[1] != SHT_NOTE or offset + size > len(cubin):
+            continue
+        name_size, text_size, kind = NOTE_HEADER.unpack_from(cubin, offset)
+        start = offset + NOTE_HEADER.size + (name_size + 3 & ~3)
+        if kind != TKINFO or start + text_size != offset + size:
+            continue
+        record = _shorter(bytes(cubin[start : start + text_size]), source, result)
+        if len(record) > text_size:
+            raise ValueError("the note would grow")
+        cubin[start : start + text_size] = record.ljust(text_size, b"\0")
+        NOTE_HEADER.pack_into(cubin, offset, name_size, len(record), kind)
+        fields[5] = size - text_size + len(record)
+        SECTION_HEADER.pack_into(cubin, place, *fields)
+    return bytes(cubin)
+
+
+def _shorter(record: bytes, source: bytes, result: bytes) -> bytes:
+    version, *starts = RECORD.unpack_from(record)
+    text = record[RECORD.size :]
+    strings = [text[start : text.index(b"\0", start)] for start in starts]
+    strings[0] = NAME_IN_MEMORY
+    strings[-1] = strings[-1].replace(source + b" ", b"").replace(b"-o " + result + b" ", b"")
+    starts = [sum(len(one) + 1 for one in strings[:number]) for number in range(len(strings))]
+    packed = RECORD.pack(version, *starts) + b"".join(one + b"\0" for one in strings)
+    return packed.ljust(len(packed) + 3 & ~3, b"\0")

@@ -1,0 +1,113 @@
+"""The process that runs nvJitLink: LTO-IR in, PTX out. Started as a file, it imports no pylink.
+
+A process of its own, because the compiler may end its process on damaged LTO-IR, and because it
+can be stopped when it takes too long.
+
+`worker.py INPUT -o OUTPUT`: INPUT is a line of JSON and the bytes of the modules. The JSON object
+has `path` (for sys.path), `options` (of nvJitLink), `preload` (lists of library files, of each of
+which the first that exists is loaded), `keep` (NVVM IR of one more module, or an empty text) and
+`modules` (name, kind and size of each). After a failure the reason is on standard error, and the
+exit status `FAILED`, or `MISSING` when a library is not there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Python itself ends with 1 after an exception that nobody expected.
+MISSING = 3
+FAILED = 4
+
+# Any arch that every LTO-IR can be linked with: this module has no code.
+KEEP_ARCH = "compute_75"
+
+
+def main(argv: list[str]) -> int:
+    source, _, result = argv
+    with open(source, "rb") as stream:
+        task = json.loads(stream.readline())
+        modules = [(name, kind, stream.read(size)) for name, kind, size in task["modules"]]
+    sys.path[:] = task["path"]
+    try:
+        preload(task["preload"])
+        from cuda.bindings import nvjitlink  # noqa: PLC0415 -- it is on the path given just now
+
+        if task["keep"]:
+            modules.append(("keep", "LTOIR", keep_module(task["keep"])))
+        text = compile_modules(nvjitlink, task["options"], modules)
+    except (ImportError, RuntimeError, OSError) as error:
+        print(error, file=sys.stderr)  # noqa: T201 -- standard error is the reply
+        return MISSING
+    except CompileError as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return FAILED
+    with open(result, "wb") as stream:
+        stream.write(text)
+    return 0
+
+
+class CompileError(Exception):
+    """The compiler refused its input; the text is its log."""
+
+
+def preload(choices: list[list[str]]) -> None:
+    """Load libraries of a given toolkit; cuda.bindings takes what is loaded already."""
+    for paths in choices:
+        for path in paths:
+            if os.path.exists(path):
+                ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
+                break
+
+
+def compile_modules(
+    nvjitlink: Any, options: list[str], modules: list[tuple[str, str, bytes]]
+) -> bytes:
+    """PTX of the modules, without the zero byte at its end."""
+    handle = None
+    try:
+        handle = nvjitlink.create(len(options), options)
+        for name, kind, data in modules:
+            nvjitlink.add_data(handle, getattr(nvjitlink.InputType, kind), data, len(data), name)
+        nvjitlink.complete(handle)
+        text = bytearray(nvjitlink.get_linked_ptx_size(handle))
+        nvjitlink.get_linked_ptx(handle, text)
+    except nvjitlink.nvJitLinkError as error:
+        log = bytearray(nvjitlink.get_error_log_size(handle) if handle is not None else 0)
+        if log:
+            nvjitlink.get_error_log(handle, log)
+        raise CompileError(_text(log) or str(error)) from error
+    return bytes(text).rstrip(b"\0")
+
+
+def keep_module(source: str) -> bytes:
+    """LTO-IR of a text in NVVM IR."""
+    from cuda.bindings import nvvm  # noqa: PLC0415 -- as above
+
+    program = nvvm.create_program()
+    data = source.encode()
+    options = [f"-arch={KEEP_ARCH}", "-gen-lto"]
+    try:
+        nvvm.add_module_to_program(program, data, len(data), "keep")
+        nvvm.compile_program(program, len(options), options)
+        module = bytearray(nvvm.get_compiled_result_size(program))
+        nvvm.get_compiled_result(program, module)
+    except nvvm.nvvmError as error:
+        log = bytearray(nvvm.get_program_log_size(program))
+        nvvm.get_program_log(program, log)
+        raise CompileError(_text(log) or str(error)) from error
+    return bytes(module)
+
+
+def _text(log: bytearray) -> str:
+    return bytes(log).rstrip(b"\0").decode("utf-8", "replace").strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
