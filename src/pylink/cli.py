@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "inspect": "pylink.inspect",
     "dedup": "pylink.dedup.command",
+    "remarks": "pylink.remarks.command",
     "toolkit-overlay": "pylink.overlay",
 }
 

@@ -13,6 +13,7 @@ USAGE = {
 Usage  : pylink [link] [options] <objects>
          pylink inspect [options] <cubin> [<cubin>]
          pylink dedup [options] <objects>
+         pylink remarks [options] <file>
          pylink toolkit-overlay --cuda <toolkit> <directory>
 """,
     "nvlink": """\

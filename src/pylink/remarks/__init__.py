@@ -2,12 +2,15 @@
 
 Passes of `pylink.remarks.passes` read the results of phases and emit a `Remark` for each decision
 into a `Remarks` channel, which shows it on the terminal and writes it to a file, as the options
-say. `pylink.remarks.observer` ties them to a link.
+say. `pylink.remarks.observer` ties them to a link. `read_remarks` and `write_remarks` are for files
+of remarks, whoever wrote them.
 """
 
 from __future__ import annotations
 
 from pylink.remarks.channel import Remarks
+from pylink.remarks.files import read_remarks, write_remarks
+from pylink.remarks.malformed import MalformedRemarks
 from pylink.remarks.record import (
     ANALYSIS,
     ANALYSIS_ALIASING,
@@ -25,6 +28,9 @@ __all__ = [
     "FAILURE",
     "MISSED",
     "PASSED",
+    "MalformedRemarks",
     "Remark",
     "Remarks",
+    "read_remarks",
+    "write_remarks",
 ]

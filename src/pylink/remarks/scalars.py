@@ -2,8 +2,10 @@
 
 LLVM's parser takes one apostrophe off each end of whatever stands there and undoes no escape. So a
 string is written, in this order: plain where nothing speaks against it; between single quotes when
-it has none itself; as a block literal when it has several lines; else between double quotes, which
-LLVM's parser takes for a part of the string. Bytes that are no UTF-8 appear as the text `\\xNN`.
+it has no apostrophe and no newline; as a block literal when it has any, but none at its ends that
+would be lost; else between double quotes, which LLVM's parser takes for a part of the string.
+
+Bytes that are no UTF-8 appear as the text `\\xNN`.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from pylink.diagnostics.sarif import unicode_text
 
 # Characters that stand unquoted anywhere but in front; LLVM's writer has the ASCII ones of them.
 _PLAIN = re.compile(
-    r"(?![-?:,'])[0-9A-Za-z_^.,' \u00a0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff-]+"
+    r"(?![-,'])[0-9A-Za-z_^.,' \u00a0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff-]+"
 )
 # Loaders of YAML 1.1 or 1.2 see numbers, dates and other values in these.
 _VALUE = re.compile(
@@ -43,10 +45,9 @@ def scalar(text: str, indent: int = 0) -> str:
     if _is_plain(text) and (indent or "," not in text):
         return text
     if _ESCAPED.search(text) is None:
-        if "\n" not in text:
-            if "'" not in text:
-                return f"'{text}'"
-        elif indent and not _is_trimmed(text):
+        if "\n" not in text and "'" not in text:
+            return f"'{text}'"
+        if indent and not _is_trimmed(text):
             chomping = "-" if text[-1] != "\n" else "+" if text[-2] == "\n" else ""
             lines = text.removesuffix("\n").split("\n")
             margin = "\n" + " " * indent

@@ -6,9 +6,8 @@ import re
 
 from pylink.remarks.channel import Remarks
 from pylink.remarks.container import LLVM_22
-from pylink.remarks.output import OutputFile
+from pylink.remarks.files import FORMATS, YAML, open_writer
 from pylink.remarks.xopt import read_words
-from pylink.remarks.yamlfile import YamlWriter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
     from pylink.options import Options
     from pylink.optiontable import Value
     from pylink.remarks.channel import Writer
-
-YAML = "yaml"
-BITSTREAM = "bitstream"
 
 # Attributes in `Options`; `-Xopt` takes the same options with one dash.
 OPTIONS = (
@@ -68,8 +64,8 @@ class Settings:
             _pattern(values.get(attribute), attribute, sink) for attribute in OPTIONS[:5]
         )
         self.file = _text(values.get("pass_remarks_output"))
-        self.format = values.get("pass_remarks_format", YAML)
-        if self.format not in (YAML, BITSTREAM):
+        self.format = str(values.get("pass_remarks_format", YAML))
+        if self.format not in FORMATS:
             sink.fatal("unknown-remark-format")
         version = values.get("pass_remarks_bitstream_version", LLVM_22)
         assert isinstance(version, int)
@@ -99,14 +95,9 @@ class Settings:
 
     def _writer(self, file: str, sink: Sink) -> Writer:
         try:
-            output = OutputFile(file)
+            return open_writer(file, self.format, self.version)
         except (OSError, ValueError):
             sink.fatal("cannot-open-file", file=file)
-        if self.format == YAML:
-            return YamlWriter(output)
-        from pylink.remarks.bitfile import BitstreamWriter  # noqa: PLC0415 -- only for this format
-
-        return BitstreamWriter(output, self.version)
 
 
 def _text(value: Value) -> str | None:

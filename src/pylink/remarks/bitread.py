@@ -1,0 +1,156 @@
+"""Remarks out of a bitstream, of either container version."""
+
+from __future__ import annotations
+
+from struct import iter_unpack
+
+from pylink._native.bitstream import find_blocks, read_block_info, read_records
+from pylink.remarks import container
+from pylink.remarks.malformed import MalformedRemarks
+from pylink.remarks.record import Remark
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Record = tuple[int | bytes, ...]
+    Block = tuple[int, int, int, int]
+
+# Number, width of ids, first byte and end of a block.
+_ROW = "<IIQQ"
+
+# Greatest line and column.
+_MOST = 0xFFFFFFFF
+
+# Remark blocks that are read at once.
+_BATCH = 1024
+
+
+def read_bitstream(data: bytes, name: str) -> Iterator[Remark]:
+    """The remarks of a file, in order; MalformedRemarks, which names it as `name`."""
+    try:
+        yield from _Container(data).remarks()
+    except ValueError as error:
+        raise MalformedRemarks(f"{name}: {error}") from None
+
+
+class _Container:
+    """One file, whose meta blocks are read; ValueError, with the place, for what is wrong."""
+
+    def __init__(self, data: bytes) -> None:
+        if data[: len(container.MAGIC)] != container.MAGIC:
+            raise ValueError("byte 0x0: the file does not start with RMRK")
+        self.data = data
+        self.rows = find_blocks(data, len(container.MAGIC))
+        self.blocks: list[Block] = list(iter_unpack(_ROW, self.rows))
+        if not self.blocks or self.blocks[0][0] != container.BLOCK_INFO:
+            raise ValueError("byte 0x4: the block info block is missing")
+        _, width, start, end = self.blocks[0]
+        self.abbreviations = read_block_info(data, start, end, width)
+        self.version: int | None = None
+        self.strings: list[str] | None = None
+        remarks = [i for i, block in enumerate(self.blocks) if block[0] == container.REMARK]
+        # Everything between the first and the last remark is remarks.
+        self.first = remarks[0] if remarks else len(self.blocks)
+        self.last = remarks[-1] + 1 if remarks else self.first
+        for i in (*range(1, self.first), *range(self.last, len(self.blocks))):
+            self._read_meta(i)
+        if self.version is None:
+            raise ValueError("the container info is missing")
+        if self.strings is None:
+            raise ValueError("the string table is missing")
+        if not remarks:
+            raise ValueError("there are no remarks")
+
+    def _records(self, first: int, last: int) -> list[list[Record]]:
+        return read_records(self.data, self.rows, first, last, self.abbreviations)
+
+    def _read_meta(self, i: int) -> None:
+        number, _, start, _ = self.blocks[i]
+        if number != container.META:
+            raise ValueError(f"byte {start:#x}: block {number} has no place in a file of remarks")
+        for record in self._records(i, i + 1)[0]:
+            match record:
+                case (container.CONTAINER, int(version), int(kind)):
+                    if version not in container.STANDALONE:
+                        raise ValueError(f"container version {version} is unknown")
+                    if kind != container.STANDALONE[version]:
+                        raise ValueError(
+                            "the file shares its remarks with another, which is not read"
+                        )
+                    self.version = version
+                case (container.VERSION, int(version)):
+                    if version != container.REMARK_VERSION:
+                        raise ValueError(f"remark version {version} is unknown")
+                case (container.STRINGS, bytes(table)):
+                    if (i < self.first) != (self.version == container.LLVM_19):
+                        raise ValueError(f"byte {start:#x}: the string table has no place here")
+                    self.strings = _strings(table)
+                case (container.EXTERNAL, bytes(path)):
+                    raise ValueError(
+                        f"the remarks are in another file, {path.decode(errors='replace')}"
+                    )
+                case _:
+                    raise ValueError(f"byte {start:#x}: no such record: {record[0]!r}")
+
+    def remarks(self) -> Iterator[Remark]:
+        assert self.strings is not None
+        for first in range(self.first, self.last, _BATCH):
+            last = min(first + _BATCH, self.last)
+            for block, records in zip(
+                self.blocks[first:last], self._records(first, last), strict=True
+            ):
+                if block[0] != container.REMARK:
+                    raise ValueError(f"byte {block[2]:#x}: block {block[0]} among the remarks")
+                try:
+                    yield _remark(records, self.strings)
+                except ValueError as error:
+                    raise ValueError(f"byte {block[2]:#x}: {error}") from None
+                except IndexError:
+                    count = len(self.strings)
+                    raise ValueError(
+                        f"byte {block[2]:#x}: a string beyond the {count} of the table"
+                    ) from None
+
+
+def _strings(table: bytes) -> list[str]:
+    if table and table[-1]:
+        raise ValueError("the string table does not end with a NUL")
+    return table.decode("utf-8", "surrogateescape").split("\0")[:-1]
+
+
+def _remark(records: list[Record], strings: list[str]) -> Remark:
+    """One remark; IndexError for a string that does not exist, ValueError for another fault."""
+    header: tuple[int, str, str, str] | None = None
+    place: tuple[str | None, int, int] = (None, 0, 0)
+    hotness: int | None = None
+    args: list[tuple[str, str, str | None, int, int]] = []
+    for record in records:
+        match record:
+            case (container.ARGUMENT, int(key), int(value)):
+                args.append((strings[key], strings[value], None, 0, 0))
+            case (container.HEADER, int(kind), int(name), int(pass_name), int(function)):
+                header = kind, strings[pass_name], strings[name], strings[function]
+            case (container.LOCATION, int(file), int(line), int(column)):
+                place = strings[file], line, column
+            case (container.HOTNESS, int(value)):
+                hotness = value
+            case (
+                container.ARGUMENT_WITH_LOCATION,
+                int(key),
+                int(value),
+                int(file),
+                int(line),
+                int(column),
+            ):
+                args.append((strings[key], strings[value], strings[file], line, column))
+            case _:
+                raise ValueError(
+                    f"a remark has no record {record[0]!r} of {len(record) - 1} operands"
+                )
+    if header is None:
+        raise ValueError("a remark without a header")
+    at_file, at_line, at_column = place
+    if max(at_line, at_column, *(max(arg[3:]) for arg in args), 0) > _MOST:
+        raise ValueError("a line or column has more than 32 bits")
+    return Remark(*header, file=at_file, line=at_line, column=at_column, hotness=hotness, args=args)

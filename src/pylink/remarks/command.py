@@ -1,0 +1,78 @@
+"""`pylink remarks`: show, count or convert the remarks of a file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pylink.diagnostics.stream import one_line, write
+from pylink.remarks.container import LLVM_22, VERSIONS
+from pylink.remarks.files import FORMATS, YAML, read_remarks, write_remarks
+from pylink.remarks.malformed import MalformedRemarks
+from pylink.remarks.record import TAGS
+from pylink.remarks.yamlread import MissingYaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pylink.remarks.record import Remark
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(
+        prog="pylink remarks",
+        description="Convert a file of remarks, as LLVM's tools and --pass-remarks-output write it,"
+        " or count what is in it. The format of FILE is found out.",
+    )
+    options.add_argument("file", metavar="FILE", help="YAML, or a bitstream of LLVM 19 or 22")
+    options.add_argument(
+        "-o",
+        dest="output",
+        default="-",
+        metavar="OUT",
+        help="file to write (default: - for stdout)",
+    )
+    options.add_argument("--format", choices=FORMATS, default=YAML, help="format of OUT")
+    options.add_argument(
+        "--bitstream-version",
+        type=int,
+        choices=VERSIONS,
+        default=LLVM_22,
+        help="container of a bitstream: 0 for LLVM 19, 1 for LLVM 22 (default)",
+    )
+    options.add_argument(
+        "--count", action="store_true", help="a line for each pass, kind and name instead"
+    )
+    return options
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; 0, or 1 after a message on what is wrong with a file."""
+    options = parser().parse_args(argv)
+    try:
+        remarks = read_remarks(options.file)
+        if options.count:
+            write(sys.stdout, count(remarks))
+        else:
+            write_remarks(
+                options.output,
+                remarks,
+                format=options.format,
+                version=options.bitstream_version,
+            )
+    except BrokenPipeError:
+        raise
+    except (OSError, MalformedRemarks, MissingYaml) as error:
+        write(sys.stderr, f"pylink remarks: {one_line(str(error))}\n")
+        return 1
+    return 0
+
+
+def count(remarks: Iterable[Remark]) -> str:
+    """How many remarks there are of each pass, kind and name, in that order; then of all."""
+    found = Counter((one.pass_name, TAGS[one.kind], one.name) for one in remarks)
+    lines = [f"{number:>10} {' '.join(key)}" for key, number in sorted(found.items())]
+    lines.append(f"{found.total():>10} in all")
+    return "".join(f"{one_line(line)}\n" for line in lines)

@@ -1,0 +1,94 @@
+"""Files of remarks: read in either format, written in the one asked for."""
+
+from __future__ import annotations
+
+import os
+
+from pylink.remarks.container import LLVM_22, MAGIC, VERSIONS
+from pylink.remarks.output import OutputFile
+from pylink.remarks.yamlfile import YamlWriter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pylink.remarks.channel import Writer
+    from pylink.remarks.record import Remark
+
+YAML = "yaml"
+BITSTREAM = "bitstream"
+FORMATS = (YAML, BITSTREAM)
+
+# Remarks that are handed to a writer at once: few enough to stay in the processor's cache, and
+# below what wakes Python's garbage collector.
+BATCH = 128
+
+
+class UnknownFormat(ValueError):
+    """A format that remarks cannot be written in."""
+
+    def __init__(self) -> None:
+        super().__init__("Unknown remark serializer format.")
+
+
+def read_remarks(path: str | os.PathLike[str]) -> Iterator[Remark]:
+    """The remarks of a file of YAML or of a bitstream of either version, in order.
+
+    An empty file has none. OSError when it cannot be read, MalformedRemarks when something else is
+    in it, MissingYaml for YAML without PyYAML.
+    """
+    name = os.fspath(path)
+    with open(name, "rb") as stream:
+        data = stream.read()
+    # Each loads much that the other does not need.
+    if not data:
+        return
+    if data.startswith(MAGIC):
+        from pylink.remarks.bitread import read_bitstream  # noqa: PLC0415
+
+        yield from read_bitstream(data, name)
+    else:
+        from pylink.remarks.yamlread import read_yaml  # noqa: PLC0415
+
+        yield from read_yaml(data, name)
+
+
+def open_writer(path: str, format: str = YAML, version: int = LLVM_22) -> Writer:
+    """What writes remarks to a file; `-` is standard output.
+
+    `version` is that of a bitstream's container. UnknownFormat for a format not in `FORMATS`,
+    OSError or ValueError when the file could not be made or replaced.
+    """
+    if format not in FORMATS:
+        raise UnknownFormat
+    if version not in VERSIONS:
+        raise ValueError(f"container version {version} is unknown")
+    if format == YAML:
+        return YamlWriter(OutputFile(path))
+    from pylink.remarks.bitfile import BitstreamWriter  # noqa: PLC0415 -- only for this format
+
+    return BitstreamWriter(OutputFile(path), version)
+
+
+def write_remarks(
+    path: str | os.PathLike[str],
+    remarks: Iterable[Remark],
+    *,
+    format: str = YAML,
+    version: int = LLVM_22,
+) -> None:
+    """Write a file of remarks, whole or not at all; the errors are those of `open_writer`."""
+    writer = open_writer(os.fspath(path), format, version)
+    batch: list[Remark] = []
+    try:
+        for remark in remarks:
+            batch.append(remark)
+            if len(batch) == BATCH:
+                writer.write(batch)
+                batch = []
+        if batch:
+            writer.write(batch)
+    except BaseException:
+        writer.discard()
+        raise
+    writer.close()

@@ -1,0 +1,203 @@
+"""Remarks out of YAML: the documents that LLVM's remark parser takes, read as YAML means them.
+
+Strings are unquoted as any YAML loader does it, which LLVM's parser does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pylink.remarks.malformed import MalformedRemarks
+from pylink.remarks.record import KINDS, Remark
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylink._native.remarkstream import Arg
+
+_LOCATION = "DebugLoc"
+
+# Greatest line, column and hotness.
+_MOST = 0xFFFFFFFF
+_DIGITS = 10
+
+# How deep a remark goes: a location, in an argument, in a list, in the remark.
+_DEEPEST = 4
+
+
+class MissingYaml(RuntimeError):
+    """PyYAML is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("reading YAML needs PyYAML: pip install 'pylink[remarks]'")
+
+
+class _Fault(Exception):
+    """What is wrong, and in which line, from 1 on."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(f"line {line}: {reason}")
+
+
+class _Value:
+    """A string, the entries of a mapping or the items of a list, and the line where it starts."""
+
+    __slots__ = ("entries", "items", "line", "text")
+
+    def __init__(self, line: int) -> None:
+        self.line = line
+        self.text: str | None = None
+        self.entries: list[tuple[_Value, _Value]] | None = None
+        self.items: list[_Value] | None = None
+
+    def string(self) -> str:
+        if self.text is None:
+            raise _Fault(self.line, "expected a value of scalar type")
+        return self.text
+
+    def number(self) -> int:
+        text = self.string()
+        if not (text.isascii() and text.isdigit()) or len(text.lstrip("0")) > _DIGITS:
+            raise _Fault(self.line, "expected a value of integer type")
+        number = int(text.lstrip("0") or "0")
+        if number > _MOST:
+            raise _Fault(self.line, "expected a value of integer type")
+        return number
+
+    def mapping(self) -> Iterator[tuple[str, _Value]]:
+        if self.entries is None:
+            raise _Fault(self.line, "expected a value of mapping type")
+        for key, value in self.entries:
+            if key.text is None:
+                raise _Fault(key.line, "key is not a string")
+            yield key.text, value
+
+
+def read_yaml(data: bytes, name: str) -> Iterator[Remark]:
+    """The remarks of a file, in order; MalformedRemarks, which names it as `name`.
+
+    MissingYaml without PyYAML.
+    """
+    try:
+        import yaml  # noqa: PLC0415 -- an extra
+    except ImportError:
+        raise MissingYaml from None
+    events = _Events(yaml, data)
+    try:
+        if not events.next_document():
+            raise _Fault(1, "there are no remarks")
+        yield events.remark()
+        while events.next_document():
+            yield events.remark()
+    except _Fault as fault:
+        raise MalformedRemarks(f"{name}: {fault}") from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise MalformedRemarks(f"{name}: line {line}: {error.problem}") from None
+    except yaml.reader.ReaderError as error:
+        raise MalformedRemarks(f"{name}: byte {error.position:#x}: {error.reason}") from None
+
+
+class _Events:
+    """The parser's events, one at a time: nothing is built that a remark has no place for."""
+
+    def __init__(self, yaml: Any, data: bytes) -> None:
+        self._yaml = yaml
+        self._events = yaml.parse(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+    def next_document(self) -> bool:
+        """Go to the start of the next document; False behind the last."""
+        return any(isinstance(event, self._yaml.DocumentStartEvent) for event in self._events)
+
+    def remark(self) -> Remark:
+        """The remark of the document whose start was taken."""
+        event = next(self._events)
+        line = event.start_mark.line + 1
+        if not isinstance(event, self._yaml.MappingStartEvent):
+            raise _Fault(line, "document root is not of mapping type")
+        tag = event.tag or ""
+        kind = KINDS.get(tag[1:]) if tag.startswith("!") else None
+        if kind is None:
+            raise _Fault(line, "expected a remark tag")
+        return _remark(kind, self._value(event, 1))
+
+    def _value(self, event: Any, depth: int) -> _Value:
+        """The value that starts with an event, `depth` levels into a document."""
+        value = _Value(event.start_mark.line + 1)
+        if isinstance(event, self._yaml.ScalarEvent):
+            if event.value or event.style:  # else nothing stands there, which is no string
+                value.text = event.value
+            return value
+        if isinstance(event, self._yaml.AliasEvent):
+            raise _Fault(value.line, "an alias is no value of a remark")
+        if depth > _DEEPEST:
+            raise _Fault(value.line, "values are nested too deeply")
+        parts = []
+        while not isinstance(event := next(self._events), self._yaml.CollectionEndEvent):
+            parts.append(self._value(event, depth + 1))
+        if isinstance(event, self._yaml.MappingEndEvent):
+            value.entries = list(zip(parts[::2], parts[1::2], strict=True))
+        else:
+            value.items = parts
+        return value
+
+
+def _remark(kind: int, document: _Value) -> Remark:
+    strings = {"Pass": "", "Name": "", "Function": ""}
+    place: tuple[str | None, int, int] = (None, 0, 0)
+    hotness = None
+    args: list[Arg] = []
+    for key, value in document.mapping():
+        if key in strings:
+            strings[key] = value.string()
+        elif key == _LOCATION:
+            place = _location(value)
+        elif key == "Hotness":
+            hotness = value.number()
+        elif key == "Args" and value.items is not None:
+            args = [_argument(item) for item in value.items]
+        else:
+            wrong = "wrong value type for key" if key == "Args" else "unknown key"
+            raise _Fault(value.line, f"{wrong} {key!r}")
+    if not all(strings.values()):
+        raise _Fault(document.line, "Pass, Name or Function missing")
+    file, line, column = place
+    return Remark(
+        kind,
+        strings["Pass"],
+        strings["Name"],
+        strings["Function"],
+        file=file,
+        line=line,
+        column=column,
+        hotness=hotness,
+        args=args,
+    )
+
+
+def _location(value: _Value) -> tuple[str, int, int]:
+    parts = dict(value.mapping())
+    unknown = parts.keys() - {"File", "Line", "Column"}
+    if unknown:
+        raise _Fault(value.line, f"unknown entry in {_LOCATION} map: {min(unknown)!r}")
+    if len(parts) != 3:
+        raise _Fault(value.line, f"{_LOCATION} node incomplete")
+    return parts["File"].string(), parts["Line"].number(), parts["Column"].number()
+
+
+def _argument(value: _Value) -> Arg:
+    found: tuple[str, str] | None = None
+    place: tuple[str | None, int, int] | None = None
+    for key, part in value.mapping():
+        if key == _LOCATION:
+            if place is not None:
+                raise _Fault(part.line, f"only one {_LOCATION} entry is allowed per argument")
+            place = _location(part)
+        elif found is not None:
+            raise _Fault(part.line, "only one string entry is allowed per argument")
+        else:
+            found = key, part.string()
+    if found is None:
+        raise _Fault(value.line, "argument key is missing")
+    return (*found, *(place or (None, 0, 0)))
