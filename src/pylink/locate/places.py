@@ -61,17 +61,13 @@ class Places:
         """Give a record the place of the definition that a symbol row is."""
         objects = self._objects
         fields = SYMBOL.unpack_from(objects.symbols, symbol * SYMBOL.size)
-        value, file, section, info = fields[1], fields[5], fields[6], fields[8]
+        value, file, section = fields[1], fields[5], fields[6]
         name = symbol_name(objects.arena, objects.symbols, symbol)
         diagnostic.file = objects.names[file]
         if section >= 0:
             diagnostic.section = section_name(objects.arena, objects.sections, section)
             diagnostic.offset = value
-        if info & 15 == STT_FUNC:
-            frames = self.frames(section, value) if section >= 0 else []
-        else:
-            frames = self._declaration(symbol, name, is_defined=section >= 0)
-        self._set_lines(diagnostic, file, frames, name)
+        self._set_lines(diagnostic, file, self.definition_frames(symbol), name)
 
     def note_at(
         self, kind: str, section: int, offset: int, *, symbol: str, **facts: Fact
@@ -93,6 +89,16 @@ class Places:
         file = self.file_of(section)
         first = FILE.unpack_from(self._objects.files, file * FILE.size)[2]
         return self._ask(file, lambda lines: lines.frames(section - first, offset)) or []
+
+    def definition_frames(self, symbol: int) -> list[Frame]:
+        """The source lines of the first instruction of a function, the line of a variable."""
+        objects = self._objects
+        fields = SYMBOL.unpack_from(objects.symbols, symbol * SYMBOL.size)
+        value, section, info = fields[1], fields[6], fields[8]
+        if info & 15 == STT_FUNC:
+            return self.frames(section, value) if section >= 0 else []
+        name = symbol_name(objects.arena, objects.symbols, symbol)
+        return self._declaration(symbol, name, is_defined=section >= 0)
 
     def _declaration(self, symbol: int, name: str, *, is_defined: bool) -> list[Frame]:
         """The line of a variable: only -G records it, so the next best in other files.

@@ -104,7 +104,7 @@ COMMON_MERGED = Kind(
     PASSED,
     _SYMBOLS,
     "CommonMerged",
-    "common {Symbol} of {Size} bytes merged with that of {First}: {Merged} bytes for both",
+    "common {Symbol} of {Size} bytes merged with that of {Winner}: {Merged} bytes for both",
     function="the variable",
     hotness="size of the smaller one",
 )
@@ -112,7 +112,7 @@ COMMON_REPLACED = Kind(
     PASSED,
     _SYMBOLS,
     "CommonReplaced",
-    "common {Symbol} of {Size} bytes replaced by the definition in {By}",
+    "common {Symbol} of {Size} bytes replaced by the definition in {Winner}",
     function="the variable",
     hotness="size of the common symbol",
 )
@@ -120,7 +120,7 @@ COMMON_DROPPED = Kind(
     PASSED,
     _SYMBOLS,
     "CommonDropped",
-    "common {Symbol} of {Size} bytes dropped for the definition in {By}",
+    "common {Symbol} of {Size} bytes dropped for the definition in {Winner}",
     function="the variable",
     hotness="size of the common symbol",
 )
@@ -128,7 +128,7 @@ STRONG_OVER_WEAK = Kind(
     PASSED,
     _SYMBOLS,
     "StrongOverWeak",
-    "weak definition of {Symbol} dropped for the strong one in {By}",
+    "weak definition of {Symbol} dropped for the strong one in {Winner}",
     function="the symbol",
     hotness="size of the weak definition",
 )
@@ -136,7 +136,7 @@ WEAK_REPLACED = Kind(
     PASSED,
     _SYMBOLS,
     "WeakReplaced",
-    "weak copy of {Symbol} with {Registers} registers replaced by that of {By}, which needs "
+    "weak copy of {Symbol} with {Registers} registers replaced by that of {Winner}, which needs "
     "{Needed}",
     function="the function",
     hotness="code of the copy that is dropped",
@@ -145,7 +145,7 @@ WEAK_KEPT = Kind(
     MISSED,
     _SYMBOLS,
     "WeakKept",
-    "weak copy of {Symbol} with {Registers} registers dropped: that of {Kept} stays, which needs "
+    "weak copy of {Symbol} with {Registers} registers dropped: that of {Winner} stays, which needs "
     "{Needed}",
     function="the function",
     hotness="code of the copy that is dropped",
@@ -154,7 +154,7 @@ WEAK_VARIABLE_KEPT = Kind(
     MISSED,
     _SYMBOLS,
     "WeakVariableKept",
-    "weak definition of {Symbol} dropped: that of {Kept} came first and stays",
+    "weak definition of {Symbol} dropped: that of {Winner} came first and stays",
     function="the symbol",
     hotness="size of the definition that is dropped",
 )

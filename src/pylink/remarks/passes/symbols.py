@@ -76,13 +76,13 @@ class ResolutionPass:
                         later,
                         saved,
                         Size=later.size,
-                        First=current,
+                        Winner=current,
                         Merged=merged,
                     )
                 elif later.common:
-                    self._tell(COMMON_DROPPED, entity, later, Size=later.size, By=current)
+                    self._tell(COMMON_DROPPED, entity, later, Size=later.size, Winner=current)
                 elif current.common:
-                    self._tell(COMMON_REPLACED, entity, current, Size=merged, By=later)
+                    self._tell(COMMON_REPLACED, entity, current, Size=merged, Winner=later)
                     current = later
                 else:
                     current = self._choose(entity, current, later)
@@ -108,19 +108,19 @@ class ResolutionPass:
     def _choose(self, entity: int, current: Definition, later: Definition) -> Definition:
         """Tell which of two definitions stays; the one that does."""
         if not current.weak:
-            self._tell(STRONG_OVER_WEAK, entity, later, By=current)
+            self._tell(STRONG_OVER_WEAK, entity, later, Winner=current)
             return current
         if not later.weak:
-            self._tell(STRONG_OVER_WEAK, entity, current, By=later)
+            self._tell(STRONG_OVER_WEAK, entity, current, Winner=later)
             return later
         if not current.function:
-            self._tell(WEAK_VARIABLE_KEPT, entity, later, Kept=current)
+            self._tell(WEAK_VARIABLE_KEPT, entity, later, Winner=current)
             return current
         ours, theirs = self._registers(current), self._registers(later)
         if theirs < ours:
-            self._tell(WEAK_REPLACED, entity, current, By=later, Registers=ours, Needed=theirs)
+            self._tell(WEAK_REPLACED, entity, current, Winner=later, Registers=ours, Needed=theirs)
             return later
-        self._tell(WEAK_KEPT, entity, later, Kept=current, Registers=theirs, Needed=ours)
+        self._tell(WEAK_KEPT, entity, later, Winner=current, Registers=theirs, Needed=ours)
         return current
 
     def _tell(

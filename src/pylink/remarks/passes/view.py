@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pylink.locate.places import places_of
 from pylink.tables import ENTITY, SECTION, entity_name, section_name, symbol_file, symbol_name
 
 TYPE_CHECKING = False
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 class View:
     """The inputs of a link as remarks name them."""
 
-    __slots__ = ("arena", "entities", "merged", "names", "sections", "symbols")
+    __slots__ = ("_lines", "_places", "arena", "entities", "merged", "names", "sections", "symbols")
 
     def __init__(self, merged: Merged) -> None:
         objects = merged.objects
@@ -23,6 +24,8 @@ class View:
         self.sections = objects.sections
         self.symbols = objects.symbols
         self.entities = merged.entities
+        self._lines = places_of(objects)
+        self._places: dict[int, Place] = {}
 
     def entity(self, row: int) -> tuple[int, ...]:
         """The fields of an EntityRow."""
@@ -49,6 +52,18 @@ class View:
         return self.at_symbol(self.entity(entity)[1])
 
     def at_symbol(self, symbol: int) -> Place:
+        """The source line of a definition; the cubin where no line is known."""
+        place = self._places.get(symbol)
+        if place is None:
+            place = self._places[symbol] = self._find(symbol)
+        return place
+
+    def _find(self, symbol: int) -> Place:
+        frames = self._lines.definition_frames(symbol)
+        # The last one is the function itself, those before are inlined into it. Lines of PTX are in
+        # no file.
+        if frames and frames[-1].text is None:
+            return frames[-1].file, frames[-1].line, frames[-1].column
         return self.file_of_symbol(symbol), 0, 0
 
     def at_section(self, section: int) -> Place:
