@@ -7,7 +7,7 @@ capability every section warns, without a chip number no metric has a unit, and 
 
 from __future__ import annotations
 
-from pylink.report.model import Action, Dim3
+from pylink.report.model import Action, Dim3, Scope
 
 COMPUTE_CAPABILITY_MAJOR = "device__attribute_compute_capability_major"
 COMPUTE_CAPABILITY_MINOR = "device__attribute_compute_capability_minor"
@@ -42,6 +42,8 @@ def add_display_metrics(
     for name, value in values.items():
         if name not in action.metrics:
             action.set(name, value)
+    if action.scope is Scope.RANGE:
+        return
     if action.grid_size == Dim3():
         action.grid_size = Dim3(items, 1, 1)
     if action.block_size == Dim3():

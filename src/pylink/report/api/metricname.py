@@ -75,16 +75,16 @@ _THROUGHPUT = re.compile(r"_throughput(_|$)")
 _UNITS = (
     ("bytes", "byte"),
     ("byte", "byte"),
-    ("memory", "byte"),
-    ("mem", "byte"),
     ("sectors", "sector"),
     ("sector", "sector"),
+    ("requests", "request"),
+    ("wavefronts", ""),
+    ("conflicts", ""),
     ("duration", "nsecond"),
     ("frequency", "hz"),
     ("percent", "%"),
     ("pct", "%"),
     ("transactions", "transaction"),
-    ("requests", "request"),
     ("cycles", "cycle"),
     ("cycle", "cycle"),
     ("inst", "inst"),
@@ -101,6 +101,8 @@ _UNITS = (
     ("register", "register"),
     ("seconds", "second"),
     ("second", "second"),
+    ("memory", "byte"),
+    ("mem", "byte"),
 )
 
 
@@ -124,14 +126,18 @@ def unit(name: str) -> str:
     It is the unit of the quantity, over a cycle or a second if the submetric says so.
     """
     quantity, _, suffix = name.removeprefix("pmsampling:").partition(".")
-    if "pct" in suffix.split(".") or ".pct_of_peak" in f".{suffix}":
+    if name.startswith("device__attribute_"):
+        return ""
+    if quantity.endswith("_pct") or re.search(r"(^|\.)pct(_of_peak_sustained_\w+)?$", suffix):
         return "%"
     counted, per, divisor = quantity.partition("_per_")
     base = _unit_of_words(counted)
     if per:
         over = _unit_of_words(divisor)
-        return f"{base}/{over}" if base and over else ""
+        return f"{base}/{over}" if base and over and base != over else ""
     last = suffix.rpartition(".")[2]
+    if base in ("", "warp"):  # warps in a cycle are counted as warps
+        return base
     if last.endswith("per_second"):
         return f"{base}/second"
     if last.startswith(("per_cycle", "peak_sustained")):

@@ -85,7 +85,7 @@ def _parse(text: str) -> _Filter:
 
 
 def _pattern(ranges: str, test: Callable[[str], Test], text: str) -> _Pattern:
-    bottom, top = ranges.startswith("["), len(ranges) > 1 and ranges.endswith("]")
+    bottom, top = ranges.startswith("["), ranges.endswith("]")
     parts = ranges[bottom : len(ranges) - top].split("/")
     # A bracket belongs to the part beside it, and matches nothing unless that is a name.
     matchable = not (bottom and not parts[0]) and not (top and parts[-1] in ("", *_WILDCARDS))

@@ -13,11 +13,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from google.protobuf import message as protobuf
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from pylink.report import model
 from pylink.report.errors import ReportError
-from pylink.report.file.values import read_value, write_value
+from pylink.report.file.values import encodable, read_value, text, write_value
 
 M = TypeVar("M", bound=model.Message)
 
@@ -28,6 +29,9 @@ RENAMED = {
     "function_name": "KernelFunctionName",
     "demangled_name": "KernelDemangledName",
 }
+
+
+_STRING = FieldDescriptor.TYPE_STRING
 
 
 class _Field(NamedTuple):
@@ -106,7 +110,9 @@ def attributes(
         if field is None or field.attribute in without:
             continue
         submodel = field.model
-        if submodel is None:
+        if descriptor.type == _STRING:
+            values[field.attribute] = [*map(text, value)] if field.repeated else text(value)
+        elif submodel is None:
             values[field.attribute] = list(value) if field.repeated else value
         elif field.repeated:
             values[field.attribute] = [to_model(each, submodel, careful=careful) for each in value]
@@ -147,12 +153,12 @@ def _fill(made: Any, message: Any, without: frozenset[str]) -> None:
                     for each in value:
                         to_message(each, target.add())
             elif submodel is None:
-                setattr(message, name, value)
+                setattr(message, name, encodable(value))
             else:
                 child = getattr(message, name)
                 child.SetInParent()
                 to_message(value, child)
-        except (TypeError, ValueError, UnicodeEncodeError) as error:
+        except (TypeError, ValueError) as error:
             if isinstance(error, ReportError):
                 raise
             raise ReportError(f"{type(made).__name__}.{attribute}: {error}") from error
@@ -172,23 +178,25 @@ def unknown_fields(message: Any) -> bytes:
 
 def _read_attribute(message: Any) -> model.DeviceAttribute:
     value, kind = read_value(message.Value)
-    return model.DeviceAttribute(message.Name, value, kind)
+    return model.DeviceAttribute(text(message.Name), value, kind)
 
 
 def _write_attribute(made: model.DeviceAttribute, message: Any) -> None:
-    message.Name = made.name
+    message.Name = encodable(made.name)
     message.Value.SetInParent()
     if made.value is not None:
         write_value(message.Value, made.value, made.kind, made.name)
 
 
 def _read_comment(message: Any) -> model.SectionComment:
-    return model.SectionComment(message.ID.SectionID, message.DisplayName, message.Text)
+    return model.SectionComment(
+        text(message.ID.SectionID), text(message.DisplayName), text(message.Text)
+    )
 
 
 def _write_comment(made: model.SectionComment, message: Any) -> None:
-    message.ID.SectionID = made.section_id
-    message.DisplayName, message.Text = made.display_name, made.text
+    message.ID.SectionID = encodable(made.section_id)
+    message.DisplayName, message.Text = encodable(made.display_name), encodable(made.text)
 
 
 EXCEPTIONS: dict[type, _Exception] = {

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from pylink.report.file.actions import ActionReader
 from pylink.report.file.convert import to_model, unknown_fields
 from pylink.report.file.frames import Frames
+from pylink.report.file.values import text
 from pylink.report.model import VERSION, Action, Process, Report, Session, Source
 from pylink.report.proto import report_pb2 as pb
 from pylink.report.proto.session_pb2 import ReportSessionDetails
@@ -44,7 +45,7 @@ def parse_report(data: bytes, name: str = "<report>") -> Report:
     while (found := frames.block_header()) is not None:
         block, end = found
         # Results may come before the block that names their metrics.
-        names.extend(block.StringTable.Strings)
+        names.extend(map(text, block.StringTable.Strings))
         session.MergeFrom(block.SessionDetails)
         report.block_unknown += unknown_fields(block)
         process = None

@@ -17,12 +17,25 @@ FIELDS = {
 _KINDS = {name: kind for kind, name in FIELDS.items()}
 
 
+def text(value: Any) -> str:
+    """A string field. Files need not hold UTF-8, and what is none is given as bytes: escape it."""
+    return value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
+
+
+def encodable(value: Any) -> Any:
+    """A value with escapes for what UTF-8 cannot say, such as bytes of paths that are no text."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value
+
+
 def read_value(message: Any) -> tuple[Scalar | None, ValueKind]:
     """The value of a ProfileMetricValue and its kind; None of kind UNKNOWN if none is set."""
     name = message.WhichOneof("Value")
     if name is None:
         return None, ValueKind.UNKNOWN
-    return getattr(message, name), _KINDS[name]
+    value = getattr(message, name)
+    return (text(value) if name == "StringValue" else value), _KINDS[name]
 
 
 def write_value(message: Any, value: Scalar, kind: ValueKind, name: str) -> None:
@@ -31,7 +44,7 @@ def write_value(message: Any, value: Scalar, kind: ValueKind, name: str) -> None
     if field is None:
         raise ReportError(f"metric {name!r}: a value cannot be stored as {kind!r}")
     try:
-        setattr(message, field, value)
+        setattr(message, field, encodable(value))
     except (TypeError, ValueError) as error:
         raise ReportError(
             f"metric {name!r}: {value!r} cannot be stored as {kind.name.lower()}"
@@ -69,7 +82,7 @@ def write_metrics(metrics: dict[str, Metric], rows: Any, names: dict[str, int]) 
         if metric.value is None and not metric.instances:
             continue
         row = rows.add()
-        row.NameId = names.setdefault(name, len(names))
+        row.NameId = names.setdefault(encodable(name), len(names))
         if metric.value is not None:
             write_value(row.MetricValue, metric.value, metric.kind, name)
         for instance in metric.instances:

@@ -12,12 +12,14 @@ from pathlib import Path
 
 _FUNCTION = re.compile(r"^\.section\s+\.text\.(\S+?),")
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
+_PREDICATE = re.compile(r"(@!?U?P\w+)\s+")
 _SECONDS = 60
 
 
 def disassemble(cubin: bytes, starts: Mapping[str, int]) -> dict[int, str]:
     """{address: instruction}; `starts` are the addresses of functions.
 
+    As in Nsight Compute, a predicate takes the first 6 columns. Targets of branches stay labels.
     Empty without `nvdisasm`, or when it refuses the cubin.
     """
     tool = _find()
@@ -53,5 +55,12 @@ def _read(text: str, starts: Mapping[str, int]) -> dict[int, str]:
         if function := _FUNCTION.match(line):
             start = starts.get(function[1].strip('"'))
         elif start is not None and (instruction := _INSTRUCTION.match(line)):
-            found[start + int(instruction[1], 16)] = instruction[2]
+            found[start + int(instruction[1], 16)] = _columns(instruction[2])
     return found
+
+
+def _columns(instruction: str) -> str:
+    predicate = _PREDICATE.match(instruction)
+    if predicate is None:
+        return f"{'':6}{instruction} "
+    return f"{predicate[1]:6}{instruction[predicate.end() :]} "
