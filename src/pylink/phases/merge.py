@@ -104,6 +104,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     if job.executable:
         crowded = _report_recursion(merged, sink)
         _report_undefined(merged, sink)
+    steps.done("find_undefined")
     if sink.errors and not (crowded or job.dumps_calls or job.options.verbose):
         return None
     if job.executable:

@@ -32,11 +32,13 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """What the phases of a link that worked have made."""
+    """What the phases of a link have made; `final` is None of one that ended after layout."""
 
     __slots__ = ("final", "merged", "objects", "placed")
 
-    def __init__(self, objects: Objects, merged: Merged, placed: Placed, final: Final) -> None:
+    def __init__(
+        self, objects: Objects, merged: Merged, placed: Placed, final: Final | None
+    ) -> None:
         self.objects = objects
         self.merged = merged
         self.placed = placed
@@ -111,7 +113,7 @@ class Collector(Recorder):
         if failed:
             return
         results = self.results()
-        self.profile = make_profile(self, results)
+        self.profile = profile_of(self, results)
         options = self._options
         if options.profile or options.profile_aprof is not None or options.time_trace is not None:
             from pylink.profile.output import write_outputs  # noqa: PLC0415 -- a file is asked for
@@ -119,8 +121,8 @@ class Collector(Recorder):
             write_outputs(self.profile, results, options, self._sink)
 
 
-def make_profile(record: Recorder, results: Results) -> Profile:
-    """The profile of a link that worked."""
+def profile_of(record: Recorder, results: Results) -> Profile:
+    """The profile of a link, complete or not."""
     objects, merged, placed = results.objects, results.merged, results.placed
     job = objects.job
     profile = Profile(
@@ -129,7 +131,7 @@ def make_profile(record: Recorder, results: Results) -> Profile:
     profile.created = time.time() - (time.perf_counter_ns() - record.first[0]) / 1e9
     profile.names = objects.names
     profile.output = job.options.output_file
-    profile.output_bytes = len(results.final.image)
+    profile.output_bytes = 0 if results.final is None else len(results.final.image)
     profile.folding = _folding(record)
     reading, extents = _reading(record)
     profile.opened = len(extents) // EXTENT_SIZE

@@ -22,7 +22,15 @@ def write_outputs(profile: Profile, results: Results, options: Options, sink: Si
 
         return encode(trace_events(profile), profile.created)
 
+    def aprof() -> bytes:
+        from pylink.aprof.writer import encode  # noqa: PLC0415 -- one output of three
+        from pylink.profile.replay import replay  # noqa: PLC0415
+        from pylink.profile.routines import aprof_report  # noqa: PLC0415
+
+        return encode(aprof_report(profile, replay(results)))
+
     _write(options.time_trace, trace, sink)
+    _write(options.profile_aprof, aprof, sink)
 
 
 def _write(path: str | None, make: Callable[[], bytes], sink: Sink) -> None:

@@ -51,6 +51,7 @@ def step_sizes(profile: Profile, results: Results) -> dict[str, tuple[int, str]]
         "resolve": symbols,
         "find_live": calls,
         "analyze_functions": calls,
+        "find_undefined": entities,
         "place_pools": calls,
         "find_ties": sections,
         "fold_mercury": (0 if folding is None else folding.stats.pairs, "pairs"),

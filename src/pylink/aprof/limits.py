@@ -1,0 +1,33 @@
+"""What numbers and names a report can hold, and which columns a point of each version has."""
+
+from __future__ import annotations
+
+# Readers keep ids in 32 bits and use them as indices; costs become binary64 in some of them.
+MAX_ID = (1 << 32) - 1
+MAX_WRITTEN_ID = (1 << 31) - 1
+MAX_COUNT = (1 << 64) - 1
+MAX_WRITTEN_COUNT = (1 << 63) - 1
+MAX_COST = (1 << 64) - 1
+
+# Columns of p and q lines after the id, by version; what a version lacks is 0, or follows.
+_OLD = ("rms", "min", "max", "sum", "sqr", "occ")
+_SELF = ("rms", "min", "max", "sum", "occ", "real", "self_sum")
+COLUMNS = {
+    0: _OLD,
+    1: _OLD,
+    2: _SELF,
+    3: (*_SELF, "self_min", "self_max"),
+    4: (
+        *("rms", "min", "max", "sum", "sqr", "occ"),
+        *("real", "self_sum", "self_min", "self_max", "self_sqr"),
+    ),
+}
+NEWEST = max(COLUMNS)
+
+# Sizes and numbers of calls may not need 64 bits in a sum; they are signed in readers.
+COUNTS = ("rms", "min", "max", "occ", "self_min", "self_max")
+
+
+def columns(version: int) -> tuple[str, ...]:
+    """The columns of a version; later ones add columns at the end, which are not read."""
+    return COLUMNS[min(version, NEWEST)]

@@ -1,0 +1,134 @@
+"""A report in memory: routines, the contexts that they were called in, and their points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+BB_COUNT = "bb-count"
+TIME_USEC = "time-usec"
+
+VERSION = 4
+ROOT = -1
+
+
+@dataclass(slots=True)
+class Point:
+    """What all calls with one size of input cost.
+
+    `rms` is the size (the read memory size of the format), `occ` the number of calls; `min`,
+    `max`, `sum` and `sqr` (sum of squares) are of cumulative costs, `real` is `sum` without the
+    calls below one of the same routine, and the others are of the routine's own cost, without
+    what it called.
+    """
+
+    rms: int
+    min: int
+    max: int
+    sum: int
+    sqr: int
+    occ: int
+    real: int
+    self_sum: int
+    self_min: int
+    self_max: int
+    self_sqr: int
+
+    @classmethod
+    def of_calls(cls, rms: int, costs: Iterable[int], own: Iterable[int] | None = None) -> Point:
+        """The point of calls with these cumulative costs and own costs (None: the same)."""
+        every = list(costs)
+        selves = every if own is None else list(own)
+        if not every or len(every) != len(selves):
+            raise ValueError("a point has at least one call, and both costs of each")
+        return cls(
+            rms,
+            min(every),
+            max(every),
+            sum(every),
+            sum(cost * cost for cost in every),
+            len(every),
+            sum(every),
+            sum(selves),
+            min(selves),
+            max(selves),
+            sum(cost * cost for cost in selves),
+        )
+
+    @property
+    def mean(self) -> float:
+        """The cumulative cost of one call."""
+        return self.sum / self.occ if self.occ else 0.0
+
+
+@dataclass(slots=True)
+class Routine:
+    """A routine: `image` is the file that it is in, `mangled` and `full` are other names."""
+
+    id: int
+    name: str
+    image: str = ""
+    mangled: str | None = None
+    full: str | None = None
+    points: list[Point] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Context:
+    """One way to call a routine: a node of the tree of calls; the `parent` of the top is -1."""
+
+    id: int
+    routine: int
+    parent: int = ROOT
+    points: list[Point] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Report:
+    """A report; points are with the routines or, where there are contexts, with those.
+
+    `metric` says what costs are, `total` is the cost of the whole program, `command` the command
+    line, `application` the program, `modified` and `created` are what stands behind `e` and `t`.
+    `input_metric` is `rms` or `drms`. `warnings` are what a reader found odd and accepted.
+    """
+
+    metric: str = TIME_USEC
+    command: str | None = None
+    application: str | None = None
+    total: int | None = None
+    modified: str | None = None
+    created: str | None = None
+    comments: list[str] = field(default_factory=list)
+    input_metric: str | None = None
+    version: int = VERSION
+    routines: list[Routine] = field(default_factory=list)
+    contexts: list[Context] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list, compare=False)
+
+    def points_of(self, routine: Routine) -> list[Point]:
+        """All points of a routine, by size; those of its contexts are joined where sizes meet."""
+        every = list(routine.points)
+        for context in self.contexts:
+            if context.routine == routine.id:
+                every += context.points
+        by_size: dict[int, Point] = {}
+        for point in every:
+            earlier = by_size.get(point.rms)
+            by_size[point.rms] = point if earlier is None else _joined(earlier, point)
+        return [by_size[size] for size in sorted(by_size)]
+
+
+def _joined(one: Point, other: Point) -> Point:
+    return Point(
+        one.rms,
+        min(one.min, other.min),
+        max(one.max, other.max),
+        one.sum + other.sum,
+        one.sqr + other.sqr,
+        one.occ + other.occ,
+        one.real + other.real,
+        one.self_sum + other.self_sum,
+        min(one.self_min, other.self_min),
+        max(one.self_max, other.self_max),
+        one.self_sqr + other.self_sqr,
+    )

@@ -1,0 +1,229 @@
+"""Reading reports of any version; what is malformed is named with its file and line."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import fields
+
+from pylink.aprof.limits import MAX_COST, MAX_COUNT, MAX_ID, columns
+from pylink.aprof.model import BB_COUNT, ROOT, TIME_USEC, Context, Point, Report, Routine
+
+ROUTINE = re.compile(r'"([^"]+)" "([^"]+)" (\S+)')
+METRICS = {BB_COUNT: BB_COUNT, "bb_count": BB_COUNT, TIME_USEC: TIME_USEC}
+INPUT_METRICS = ("rms", "drms", "rvms")
+# What a viewer adds to a report for itself.
+PRIVATE = ("fav",)
+
+
+class MalformedReport(ValueError):
+    """A file that is no report; the message begins with file and line."""
+
+
+def read(path: str | os.PathLike[str]) -> Report:
+    """The report in a file; MalformedReport, OSError."""
+    with open(path, "rb") as stream:
+        return parse(stream.read(), os.fspath(path))
+
+
+def parse(data: bytes, name: str = "<report>") -> Report:
+    """The report in `data`, called `name` in messages; MalformedReport.
+
+    Unknown lines are warned of and skipped, as are numbers that cannot all be true.
+    """
+    reader = _Reader(name)
+    if not data:
+        raise MalformedReport(f"{name}:1: the file is empty")
+    text = data.decode("utf-8", "surrogateescape")
+    if text.startswith("\ufeff"):
+        reader.line = 1
+        reader.warn("a byte order mark, which other readers take for a part of the first tag")
+        text = text[1:]
+    # Only line feeds end a line: a name may hold any other separator that str.splitlines knows.
+    for line in text.split("\n"):
+        reader.take(line.removesuffix("\r"))
+    return reader.finish()
+
+
+class _Reader:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.line = 0
+        self.report = Report(metric=BB_COUNT, version=0)
+        self.routines: dict[int, Routine] = {}
+        self.contexts: dict[int, Context] = {}
+        # Points and names may come before what they belong to; with the line each came from.
+        self.points: list[tuple[int, str, int, Point]] = []
+        self.names: list[tuple[int, str, int, str]] = []
+        self.lines: dict[int, int] = {}
+
+    def fail(self, message: str, line: int = 0) -> MalformedReport:
+        return MalformedReport(f"{self.name}:{line or self.line}: {message}")
+
+    def warn(self, message: str, line: int = 0) -> None:
+        self.report.warnings.append(f"{self.name}:{line or self.line}: {message}")
+
+    def take(self, line: str) -> None:
+        """Read one line."""
+        self.line += 1
+        tag, _, rest = line.strip(" \t").partition(" ")
+        if not tag:
+            return
+        report = self.report
+        if tag == "v":
+            report.version = self.number("version", rest, MAX_ID)
+        elif tag == "m":
+            metric = METRICS.get(rest.strip())
+            if metric is None:
+                raise self.fail(f"unknown metric {rest.strip()!r}")
+            report.metric = metric
+        elif tag == "i":
+            if rest.strip() not in INPUT_METRICS:
+                raise self.fail(f"unknown input metric {rest.strip()!r}")
+            report.input_metric = rest.strip()
+        elif tag == "k":
+            report.total = self.number("total cost", rest, MAX_COST)
+        elif tag == "e":
+            report.modified = rest
+        elif tag == "t":
+            report.created = rest
+        elif tag == "c":
+            report.comments.append(rest)
+        elif tag == "f":
+            report.command = rest
+        elif tag == "a":
+            report.application = rest
+        elif tag == "r":
+            self.routine(rest)
+        elif tag in ("u", "d"):
+            number, _, text = rest.partition(" ")
+            value = self.number("routine id", number, MAX_ID)
+            self.names.append((self.line, tag, value, self.unquoted(text)))
+        elif tag in ("p", "q"):
+            self.point(tag, rest)
+        elif tag == "x":
+            self.context(rest)
+        elif tag not in PRIVATE:
+            self.warn(f"unknown tag {tag!r}")
+
+    def number(self, what: str, text: str, limit: int, least: int = 0) -> int:
+        text = text.strip()
+        if not re.fullmatch(r"-?[0-9]{1,40}", text):
+            raise self.fail(f"{what} is no whole number: {text[:40]!r}")
+        value = int(text)
+        if not least <= value <= limit:
+            raise self.fail(f"{what} {value} is not from {least} to {limit}")
+        return value
+
+    def unquoted(self, text: str) -> str:
+        text = text.strip()
+        if len(text) >= 2 and text[0] == text[-1] == '"':
+            text = text[1:-1]
+        if not text:
+            raise self.fail("a name is missing")
+        return text
+
+    def routine(self, rest: str) -> None:
+        found = ROUTINE.match(rest.strip())
+        if found is None:
+            raise self.fail('expected r "routine" "image" id')
+        number = self.number("routine id", found[3], MAX_ID)
+        if number in self.routines:
+            raise self.fail(f"routine {number} is there twice")
+        self.routines[number] = Routine(number, found[1], found[2])
+
+    def context(self, rest: str) -> None:
+        words = rest.split()
+        if len(words) != 3:
+            raise self.fail("expected x routine context parent")
+        routine = self.number("routine id", words[0], MAX_ID)
+        number = self.number("context id", words[1], MAX_ID)
+        parent = self.number("parent id", words[2], MAX_ID, ROOT)
+        if number in self.contexts:
+            raise self.fail(f"context {number} is there twice")
+        self.contexts[number] = Context(number, routine, parent)
+        self.lines[number] = self.line
+
+    def point(self, tag: str, rest: str) -> None:
+        words = rest.split()
+        wanted = columns(self.report.version)
+        if len(words) < 1 + len(wanted):
+            raise self.fail(
+                f"version {self.report.version} has {1 + len(wanted)} numbers after {tag}, "
+                f"this line {len(words)}"
+            )
+        owner = self.number("id", words[0], MAX_ID)
+        values = dict.fromkeys((column.name for column in fields(Point)), 0)
+        for column, word in zip(wanted, words[1:], strict=False):  # more numbers may follow
+            values[column] = self.number(column, word, MAX_COUNT)
+        if "real" not in wanted:
+            values["real"] = values["sum"]
+        point = Point(**values)
+        for fault in _oddities(point, wanted):
+            self.warn(fault)
+        self.points.append((self.line, tag, owner, point))
+
+    def finish(self) -> Report:
+        """The report, once every line was read and all that they name is there."""
+        for line, tag, owner, text in self.names:
+            routine = self.routines.get(owner)
+            if routine is None:
+                raise self.fail(f"routine {owner} has a name and no r line", line)
+            if tag == "u":
+                routine.mangled = text
+            else:
+                routine.full = text
+        for line, tag, owner, point in self.points:
+            known: dict[int, Routine] | dict[int, Context]
+            known, what = (self.routines, "routine") if tag == "p" else (self.contexts, "context")
+            found = known.get(owner)
+            if found is None:
+                definition = "r" if tag == "p" else "x"
+                raise self.fail(f"{what} {owner} has a point and no {definition} line", line)
+            found.points.append(point)
+        self._check_contexts()
+        self.report.routines = list(self.routines.values())
+        self.report.contexts = list(self.contexts.values())
+        return self.report
+
+    def _check_contexts(self) -> None:
+        """Each context is of a routine, and its way up ends at the top."""
+        safe = {ROOT}
+        for number, context in self.contexts.items():
+            if context.routine not in self.routines:
+                message = f"context {number} is of routine {context.routine}, which is not there"
+                raise self.fail(message, self.lines[number])
+            way: list[int] = []
+            at = number
+            while at not in safe:
+                if at not in self.contexts:
+                    raise self.fail(
+                        f"context {way[-1]} has the parent {at}, which is not there",
+                        self.lines[way[-1]],
+                    )
+                if at in way:
+                    raise self.fail(f"context {at} is above itself", self.lines[at])
+                way.append(at)
+                at = self.contexts[at].parent
+            safe.update(way)
+
+
+def _oddities(point: Point, present: tuple[str, ...]) -> list[str]:
+    """What cannot be true of a point: readers accept it, and so does this one."""
+    found = []
+    if point.occ == 0:
+        found.append("a point of no calls")
+    elif not point.min * point.occ <= point.sum <= point.max * point.occ:
+        found.append(f"{point.occ} calls from {point.min} to {point.max} do not cost {point.sum}")
+    elif "sqr" in present and point.sqr * point.occ < point.sum * point.sum:
+        found.append(f"squares of {point.occ} calls that cost {point.sum} exceed {point.sqr}")
+    if point.occ and "self_max" in present:
+        least, most = point.self_min * point.occ, point.self_max * point.occ
+        if not least <= point.self_sum <= most:
+            found.append(
+                f"{point.occ} own costs from {point.self_min} to {point.self_max} are not "
+                f"{point.self_sum}"
+            )
+        elif "self_sqr" in present and point.self_sqr * point.occ < point.self_sum**2:
+            found.append(f"squares of own costs {point.self_sum} exceed {point.self_sqr}")
+    return found

@@ -1,0 +1,130 @@
+"""Writing reports, in the order that every known reader takes.
+
+Header, routines, points, then contexts with parents first. Names lose what the format cannot hold:
+there is no escape for a quote, and a line is an item.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import fields
+
+from pylink.aprof.limits import COLUMNS, COUNTS, MAX_COST, MAX_WRITTEN_COUNT, MAX_WRITTEN_ID
+from pylink.aprof.model import BB_COUNT, ROOT, TIME_USEC, VERSION, Context, Point, Report, Routine
+from pylink.wholefile import write_whole
+
+# The image of a routine that has none; a name must not be empty.
+NO_IMAGE = "NONE"
+
+
+def write(report: Report, path: str | os.PathLike[str]) -> None:
+    """Write a report in one step; OSError, ValueError for one that cannot be written."""
+    write_whole(os.fspath(path), encode(report))
+
+
+def encode(report: Report) -> bytes:
+    """The report as version 4; ValueError when a number or the structure does not fit."""
+    _check(report)
+    lines = [*_header(report), *_routines(report), *_points(report), *_contexts(report)]
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+
+
+def clean(text: str) -> str:
+    """Text without line breaks and other control characters, which become question marks."""
+    return "".join("?" if ord(char) < 32 or ord(char) == 127 else char for char in text)
+
+
+def quoted(text: str) -> str:
+    """A name in quotes; quotes in it become single ones. ValueError for an empty name."""
+    if not text:
+        raise ValueError("a name must not be empty")
+    return '"' + clean(text).replace('"', "'") + '"'
+
+
+def _header(report: Report) -> Iterator[str]:
+    yield f"v {VERSION}"
+    yield f"m {report.metric}"
+    if report.input_metric is not None:
+        yield f"i {clean(report.input_metric)}"
+    for tag, text in (("e", report.modified), ("t", report.created)):
+        if text is not None:
+            yield f"{tag} {clean(text)}"
+    for comment in report.comments:
+        yield f"c {clean(comment)}".rstrip()
+    # Readers fail on either tag without a text behind it.
+    if report.command:
+        yield f"f {clean(report.command)}"
+    if report.application:
+        yield f"a {clean(report.application)}"
+    if report.total is not None:
+        yield f"k {report.total}"
+
+
+def _routines(report: Report) -> Iterator[str]:
+    for routine in report.routines:
+        yield f"r {quoted(routine.name)} {quoted(routine.image or NO_IMAGE)} {routine.id}"
+        if routine.mangled is not None:
+            yield f"u {routine.id} {quoted(routine.mangled)}"
+        if routine.full is not None:
+            yield f"d {routine.id} {quoted(routine.full)}"
+
+
+def _points(report: Report) -> Iterator[str]:
+    owners: list[tuple[str, Routine | Context]] = [("p", one) for one in report.routines]
+    owners += [("q", one) for one in report.contexts]
+    for tag, owner in owners:
+        for point in owner.points:
+            numbers = " ".join(str(getattr(point, column)) for column in COLUMNS[VERSION])
+            yield f"{tag} {owner.id} {numbers}"
+
+
+def _contexts(report: Report) -> Iterator[str]:
+    waiting: dict[int, list[Context]] = {}
+    for context in report.contexts:
+        waiting.setdefault(context.parent, []).append(context)
+    ready = waiting.pop(ROOT, [])
+    while ready:
+        context = ready.pop(0)
+        yield f"x {context.routine} {context.id} {context.parent}"
+        ready = waiting.pop(context.id, []) + ready
+    if waiting:
+        raise ValueError(f"no way from the top leads to context {next(iter(waiting))}")
+
+
+def _check(report: Report) -> None:
+    if report.metric not in (BB_COUNT, TIME_USEC):
+        raise ValueError(f"the metric is {BB_COUNT} or {TIME_USEC}, not {report.metric!r}")
+    _check_number("total cost", report.total or 0, MAX_COST)
+    for what, numbers in (
+        ("routine", [routine.id for routine in report.routines]),
+        ("context", [context.id for context in report.contexts]),
+    ):
+        ids = sorted(numbers)
+        if ids != list(range(len(ids))):
+            raise ValueError(f"{what} ids must be 0 to {len(ids) - 1}, each once")
+        _check_number(f"{what} id", len(ids), MAX_WRITTEN_ID)
+    owners: list[Routine | Context] = [*report.routines, *report.contexts]
+    for owner in owners:
+        for point in owner.points:
+            for column in fields(Point):
+                limit = MAX_WRITTEN_COUNT if column.name in COUNTS else MAX_COST
+                _check_number(column.name, getattr(point, column.name), limit)
+    for context in report.contexts:
+        if not 0 <= context.routine < len(report.routines):
+            raise ValueError(f"context {context.id} is of routine {context.routine}")
+        if not ROOT <= context.parent < len(report.contexts):
+            raise ValueError(f"context {context.id} has the parent {context.parent}")
+    if not report.contexts:
+        return
+    called = {context.routine for context in report.contexts}
+    for routine in report.routines:
+        if routine.id not in called:
+            raise ValueError(f"routine {routine.id} has no context, and others have")
+        if routine.points:
+            raise ValueError(f"routine {routine.id} has points of its own beside those of contexts")
+
+
+def _check_number(what: str, value: int, limit: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= limit:
+        raise ValueError(f"{what} {value!r} is not a whole number from 0 to {limit}")

@@ -1,0 +1,145 @@
+"""Measuring how the parts of a link grow: phases run again on the first inputs only.
+
+A link that has ended still has its tables, and the tables of the first n inputs are prefixes of
+them. So the phases after read run again on half of the inputs, a quarter and so on, which gives
+each step a cost at each size. This takes about as long as the link did, and more memory.
+
+Where the first inputs use symbols of later ones, those are undefined: such a part ends after
+layout, which puts up with that.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+
+from pylink._native import elfread
+from pylink.diagnostics import Sink
+from pylink.diagnostics.severity import CATASTROPHE, DISCRETIONARY
+from pylink.errors import LinkError
+from pylink.observers import Steps
+from pylink.phases.finalize import finalize
+from pylink.phases.layout import layout
+from pylink.phases.merge import merge
+from pylink.phases.read import Objects
+from pylink.phases.relocate import relocate
+from pylink.profile.collect import Recorder, Results, profile_of
+from pylink.sections import rules
+from pylink.tables import FILE, SECTION, SYMBOL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Diagnostic
+    from pylink.phases.init import Job
+    from pylink.profile.model import Profile
+
+# Parts smaller than this many inputs cost less than the clock can tell.
+FEWEST_INPUTS = 2
+HALVINGS = 10
+
+
+class Quiet(Sink):
+    """Hears what a part of a link reports and shows nothing; errors do not end the part."""
+
+    __slots__ = ("failing",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failing = False
+
+    def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
+        self.failing = self.failing or diagnostic.severity >= DISCRETIONARY
+        return super().dispatch(diagnostic) if diagnostic.severity >= CATASTROPHE else None
+
+
+def parts_of(inputs: int) -> list[tuple[int, int]]:
+    """(inputs, repetitions) of each part: short ones repeat, as the clock disturbs them most."""
+    found: list[tuple[int, int]] = []
+    for halving in range(1, HALVINGS + 1):
+        size = inputs >> halving
+        if size < FEWEST_INPUTS:
+            break
+        found.append((size, min(halving, 4)))
+    return found
+
+
+def replay(results: Results) -> list[Profile]:
+    """The profiles of parts of a link that worked, the largest first."""
+    found = []
+    for size, repetitions in parts_of(len(results.objects.names)):
+        for _ in range(repetitions):
+            profile = run_part(results.objects, size)
+            if profile is not None:
+                found.append(profile)
+    return found
+
+
+def run_part(whole: Objects, size: int) -> Profile | None:
+    """The profile of linking the first `size` inputs; None when that cannot be done at all."""
+    record = Recorder()
+    sink = Quiet()
+    try:
+        return _run(record, part_of(whole, size, Steps([record])), sink)
+    except LinkError:
+        return None
+    finally:
+        record.close(failed=False)
+
+
+def part_of(whole: Objects, size: int, steps: Steps) -> Objects:
+    """The first `size` inputs; the arena is shared."""
+    job: Job = copy.copy(whole.job)
+    job.steps = steps
+    last = FILE.unpack_from(whole.files, (size - 1) * FILE.size)
+    sections, symbols = last[2] + last[3], last[4] + last[5]
+    return Objects(
+        job,
+        whole.names[:size],
+        whole.arena,
+        whole.files[: size * FILE.size],
+        whole.sections[: sections * SECTION.size],
+        whole.symbols[: symbols * SYMBOL.size],
+        whole.pieces[:size],
+    )
+
+
+def _run(record: Recorder, part: Objects, sink: Quiet) -> Profile | None:
+    record.resume()
+    steps = part.job.steps
+    extents = b"".join(part.files[at : at + 16] for at in range(0, len(part.files), FILE.size))
+    _read_again(part, steps)
+    times = steps.times(len(part.names))
+    elfread.parse(part.arena, extents, rules.compiled(), times)
+    steps.done("parse", times)
+    record.after("read", part)
+    record.resume()
+    merged = merge(part, sink)
+    if merged is None:
+        return None
+    record.after("merge", merged)
+    record.resume()
+    placed = layout(merged, sink)
+    record.after("layout", placed)
+    final = None
+    if not sink.failing:
+        record.resume()
+        image = relocate(placed, sink)
+        record.after("relocate", image)
+        record.resume()
+        final = finalize(image, sink)
+        record.after("finalize", final)
+    return profile_of(record, Results(part, merged, placed, final))
+
+
+def _read_again(part: Objects, steps: Steps) -> None:
+    """Read the files of the part, where each is an input as it stands."""
+    inputs = part.job.inputs[: len(part.names)]
+    if part.pieces or any(one.data is not None for one in inputs):
+        return
+    sizes = [row[1] for row in FILE.iter_unpack(part.files)]
+    times = steps.times(len(inputs))
+    _, extents, failed, _ = elfread.read_files(
+        [os.fsencode(one.name) for one in inputs], sizes, [None] * len(inputs), times
+    )
+    if failed < 0:
+        steps.done("read_files", (times, extents))
