@@ -24,6 +24,10 @@ COLUMNS = {
 }
 NEWEST = max(COLUMNS)
 
+# Sums of squares; those that need more than 64 bits are written as the largest number.
+SQUARES = ("sqr", "self_sqr")
+MAX_SQUARE = MAX_COST**3
+
 # Sizes and numbers of calls may not need 64 bits in a sum; they are signed in readers.
 COUNTS = ("rms", "min", "max", "occ", "self_min", "self_max")
 

@@ -215,7 +215,7 @@ def _oddities(point: Point, present: tuple[str, ...]) -> list[str]:
         found.append("a point of no calls")
     elif not point.min * point.occ <= point.sum <= point.max * point.occ:
         found.append(f"{point.occ} calls from {point.min} to {point.max} do not cost {point.sum}")
-    elif "sqr" in present and point.sqr * point.occ < point.sum * point.sum:
+    elif "sqr" in present and too_small(point.sqr, point.sum, point.occ):
         found.append(f"squares of {point.occ} calls that cost {point.sum} exceed {point.sqr}")
     if point.occ and "self_max" in present:
         least, most = point.self_min * point.occ, point.self_max * point.occ
@@ -224,6 +224,11 @@ def _oddities(point: Point, present: tuple[str, ...]) -> list[str]:
                 f"{point.occ} own costs from {point.self_min} to {point.self_max} are not "
                 f"{point.self_sum}"
             )
-        elif "self_sqr" in present and point.self_sqr * point.occ < point.self_sum**2:
+        elif "self_sqr" in present and too_small(point.self_sqr, point.self_sum, point.occ):
             found.append(f"squares of own costs {point.self_sum} exceed {point.self_sqr}")
     return found
+
+
+def too_small(squares: int, total: int, calls: int) -> bool:
+    """Whether no calls of this total can have this sum of squares; the largest stands for more."""
+    return squares < MAX_COST and squares * calls < total * total

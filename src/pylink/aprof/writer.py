@@ -10,7 +10,15 @@ import os
 from collections.abc import Iterator
 from dataclasses import fields
 
-from pylink.aprof.limits import COLUMNS, COUNTS, MAX_COST, MAX_WRITTEN_COUNT, MAX_WRITTEN_ID
+from pylink.aprof.limits import (
+    COLUMNS,
+    COUNTS,
+    MAX_COST,
+    MAX_SQUARE,
+    MAX_WRITTEN_COUNT,
+    MAX_WRITTEN_ID,
+    SQUARES,
+)
 from pylink.aprof.model import BB_COUNT, ROOT, TIME_USEC, VERSION, Context, Point, Report, Routine
 from pylink.wholefile import write_whole
 
@@ -75,8 +83,14 @@ def _points(report: Report) -> Iterator[str]:
     owners += [("q", one) for one in report.contexts]
     for tag, owner in owners:
         for point in owner.points:
-            numbers = " ".join(str(getattr(point, column)) for column in COLUMNS[VERSION])
-            yield f"{tag} {owner.id} {numbers}"
+            numbers = [str(_fitting(point, column)) for column in COLUMNS[VERSION]]
+            yield f"{tag} {owner.id} {' '.join(numbers)}"
+
+
+def _fitting(point: Point, column: str) -> int:
+    """A number of a point; a sum of squares that needs more than 64 bits becomes the largest."""
+    value: int = getattr(point, column)
+    return min(value, MAX_COST) if column in SQUARES else value
 
 
 def _contexts(report: Report) -> Iterator[str]:
@@ -108,7 +122,10 @@ def _check(report: Report) -> None:
     for owner in owners:
         for point in owner.points:
             for column in fields(Point):
-                limit = MAX_WRITTEN_COUNT if column.name in COUNTS else MAX_COST
+                if column.name in SQUARES:
+                    limit = MAX_SQUARE
+                else:
+                    limit = MAX_WRITTEN_COUNT if column.name in COUNTS else MAX_COST
                 _check_number(column.name, getattr(point, column.name), limit)
     for context in report.contexts:
         if not 0 <= context.routine < len(report.routines):

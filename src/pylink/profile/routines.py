@@ -36,11 +36,11 @@ class _Calls:
         self.contexts: dict[tuple[int, str], Context] = {}
         self.calls: dict[int, list[Call]] = {}
 
-    def enter(self, parent: int, name: str, unit: str) -> int:
+    def enter(self, parent: int, name: str) -> int:
         """The context of the routine `name` below another."""
         routine = self.routines.get(name)
         if routine is None:
-            routine = Routine(len(self.routines), name, IMAGE, full=f"{name}({unit})")
+            routine = Routine(len(self.routines), name, IMAGE)
             self.routines[name] = routine
         context = self.contexts.get((parent, name))
         if context is None:
@@ -69,34 +69,33 @@ class _Calls:
 def aprof_report(profile: Profile, parts: Iterable[Profile] = ()) -> Report:
     """The report of a link and of its parts, see `pylink.profile.replay`."""
     calls = _Calls()
-    total = profile.wall_ns
     _add_link(calls, profile, LINK)
     for part in parts:
         _add_link(calls, part, PART)
-        total += sum(phase.wall_ns for phase in part.phases)
     calls.finish()
+    contexts = list(calls.contexts.values())
     return Report(
         metric=TIME_USEC,
         command=" ".join(sys.argv) or IMAGE,
         application=IMAGE,
-        total=_microseconds(total),
+        total=sum(point.self_sum for context in contexts for point in context.points),
         created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(profile.created)),
         comments=[f"{len(profile.names)} inputs of {profile.input_bytes} bytes for {profile.arch}"],
         routines=list(calls.routines.values()),
-        contexts=list(calls.contexts.values()),
+        contexts=contexts,
     )
 
 
 def _add_link(calls: _Calls, profile: Profile, name: str) -> None:
     below = sum(phase.wall_ns for phase in profile.phases)
-    top = calls.enter(-1, name, "bytes")
+    top = calls.enter(-1, name)
     calls.add(top, profile.input_bytes, below if name == PART else profile.wall_ns, below)
     for phase in profile.phases:
-        place = calls.enter(top, phase.tag, phase.unit)
+        place = calls.enter(top, phase.tag)
         steps = sum(step.cost.wall_ns for step in phase.steps)
         calls.add(place, phase.size, phase.wall_ns, steps)
         for step in phase.steps:
-            inner = calls.enter(place, step.name, step.unit)
+            inner = calls.enter(place, step.name)
             calls.add(inner, step.size, step.cost.wall_ns, _below(calls, profile, inner, step.name))
 
 
@@ -104,19 +103,19 @@ def _below(calls: _Calls, profile: Profile, place: int, step: str) -> int:
     """Add what a step calls for single inputs or pairs; their time in the thread of the step."""
     inside = 0
     if step == "read_files":
-        context = calls.enter(place, READ_FILE, "bytes")
+        context = calls.enter(place, READ_FILE)
         for file in profile.files:
             if file.read_start_ns:
                 calls.add(context, file.size, file.read_ns)
                 inside += 0 if file.lane else file.read_ns
     elif step == "parse":
-        context = calls.enter(place, PARSE_FILE, "bytes")
+        context = calls.enter(place, PARSE_FILE)
         for file in profile.files:
             if file.parse_start_ns:
                 calls.add(context, file.size, file.parse_ns)
                 inside += file.parse_ns
     elif step == "fold_mercury" and profile.pairs:
-        contexts = [calls.enter(place, name, unit) for name, unit in _stages()]
+        contexts = [calls.enter(place, name) for name in STAGES]
         for pair in profile.pairs:
             stats, candidate = pair.stats, pair.candidate
             sizes = (stats.bytes_compared, len(candidate.headers), len(candidate.targets))
@@ -125,10 +124,6 @@ def _below(calls: _Calls, profile: Profile, place: int, step: str) -> int:
                     calls.add(context, size, cost)
                     inside += cost
     return inside
-
-
-def _stages() -> Iterable[tuple[str, str]]:
-    return zip(STAGES, ("bytes", "headers", "targets"), strict=True)
 
 
 def _microseconds(nanoseconds: int) -> int:

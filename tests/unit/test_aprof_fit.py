@@ -1,0 +1,132 @@
+"""Fits of growth: worked out by hand where that can be, and steady where times are noisy."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pylink.aprof import Point, Report, Routine, fit_report, fit_table
+from pylink.aprof.fit import MODELS, Fit, fit_points
+
+SIZES = [2**k for k in range(4, 14)]
+
+
+def report(**routines: Callable[[int], float]) -> Report:
+    made = [
+        Routine(i, name, "lib", points=[Point.of_calls(n, [round(cost(n))]) for n in SIZES])
+        for i, (name, cost) in enumerate(routines.items())
+    ]
+    return Report(routines=made)
+
+
+def by_name(fits: list[Fit]) -> dict[str, Fit]:
+    return {fit.routine: fit for fit in fits}
+
+
+def test_a_line_through_exact_points_is_found() -> None:
+    found = fit_points([(1, 5), (2, 7), (3, 9), (4, 11)])  # 3 + 2 n
+    assert found is not None
+    model, constant, factor, error = found
+    assert model == "n"
+    assert (constant, factor) == pytest.approx((3, 2))
+    assert error == pytest.approx(0, abs=1e-9)
+
+
+def test_least_squares_of_relative_errors_by_hand() -> None:
+    # Costs 1, 1, 1, 2 of one constant c: the sum of (c / y - 1)**2 is least where
+    # c (1 + 1 + 1 + 1/4) = 1 + 1 + 1 + 1/2, so c = 14/13. The misses are 1/13 three times and
+    # 6/13, their mean square (3 + 36) / 169 / 4 = 39/676. No steeper model halves that or gains
+    # five points: sizes 1, 4, 2, 3 do not go with the costs.
+    found = fit_points([(1, 1), (4, 1), (2, 1), (3, 2)])
+    assert found is not None
+    assert found[0] == "constant"
+    assert found[1] == pytest.approx(14 / 13)
+    assert found[3] == pytest.approx(math.sqrt(39 / 676))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("constant", [0.0, 1.0])
+def test_each_model_is_told_from_the_others(name: str, constant: float) -> None:
+    shape = MODELS[name]
+    found = fit_points([(n, constant + 2 * shape(n) + (name == "constant")) for n in SIZES])
+    assert found is not None
+    assert found[0] == name
+    assert found[3] < 0.01
+
+
+@pytest.mark.parametrize("name", ["constant", "n", "n^2", "n^3"])
+def test_noise_does_not_change_the_model(name: str) -> None:
+    rng = random.Random(name)
+    shape = MODELS[name]
+    points = [(n, (5 + 3 * shape(n)) * rng.uniform(1, 1.06)) for n in SIZES]
+    found = fit_points(points)
+    assert found is not None
+    assert found[0] == name
+    assert found[3] < 0.05
+
+
+@given(st.sampled_from(["n", "n^2", "n^3"]), st.floats(1e-3, 1e6), st.floats(1e-3, 1e6))
+def test_units_do_not_matter(name: str, per_cost: float, per_size: float) -> None:
+    found = fit_points([(per_size * n, per_cost * MODELS[name](n)) for n in SIZES])
+    assert found is not None
+    assert found[0] == name
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [],
+        [(1, 1), (2, 2), (3, 3)],
+        [(10, 1), (11, 2), (12, 3), (13, 4)],
+        [(1, 1), (8, 1), (8, 2), (8, 3)],
+        [(0, 1), (1, 0), (2, 1), (3, 1), (9, 1)],
+    ],
+    ids=["none", "three", "close", "repeated", "zeros"],
+)
+def test_too_few_sizes_say_nothing(points: list[tuple[float, float]]) -> None:
+    assert fit_points(points) is None
+
+
+def test_the_routines_that_will_hurt_are_named() -> None:
+    # At 81,920, ten times the largest size: the square costs 0.01 * 81920**2 = 67,108,864, the
+    # line 100 * 81920 = 8,192,000 and the small square 100 times less than the first: 1 %.
+    fits = fit_report(
+        report(
+            square=lambda n: n * n / 100 + 1,
+            line=lambda n: 100 * n,
+            small=lambda n: n * n / 10_000 + 1,
+            flat=lambda n: 5,
+        )
+    )
+    assert [fit.routine for fit in fits] == ["square", "line", "small", "flat"]
+    found = by_name(fits)
+    assert found["square"].hurts
+    assert found["square"].twice == pytest.approx(4, rel=0.01)
+    assert found["line"].share == pytest.approx(8_192_000 / 67_108_864, rel=0.01)
+    assert found["small"].model == "n^2"
+    assert not found["small"].hurts
+    assert not found["line"].hurts
+    assert found["flat"].twice == 1
+
+
+def test_the_cost_of_a_size_can_be_any_of_three() -> None:
+    points = [Point.of_calls(n, [n, 3 * n, 5 * n]) for n in SIZES]
+    one = Report(routines=[Routine(0, "f", points=points)])
+    costs = {name: fit_report(one, name)[0].factor for name in ("min", "mean", "max")}
+    assert costs == pytest.approx({"min": 1, "mean": 3, "max": 5})
+
+
+def test_the_table_says_what_it_means() -> None:
+    text = fit_table(report(square=lambda n: n * n, line=lambda n: n))
+    lines = text.splitlines()
+    assert lines[0].split()[:3] == ["routine", "growth", "error"]
+    assert "n^2" in lines[1]
+    assert lines[1].endswith("<- will hurt")
+    assert lines[-1] == "Grow faster than the link: square."
+    assert fit_table(report(line=lambda n: n)).endswith("faster than n log n.\n")
+    assert "Too few sizes" in fit_table(Report(routines=[Routine(0, "f")]))

@@ -1,0 +1,101 @@
+"""The routines of a link in an aprof report, and what measuring them again leaves as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import pylink
+from pylink.aprof import TIME_USEC, Report, fit_report, read
+from pylink.profile.replay import parts_of
+from pylink.profile.routines import aprof_report
+
+DEMO = Path(__file__).parents[2] / "demo" / "cubins"
+PHASES = {"init", "read", "merge", "layout", "relocate", "finalize", "write"}
+KERNELS = {"resolve", "merge_sections", "copy_contents", "resolve_values", "patch", "order"}
+
+
+@pytest.fixture(scope="module", params=["sm_90a", "sm_100"])
+def linked(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Report, pylink.LinkResult]:
+    path = tmp_path_factory.mktemp("aprof") / "link.aprof"
+    cubins = sorted((DEMO / request.param).glob("*.cubin"))
+    result = pylink.link(cubins, arch=request.param, profile_aprof=path)
+    assert result.image == pylink.link(cubins, arch=request.param).image
+    return read(path), result
+
+
+def test_every_phase_and_kernel_is_a_routine(linked: tuple[Report, pylink.LinkResult]) -> None:
+    report, _ = linked
+    assert report.metric == TIME_USEC
+    assert report.warnings == []
+    assert {routine.name for routine in report.routines} >= PHASES | KERNELS | {"link"}
+    assert all(report.points_of(routine) for routine in report.routines)
+
+
+def test_contexts_follow_the_link(linked: tuple[Report, pylink.LinkResult]) -> None:
+    report, result = linked
+    names = {routine.id: routine.name for routine in report.routines}
+    by_id = {context.id: context for context in report.contexts}
+
+    def way(context: int) -> list[str]:
+        found: list[str] = []
+        while context != -1:
+            found.append(names[by_id[context].routine])
+            context = by_id[context].parent
+        return found[::-1]
+
+    ways = [way(context.id) for context in report.contexts]
+    assert {tuple(one) for one in ways if len(one) == 1} == {("link",), ("part",)}
+    assert result.profile is not None
+    for phase in result.profile:
+        assert ["link", phase.tag] in ways
+        for step in phase.steps:
+            assert ["link", phase.tag, step.name] in ways
+    assert ["link", "read", "read_files", "read_file"] in ways
+    assert ["part", "merge", "resolve"] in ways
+
+
+def test_parts_give_routines_several_sizes(linked: tuple[Report, pylink.LinkResult]) -> None:
+    report, result = linked
+    sizes = {fit.routine: fit.sizes for fit in fit_report(report)}
+    count = len(parts_of(11))
+    assert count == 2
+    assert sizes["resolve"] == sizes["parse"] == 1 + count
+    assert result.profile is not None
+    resolve = next(one for one in report.routines if one.name == "resolve")
+    assert report.points_of(resolve)[-1].rms == result.profile["merge"].symbols
+
+
+def test_costs_add_up(linked: tuple[Report, pylink.LinkResult]) -> None:
+    report, _ = linked
+    own = sum(point.self_sum for one in report.contexts for point in one.points)
+    assert own == report.total
+    for context in report.contexts:
+        for point in context.points:
+            assert 1 <= point.min <= point.max
+            assert point.self_sum <= point.sum
+
+
+def test_a_report_without_parts_has_the_link_alone() -> None:
+    cubins = sorted((DEMO / "sm_100").glob("*.cubin"))
+    profile = pylink.link(cubins, arch="sm_100", profile=True).profile
+    assert profile is not None
+    report = aprof_report(profile)
+    assert "part" not in {routine.name for routine in report.routines}
+
+
+def test_parts_halve_and_short_ones_repeat() -> None:
+    assert parts_of(1600)[:4] == [(800, 1), (400, 2), (200, 3), (100, 4)]
+    assert parts_of(3) == []
+    assert parts_of(4) == [(2, 1)]
+
+
+def test_a_part_that_cannot_be_linked_is_left_out(tmp_path: Path) -> None:
+    # Most of the demo's modules use what only the last ones define.
+    cubins = sorted((DEMO / "sm_100").glob("*.cubin"), reverse=True)
+    path = tmp_path / "link.aprof"
+    assert pylink.link(cubins, arch="sm_100", profile_aprof=path).diagnostics == ()
+    assert "layout" in {routine.name for routine in read(path).routines}
