@@ -70,25 +70,28 @@ class LineMap:
 
     def __init__(self, contents: bytes) -> None:
         self._elf = ELFFile(BytesIO(contents))
-        self._programs = [
-            LinePrograms(self._elf, name)
-            for name in (SOURCE_LINES, PTX_LINES)
-            if contents_of(self._elf, name)
-        ]
+        self._names = [name for name in (SOURCE_LINES, PTX_LINES) if contents_of(self._elf, name)]
+        self._read: dict[str, LinePrograms] = {}
+
+    def _programs(self, name: str) -> LinePrograms:
+        """The programs of a section, read when they are first asked for."""
+        if name not in self._read:
+            self._read[name] = LinePrograms(self._elf, name)
+        return self._read[name]
 
     def frames(self, section: int, offset: int) -> list[Frame]:
         """The lines of an offset in a section, by its index; the innermost inlined one first."""
-        for programs in self._programs:
-            found = programs.frames(section, offset)
+        for name in self._names:
+            found = self._programs(name).frames(section, offset)
             if found:
                 return found
         return []
 
     def declaration(self, name: str) -> Frame | None:
         """Where a variable is declared, by `.debug_info`, which -G makes."""
-        if not self._programs or len(contents_of(self._elf, ".debug_info")) > _LARGEST_INFO:
+        if not self._names or len(contents_of(self._elf, ".debug_info")) > _LARGEST_INFO:
             return None
-        return self._programs[0].declaration(name)
+        return self._programs(self._names[0]).declaration(name)
 
     def ptx_declaration(self, name: str) -> Frame | None:
         """Where the PTX that the cubin was compiled from declares a variable."""

@@ -90,17 +90,21 @@ class Places:
         first = FILE.unpack_from(self._objects.files, file * FILE.size)[2]
         return self._ask(file, lambda lines: lines.frames(section - first, offset)) or []
 
-    def definition_frames(self, symbol: int) -> list[Frame]:
-        """The source lines of the first instruction of a function, the line of a variable."""
+    def definition_frames(self, symbol: int, *, ptx: bool = True) -> list[Frame]:
+        """The source lines of the first instruction of a function, the line of a variable.
+
+        Without `ptx` a variable has no line of the PTX that a cubin holds: finding one takes a
+        search of all of it.
+        """
         objects = self._objects
         fields = SYMBOL.unpack_from(objects.symbols, symbol * SYMBOL.size)
         value, section, info = fields[1], fields[6], fields[8]
         if info & 15 == STT_FUNC:
             return self.frames(section, value) if section >= 0 else []
         name = symbol_name(objects.arena, objects.symbols, symbol)
-        return self._declaration(symbol, name, is_defined=section >= 0)
+        return self._declaration(symbol, name, is_defined=section >= 0, ptx=ptx)
 
-    def _declaration(self, symbol: int, name: str, *, is_defined: bool) -> list[Frame]:
+    def _declaration(self, symbol: int, name: str, *, is_defined: bool, ptx: bool) -> list[Frame]:
         """The line of a variable: only -G records it, so the next best in other files.
 
         That is the first use of one that is not defined in its file, or a line of PTX.
@@ -114,7 +118,7 @@ class Places:
             for section, offset, index in relocations(self._objects, row[2], row[2] + row[3]):
                 if index == symbol - row[4]:
                     return self.frames(section, offset)
-        found = self._ask(file, lambda lines: lines.ptx_declaration(name))
+        found = self._ask(file, lambda lines: lines.ptx_declaration(name)) if ptx else None
         return [] if found is None else [found]
 
     def _ask(self, file: int, question: Callable[[LineMap], T]) -> T | None:

@@ -59,7 +59,7 @@ class View:
         return place
 
     def _find(self, symbol: int) -> Place:
-        frames = self._lines.definition_frames(symbol)
+        frames = self._lines.definition_frames(symbol, ptx=False)
         # The last one is the function itself, those before are inlined into it. Lines of PTX are in
         # no file.
         if frames and frames[-1].text is None:
