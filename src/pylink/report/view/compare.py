@@ -1,0 +1,101 @@
+"""What changed from one report to another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from pylink.report.api.metricname import unit
+from pylink.report.model import Action, Report, Scalar
+from pylink.report.view.numbers import number, scaled
+from pylink.report.view.pages import action_name
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A metric of one action before and after; None where a report does not have it."""
+
+    action: str
+    metric: str
+    unit: str
+    before: Scalar | None
+    after: Scalar | None
+
+    @property
+    def ratio(self) -> float | None:
+        """After over before; None unless both are numbers and the first is not 0."""
+        if isinstance(self.before, str) or isinstance(self.after, str):
+            return None
+        if not self.before or self.after is None:
+            return None
+        return self.after / self.before
+
+    @property
+    def shown(self) -> str:
+        """The change in words: +12.3%, new, gone, or the difference from 0."""
+        if self.before is None:
+            return "new"
+        if self.after is None:
+            return "gone"
+        if isinstance(self.before, str) or isinstance(self.after, str):
+            return "" if self.before == self.after else "differs"
+        if self.ratio is None:
+            amount, name = scaled(self.after, self.unit)
+            return f"+{number(amount)} {name}".rstrip() if self.after else ""
+        percent = 100 * (self.ratio - 1)
+        return f"{percent:+.1f}%" if abs(percent) < 1000 else f"x{number(self.ratio)}"
+
+
+def compare(before: Report, after: Report) -> list[Change]:
+    """Every metric of both reports, those of equal actions side by side.
+
+    Actions are equal that have the same name and are as many-th of it in their reports.
+    """
+    old, new = _by_name(before), _by_name(after)
+    changes: list[Change] = []
+    for key in dict.fromkeys((*old, *new)):
+        mine, theirs = old.get(key), new.get(key)
+        name = key[0] if key[1] == 1 else f"{key[0]} ({key[1]})"
+        names = {**(mine.metrics if mine else {}), **(theirs.metrics if theirs else {})}
+        for metric in sorted(names):
+            changes.append(
+                Change(
+                    name,
+                    metric,
+                    unit(metric),
+                    mine.value(metric) if mine else None,
+                    theirs.value(metric) if theirs else None,
+                )
+            )
+    return changes
+
+
+def notable(changes: list[Change], least: float = 0.05) -> list[Change]:
+    """The numbers that changed by at least that share, the largest changes of each action first.
+
+    Settings and sizes of the device are no result, and are left out.
+    """
+    kept = []
+    for change in changes:
+        if change.metric.startswith(("device__", "launch__", "regex:", "group:", "breakdown:")):
+            continue
+        if isinstance(change.before, str) or isinstance(change.after, str):
+            continue
+        if change.ratio is not None and abs(change.ratio - 1) < least:
+            continue
+        if change.ratio is None and not change.before and not change.after:
+            continue
+        kept.append(change)
+    places = {name: at for at, name in enumerate(dict.fromkeys(each.action for each in changes))}
+    kept.sort(key=lambda each: (places[each.action], -abs((each.ratio or 0) - 1), each.metric))
+    return kept
+
+
+def _by_name(report: Report) -> dict[tuple[str, int], Action]:
+    seen: Counter[str] = Counter()
+    found: dict[tuple[str, int], Action] = {}
+    for action in report.actions:
+        name = action_name(action)
+        seen[name] += 1
+        found[name, seen[name]] = action
+    return found

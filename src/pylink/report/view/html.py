@@ -1,0 +1,108 @@
+"""A report as one self-contained page: no scripts, no files beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from pylink import __version__
+from pylink.report.model import Action, Report, Scope
+from pylink.report.view.compare import Change, compare, notable
+from pylink.report.view.markup import plain
+from pylink.report.view.numbers import text
+from pylink.report.view.pages import ActionPage, Row, Said, action_pages, largest, session_rows
+
+DURATION = "link__time_duration.sum"
+START = "link__start_time.min"
+
+# Rows of the table of changes; the page is to be read, the rest is in --compare.
+MOST_CHANGES = 60
+
+
+@dataclass(slots=True)
+class Named:
+    """A report and the name it goes by on the page."""
+
+    name: str
+    report: Report
+
+
+@dataclass(slots=True)
+class Figures:
+    """The plots of a page, as `<svg>` elements; `note` says why there are none."""
+
+    timeline: str = ""
+    comparison: str = ""
+    growth: str = ""
+    costs: list[str] = field(default_factory=list)
+    note: str = ""
+
+
+def render(reports: Sequence[Named], figures: Figures) -> str:
+    """The page: the last report in full, and what changed since those before it."""
+    shown = reports[-1] if reports else None
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["plain"] = plain
+    environment.globals.update(text=text, bars=_bars)
+    pages = action_pages(shown.report) if shown else []
+    changes: list[Change] = []
+    if len(reports) > 1:
+        changes = notable(compare(reports[0].report, reports[-1].report))[:MOST_CHANGES]
+    return environment.get_template("page.html.j2").render(
+        version=__version__,
+        title=shown.name if shown else "Cost functions",
+        session=session_rows(shown.report, shown.name) if shown else [],
+        advice=advice(pages),
+        pages=pages,
+        figures=figures,
+        names=[each.name for each in reports],
+        changes=changes,
+    )
+
+
+def advice(pages: Sequence[ActionPage]) -> list[tuple[str, Said]]:
+    """What rules warn of, by action, with the largest estimated speedup first."""
+    found = [
+        (page.name, said)
+        for page in pages
+        for said in page.all_said()
+        if said.mark in ("WRN", "OPT", "ERR")
+    ]
+    return sorted(found, key=lambda pair: -_speedup(pair[1]))
+
+
+def _speedup(said: Said) -> float:
+    values = [each.metric_value for each in said.focus if "speedup" in (each.metric_name or "")]
+    return max((value for value in values if value is not None), default=0.0)
+
+
+def _bars(row: Row) -> list[tuple[str, str, float]]:
+    """Name, value and percent of the longest, of the instances of a row or of the row itself."""
+    pairs = largest(row.instances) if row.instances else []
+    if not pairs and row.number is not None:
+        pairs = [(row.label, row.number)]
+    longest = max((value for _, value in pairs), default=0.0)
+    return [
+        (name, text(value, row.unit), 100 * value / longest if longest > 0 else 0.0)
+        for name, value in pairs
+    ]
+
+
+def phases(report: Report) -> list[Action]:
+    """The actions that are phases: those with a duration, and not a comparison of two sections."""
+    return [
+        action
+        for action in report.actions
+        if action.scope is Scope.LAUNCH
+        and action.number(DURATION) is not None
+        and (action.stream_name or "link") == "link"
+    ]

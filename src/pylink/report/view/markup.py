@@ -1,0 +1,28 @@
+"""The mark-up in messages of rules: references that a tool may follow."""
+
+from __future__ import annotations
+
+import re
+
+# @section:<id>:<text>@, @url:<text>:<link>@, @sass:<address>:<text>@, @source:<file>:<line>:<text>@
+REFERENCE = re.compile(
+    r"@section:(?P<section>[^:@]*):(?P<section_text>[^@]*)@"
+    r"|@url:(?P<url_text>[^:@]*):(?P<url>[^@]*)@"
+    r"|@sass:(?P<address>[^:@]*):(?P<sass_text>[^@]*)@"
+    r"|@source:(?P<file>[^:@]*):(?P<line>[^:@]*):(?P<source_text>[^@]*)@"
+)
+
+
+def plain(text: str) -> str:
+    """The text without mark-up; a link stands in brackets behind its text."""
+
+    def replace(match: re.Match[str]) -> str:
+        if match["url"] is not None:
+            return f"{match['url_text']} ({match['url']})"
+        if match["address"] is not None:
+            return f"{match['sass_text']} ({match['address']})"
+        if match["file"] is not None:
+            return f"{match['source_text']} ({match['file']}:{match['line']})"
+        return match["section_text"] or ""
+
+    return REFERENCE.sub(replace, text)

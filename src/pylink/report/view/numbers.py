@@ -1,0 +1,63 @@
+"""Values with units, as people read them."""
+
+from __future__ import annotations
+
+import math
+
+from pylink.report.model import Scalar
+
+# Of each unit that scales: its steps, smallest first, each as the factor and what it is called.
+SCALES: dict[str, tuple[tuple[float, str], ...]] = {
+    "nsecond": ((1, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")),
+    "second": ((1, "s"),),
+    "byte": ((1, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")),
+    "hz": ((1, "Hz"), (1e3, "kHz"), (1e6, "MHz"), (1e9, "GHz")),
+    "cycle": ((1, "cycles"), (1e3, "k cycles"), (1e6, "M cycles"), (1e9, "G cycles")),
+    "inst": ((1, "inst"), (1e3, "k inst"), (1e6, "M inst"), (1e9, "G inst")),
+}
+
+MISSING = "N/A"
+
+
+def scaled(value: float, unit: str) -> tuple[float, str]:
+    """The value in the largest step of its unit that leaves it at 1 or more, and that step."""
+    base, _, per = unit.partition("/")
+    steps = SCALES.get(base)
+    if steps is None or not math.isfinite(value):
+        return value, unit
+    factor, name = steps[0]
+    for step in steps:
+        if abs(value) >= step[0]:
+            factor, name = step
+    per = SCALES[per][0][1] if per in SCALES else per
+    return value / factor, f"{name}/{per}" if per else name
+
+
+def number(value: float) -> str:
+    """Three or four figures; whole numbers below a million in full, between thousands a comma."""
+    if isinstance(value, int) or (math.isfinite(value) and value == int(value)):
+        return f"{int(value):,}"
+    if not math.isfinite(value):
+        return str(value)
+    if abs(value) >= 100:
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}"
+    return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.3g}"
+
+
+def text(value: Scalar | None, unit: str) -> str:
+    """A value with its unit, such as `12.3 ms`; N/A for None."""
+    if value is None:
+        return MISSING
+    if isinstance(value, str):
+        return value
+    amount, name = scaled(value, unit)
+    if isinstance(value, int) and amount == value:
+        amount = value
+    return f"{number(amount)} {name}".rstrip()
+
+
+def base_text(value: Scalar | None) -> str:
+    """A value unscaled and unrounded, as tables for programs have it; empty for None."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else repr(value)

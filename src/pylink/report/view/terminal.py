@@ -1,0 +1,191 @@
+"""A report on a terminal: tables, bars and what rules said; plain text where it is piped."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pylink.report.api.metricname import unit
+from pylink.report.model import Report
+from pylink.report.view.compare import Change
+from pylink.report.view.markup import plain
+from pylink.report.view.numbers import text
+from pylink.report.view.pages import (
+    ActionPage,
+    Block,
+    Row,
+    Said,
+    action_pages,
+    instances_of,
+    largest,
+    session_rows,
+)
+
+BAR_WIDTH = 32
+FILE_WIDTH = 160  # columns, where there is no terminal to ask
+BAR = "\u2588"
+HALF_BAR = "\u258c"
+
+STYLES = {"INF": "green", "WRN": "yellow", "ERR": "bold red", "OPT": "cyan"}
+
+
+def console(*, color: bool | None = None) -> Console:
+    """Standard output; `color` None leaves colours to the terminal and NO_COLOR."""
+    if color is None:
+        out = Console(highlight=False, soft_wrap=True)
+    else:
+        out = Console(highlight=False, soft_wrap=True, force_terminal=color, no_color=not color)
+    if not sys.stdout.isatty():
+        out.width = FILE_WIDTH
+    return out
+
+
+def show_details(out: Console, report: Report, *, instances: bool = False) -> None:
+    """Every action with its sections; `instances` lists those of each metric, too."""
+    for page in action_pages(report):
+        _heading(out, f"[{page.index}] {page.name}")
+        if not page.sections and not page.said:
+            out.print(Text("  no sections; see --page raw", style="dim"))
+        for section in page.sections:
+            out.print()
+            out.print(Text(f"  {section.title}", style="bold"))
+            for block in section.blocks:
+                _show_block(out, block, instances=instances)
+            _show_said(out, section.said)
+        _show_said(out, page.said)
+        out.print()
+
+
+def show_raw(out: Console, report: Report, *, instances: bool = False) -> None:
+    """Every metric of every action, by name."""
+    for page in action_pages(report):
+        _heading(out, f"[{page.index}] {page.name}")
+        metrics = page.action.metrics
+        rows = [_raw_row(page, name) for name in sorted(metrics)]
+        _show_rows(out, rows, instances=instances)
+        out.print()
+
+
+def show_session(out: Console, report: Report, file: str) -> None:
+    """Where the report comes from."""
+    table = Table.grid(padding=(0, 2))
+    for label, shown in session_rows(report, file):
+        table.add_row(Text(label, style="dim"), Text(shown))
+    out.print(table)
+
+
+def show_source(out: Console, report: Report) -> None:
+    """The metrics of each action that belong to addresses of code, largest first."""
+    for page in action_pages(report):
+        rows = [row for row in _by_address(page) if row.instances]
+        if not rows:
+            continue
+        _heading(out, f"[{page.index}] {page.name}")
+        for row in rows:
+            _show_bars(out, row.label, largest(row.instances), row.unit)
+
+
+def show_changes(out: Console, changes: Iterable[Change], names: Sequence[str]) -> None:
+    """What differs between a baseline and another report."""
+    table = Table(title=f"{names[1]} against {names[0]}", title_justify="left", box=None)
+    for title in ("Action", "Metric", names[0], names[1], "Change"):
+        right = title in (*names, "Change")
+        table.add_column(title, justify="right" if right else "left", no_wrap=True)
+    for change in changes:
+        style = "" if not change.ratio else "red" if change.ratio > 1.1 else "green"
+        table.add_row(
+            change.action,
+            change.metric,
+            text(change.before, change.unit),
+            text(change.after, change.unit),
+            Text(change.shown, style=style if not 0.9 <= (change.ratio or 1) <= 1.1 else ""),
+        )
+    out.print(table)
+
+
+def _heading(out: Console, title: str) -> None:
+    out.print(Text(title, style="bold cyan"))
+
+
+def _show_block(out: Console, block: Block, *, instances: bool) -> None:
+    if block.title:
+        out.print(Text(f"    {block.title}", style="dim"))
+    if not block.bars:
+        _show_rows(out, block.rows, instances=instances)
+        return
+    for row in block.rows:
+        if row.instances:
+            _show_bars(out, row.label, largest(row.instances), row.unit)
+    single = [(row.label, row.number) for row in block.rows if not row.instances]
+    numbers = [(label, value) for label, value in single if value is not None]
+    if numbers:
+        _show_bars(out, "", numbers, block.rows[0].unit)
+
+
+def _show_rows(out: Console, rows: Sequence[Row], *, instances: bool) -> None:
+    table = _grid(4, 2)
+    table.add_column(overflow="fold")
+    table.add_column(justify="right", no_wrap=True)
+    for row in rows:
+        style = "" if row.value is not None else "dim"
+        table.add_row("", Text(row.label), Text(row.shown, style=style))
+        for name, value in row.instances if instances else ():
+            table.add_row("", Text(f"  {name}", style="dim"), text(value, row.unit))
+    out.print(table)
+
+
+def _show_bars(out: Console, title: str, bars: Sequence[tuple[str, float]], unit: str) -> None:
+    """Bars against the longest of them."""
+    longest = max((value for _, value in bars), default=0.0)
+    table = _grid(6, 1)
+    table.add_column(overflow="fold", max_width=48)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    for name, value in bars:
+        table.add_row("", Text(name), Text(bar(value, longest), style="cyan"), text(value, unit))
+    if title:
+        out.print(Text(f"    {title}"))
+    out.print(table)
+
+
+def _grid(indent: int, gap: int) -> Table:
+    """A table without lines, that far from the left; padding instead would fill its lines up."""
+    table = Table.grid(padding=(0, gap))
+    table.add_column(width=indent - gap)
+    return table
+
+
+def bar(value: float, longest: float) -> str:
+    """A bar of half characters; what is not 0 has at least half a one."""
+    if longest <= 0 or value <= 0:
+        return ""
+    halves = max(1, round(2 * BAR_WIDTH * value / longest))
+    return BAR * (halves // 2) + HALF_BAR * (halves % 2)
+
+
+def _show_said(out: Console, said: Iterable[Said]) -> None:
+    for one in said:
+        mark = Text(f"    {one.mark or '   '}  ", style=STYLES.get(one.mark, ""))
+        title = f"{one.title}: " if one.title else ""
+        mark.append(f"{title}{plain(one.text)}", style="default")
+        out.print(mark)
+
+
+def _raw_row(page: ActionPage, name: str) -> Row:
+    metric = page.action.metrics[name]
+    return Row(name, name, metric.value, unit(name), instances_of(metric))
+
+
+def _by_address(page: ActionPage) -> list[Row]:
+    rows = []
+    for name in sorted(page.action.metrics):
+        metric = page.action.metrics[name]
+        if metric.has_ids and all(isinstance(each.id, int) for each in metric.instances):
+            row = _raw_row(page, name)
+            pairs = tuple((f"{each.id:#x}", each.value) for each in metric.instances)
+            rows.append(Row(row.name, row.label, row.value, row.unit, pairs))
+    return rows
