@@ -28,6 +28,7 @@ COMMANDS = {
     "inspect": "pylink.inspect",
     "dedup": "pylink.dedup.command",
     "remarks": "pylink.remarks.command",
+    "report": "pylink.report.view.command",
     "toolkit-overlay": "pylink.overlay",
 }
 

@@ -14,6 +14,7 @@ Usage  : pylink [link] [options] <objects>
          pylink inspect [options] <cubin> [<cubin>]
          pylink dedup [options] <objects>
          pylink remarks [options] <file>
+         pylink report [options] <report> [<report>]
          pylink toolkit-overlay --cuda <toolkit> <directory>
 """,
     "nvlink": """\

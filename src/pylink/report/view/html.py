@@ -9,14 +9,11 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pylink import __version__
-from pylink.report.model import Action, Report, Scope
+from pylink.report.model import Report
 from pylink.report.view.compare import Change, compare, notable
 from pylink.report.view.markup import plain
 from pylink.report.view.numbers import text
 from pylink.report.view.pages import ActionPage, Row, Said, action_pages, largest, session_rows
-
-DURATION = "link__time_duration.sum"
-START = "link__start_time.min"
 
 # Rows of the table of changes; the page is to be read, the rest is in --compare.
 MOST_CHANGES = 60
@@ -94,15 +91,4 @@ def _bars(row: Row) -> list[tuple[str, str, float]]:
     return [
         (name, text(value, row.unit), 100 * value / longest if longest > 0 else 0.0)
         for name, value in pairs
-    ]
-
-
-def phases(report: Report) -> list[Action]:
-    """The actions that are phases: those with a duration, and not a comparison of two sections."""
-    return [
-        action
-        for action in report.actions
-        if action.scope is Scope.LAUNCH
-        and action.number(DURATION) is not None
-        and (action.stream_name or "link") == "link"
     ]

@@ -40,6 +40,10 @@ MARKS = {
     MessageType.OPTIMIZATION: "OPT",
 }
 
+# Nanoseconds that an action took, and at which it began.
+DURATION = "link__time_duration.sum"
+START = "link__start_time.min"
+
 # Instances that a bar chart shows; the rest is summed up.
 MOST_BARS = 10
 
@@ -122,6 +126,15 @@ def action_name(action: Action) -> str:
     if action.scope is Scope.RANGE:
         return "range"
     return action.demangled_name or action.function_name or action.mangled_name
+
+
+def phases(report: Report) -> list[Action]:
+    """The actions that are phases: those with a duration, and not a comparison of two sections."""
+    return [
+        action
+        for action in report.launches()
+        if action.number(DURATION) is not None and (action.stream_name or "link") == "link"
+    ]
 
 
 def session_rows(report: Report, file: str) -> list[tuple[str, str]]:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 try:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
 except ImportError as error:
@@ -28,13 +30,16 @@ class Stretch:
     duration: float
 
 
+Growth = Callable[[float], float]
+
+
 @dataclass(frozen=True, slots=True)
 class Curve:
     """Cost against size: measured points, and the fitted growth with its name."""
 
     title: str
     points: Sequence[tuple[float, float]]
-    fit: Callable[[float], float] | None = None
+    fit: Growth | None = None
     growth: str = ""
     size_unit: str = ""
     cost_unit: str = "nsecond"
@@ -78,7 +83,20 @@ def bars(names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], un
 def curve(one: Curve) -> Figure:
     """Cost against size with the fitted growth."""
     figure = Figure(figsize=(4, 3), layout="constrained")
-    axes = figure.add_subplot()
+    _draw_curve(figure.add_subplot(), one)
+    return figure
+
+
+def curves(several: Sequence[Curve]) -> Figure:
+    """All curves in one picture, three in a row."""
+    rows = (len(several) + 2) // 3
+    figure = Figure(figsize=(12, 3 * rows), layout="constrained")
+    for at, one in enumerate(several, 1):
+        _draw_curve(figure.add_subplot(rows, min(3, len(several)), at), one)
+    return figure
+
+
+def _draw_curve(axes: Axes, one: Curve) -> None:
     axes.plot([x for x, _ in one.points], [y for _, y in one.points], "o", color=BLUE, ms=4)
     if one.fit is not None and one.points:
         low, high = min(x for x, _ in one.points), max(x for x, _ in one.points)
@@ -90,7 +108,6 @@ def curve(one: Curve) -> Figure:
     _format(axes.xaxis, one.size_unit)
     _format(axes.yaxis, one.cost_unit)
     _trim(axes, one.title)
-    return figure
 
 
 def svg(figure: Figure) -> str:
@@ -108,13 +125,13 @@ def image(figure: Figure, suffix: str) -> bytes:
     return out.getvalue()
 
 
-def _format(axis: object, unit: str) -> None:
-    axis.set_major_formatter(FuncFormatter(lambda value, _: text(value, unit)))  # type: ignore[attr-defined]  # either axis
+def _format(axis: Axis, unit: str) -> None:
+    axis.set_major_formatter(FuncFormatter(lambda value, _: text(value, unit)))
 
 
-def _trim(axes: object, title: str) -> None:
+def _trim(axes: Axes, title: str) -> None:
     """No frame but the two axes."""
-    axes.spines[["top", "right"]].set_visible(False)  # type: ignore[attr-defined]  # matplotlib names no type for them
-    axes.tick_params(labelsize=8)  # type: ignore[attr-defined]  # as above
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=8)
     if title:
-        axes.set_title(title, fontsize=9, loc="left")  # type: ignore[attr-defined]  # as above
+        axes.set_title(title, fontsize=9, loc="left")

@@ -91,10 +91,12 @@ def show_source(out: Console, report: Report) -> None:
 
 def show_changes(out: Console, changes: Iterable[Change], names: Sequence[str]) -> None:
     """What differs between a baseline and another report."""
-    table = Table(title=f"{names[1]} against {names[0]}", title_justify="left", box=None)
-    for title in ("Action", "Metric", names[0], names[1], "Change"):
-        right = title in (*names, "Change")
-        table.add_column(title, justify="right" if right else "left", no_wrap=True)
+    out.print(Text(f"{names[1]} against {names[0]}", style="bold"))
+    table = Table(box=None)
+    for title in ("Action", "Metric"):
+        table.add_column(title, overflow="fold")
+    for title in ("Baseline", "Now", "Change"):
+        table.add_column(title, justify="right", no_wrap=True)
     for change in changes:
         style = "" if not change.ratio else "red" if change.ratio > 1.1 else "green"
         table.add_row(

@@ -1,0 +1,218 @@
+"""`pylink report`: look at the files of `--profile` and `--profile-aprof`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pylink import aprof
+from pylink.diagnostics.stream import write
+from pylink.report.errors import ReportError
+from pylink.report.model import Report
+from pylink.wholefile import write_whole
+
+PAGES = ("details", "raw", "source", "session")
+MAGIC = b"NVR\0"
+
+
+@dataclass(slots=True)
+class Files:
+    """What the command was given: reports and growth reports, each with its name."""
+
+    reports: list[tuple[str, Report]] = field(default_factory=list)
+    growth: list[tuple[str, aprof.Report]] = field(default_factory=list)
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(
+        prog="pylink report",
+        description="Show what links cost: reports of --profile (.ncu-rep, of Nsight Compute, too) "
+        "and of --profile-aprof. Of several reports the first is the baseline.",
+    )
+    options.add_argument("files", nargs="*", metavar="FILE")
+    form = options.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="a line per metric, or per action")
+    form.add_argument("--json", action="store_true", help="everything as one JSON object")
+    form.add_argument("--html", metavar="OUT", help="write one self-contained page")
+    form.add_argument("--plot", metavar="OUT", help="draw the plots to OUT.svg or OUT.png")
+    form.add_argument("--compare", action="store_true", help="only what differs from the baseline")
+    form.add_argument("--fit", action="store_true", help="only how the cost of routines grows")
+    options.add_argument("--page", choices=PAGES, default="details")
+    options.add_argument("--instances", action="store_true", help="list the parts of each metric")
+    options.add_argument("--color", choices=("auto", "always", "never"), default="auto")
+    options.add_argument("--export", metavar="OUT", help="write the report with what was added")
+    found = options.add_argument_group("sections and rules")
+    found.add_argument("--section-folder", metavar="DIR", action="append", default=[])
+    found.add_argument("--section-folder-recursive", metavar="DIR", action="append", default=[])
+    found.add_argument("--section", metavar="ID", action="append", default=[])
+    found.add_argument("--set", metavar="NAME", action="append", default=[])
+    found.add_argument("--list-sections", action="store_true", help="with those that do not load")
+    found.add_argument("--list-sets", action="store_true")
+    found.add_argument("--list-rules", action="store_true", help="with those that do not load")
+    found.add_argument("--rule", metavar="ID", action="append", default=[])
+    found.add_argument(
+        "--apply-rules",
+        action="store_true",
+        help="put the sections of the search path into the report and apply the rules to it",
+    )
+    return options
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the command; 0, or 1 with a message when something cannot be read or written."""
+    options = parser().parse_args(list(words))
+    try:
+        return _run(options)
+    except BrokenPipeError:
+        raise
+    except ImportError as error:
+        return _fail(_missing(error))
+    except OSError as error:
+        return _fail(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "))
+    except (ReportError, aprof.MalformedReport) as error:
+        return _fail(str(error))
+
+
+def _fail(reason: str) -> int:
+    write(sys.stderr, f"pylink fatal   : {reason}\n")
+    return 1
+
+
+def _missing(error: ImportError) -> str:
+    """What to install for an import that failed."""
+    if "pip install" in str(error) or error.name is None:
+        return str(error)
+    return (
+        f"pylink report needs the {error.name.partition('.')[0]} package: "
+        "run `pip install 'pylink[report]'`"
+    )
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.list_sections or options.list_rules or options.list_sets:
+        from pylink.report.view.listing import list_files  # noqa: PLC0415 -- not with a report
+
+        return list_files(options)
+    if not options.files:
+        raise ReportError("no report given; pylink report --help lists what can be done")
+    files = Files()
+    for name in options.files:
+        _open(name, files)
+    if files.reports:
+        _prepare(options, files)
+    if options.export:
+        _export(options, files)
+    _show(options, files)
+    return 0
+
+
+def _open(name: str, files: Files) -> None:
+    """Read a file as what its first bytes say it is."""
+    data = Path(name).read_bytes()
+    if data.startswith(MAGIC):
+        from pylink.report.file import parse_report  # noqa: PLC0415 -- needs protobuf
+
+        files.reports.append((name, parse_report(data, name)))
+    else:
+        files.growth.append((name, aprof.parse(data, name)))
+
+
+def _prepare(options: argparse.Namespace, files: Files) -> None:
+    """Sections, rules and the growth from report to report, where asked for."""
+    from pylink.report.view.runs import add_runs  # noqa: PLC0415
+
+    reports = [report for _, report in files.reports]
+    add_runs(reports)
+    if not (options.apply_rules or options.section or options.set or options.rule):
+        return
+    from pylink.report.prepare import prepare  # noqa: PLC0415 -- few ask
+
+    problems = prepare(
+        reports[-1],
+        folders=options.section_folder,
+        recursive=options.section_folder_recursive,
+        sections=options.section,
+        sets=options.set,
+        rules=options.rule,
+        with_rules=options.apply_rules or bool(options.rule),
+    )
+    for problem in problems:
+        write(sys.stderr, f"pylink {problem}\n")
+
+
+def _export(options: argparse.Namespace, files: Files) -> None:
+    if not files.reports:
+        raise ReportError("--export needs a report of --profile")
+    from pylink.report.file import write_report  # noqa: PLC0415 -- needs protobuf
+
+    write_report(files.reports[-1][1], options.export)
+
+
+def _show(options: argparse.Namespace, files: Files) -> None:
+    if options.html or options.plot:
+        _draw(options, files)
+    elif options.fit:
+        _show_fits(files)
+    elif options.csv or options.json:
+        _show_flat(options, files)
+    else:
+        _show_terminal(options, files)
+
+
+def _draw(options: argparse.Namespace, files: Files) -> None:
+    from pylink.report.view import figures  # noqa: PLC0415 -- needs matplotlib and jinja2
+
+    if options.html:
+        write_whole(options.html, figures.page(files.reports, files.growth).encode())
+        return
+    out = Path(options.plot)
+    if out.suffix not in (".svg", ".png"):
+        raise ReportError(f"{out}: --plot draws .svg and .png files")
+    write_whole(str(out), figures.plot(files.reports, files.growth, out.suffix[1:]))
+
+
+def _show_fits(files: Files) -> None:
+    if not files.growth:
+        raise ReportError("--fit needs a report of --profile-aprof")
+    for name, report in files.growth:
+        write(sys.stdout, f"{name}\n{aprof.fit_table(report)}")
+
+
+def _show_flat(options: argparse.Namespace, files: Files) -> None:
+    from pylink.report.view import flat  # noqa: PLC0415
+
+    if not files.reports:
+        raise ReportError("--csv and --json need a report of --profile")
+    report = files.reports[-1][1]
+    if options.json:
+        write(sys.stdout, flat.as_json(report))
+    else:
+        write(
+            sys.stdout, flat.raw_csv(report) if options.page == "raw" else flat.details_csv(report)
+        )
+
+
+def _show_terminal(options: argparse.Namespace, files: Files) -> None:
+    from pylink.report.view import compare, terminal  # noqa: PLC0415 -- needs rich
+
+    out = terminal.console(color=None if options.color == "auto" else options.color == "always")
+    if len(files.reports) > 1 and (options.compare or options.page == "details"):
+        (first, before), (last, after) = files.reports[0], files.reports[-1]
+        changes = compare.notable(compare.compare(before, after))
+        terminal.show_changes(out, changes, (first, last))
+    elif options.compare:
+        raise ReportError("--compare needs two reports: the baseline, and one to compare with it")
+    if not options.compare and files.reports:
+        name, report = files.reports[-1]
+        terminal.show_session(out, report, name)
+        if options.page == "details":
+            terminal.show_details(out, report, instances=options.instances)
+        elif options.page == "raw":
+            terminal.show_raw(out, report, instances=options.instances)
+        elif options.page == "source":
+            terminal.show_source(out, report)
+    if files.growth and not options.compare:
+        _show_fits(files)

@@ -1,0 +1,119 @@
+"""The plots of reports: a page with all of them, or one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pylink import aprof
+from pylink.aprof import Fit
+from pylink.report.errors import ReportError
+from pylink.report.model import Report
+from pylink.report.view.html import Figures, Named, render
+from pylink.report.view.pages import DURATION, START, action_name, phases
+from pylink.report.view.runs import add_runs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from pylink.report.view import plots
+
+# Routines whose plots a page has: those that cost most at ten times the size.
+MOST_CURVES = 12
+
+
+def page(reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, aprof.Report]]) -> str:
+    """The page with all that matplotlib can draw; without that package a note in its place."""
+    named = [Named(name, report) for name, report in reports]
+    try:
+        drawn = _draw_all(reports, growth)
+    except ImportError as error:
+        drawn = Figures(note=str(error))
+    return render(named, drawn)
+
+
+def plot(
+    reports: Sequence[tuple[str, Report]],
+    growth: Sequence[tuple[str, aprof.Report]],
+    suffix: str,
+) -> bytes:
+    """One picture: the phases side by side, a timeline, or the costliest routine of a growth."""
+    from pylink.report.view import plots  # noqa: PLC0415 -- needs matplotlib
+
+    if len(reports) > 1:
+        return plots.image(_phase_bars(reports), suffix)
+    if reports:
+        return plots.image(_timeline(reports[-1][1]), suffix)
+    for _, report in growth:
+        curves = _curves(report)
+        if curves:
+            return plots.image(plots.curves(curves), suffix)
+    raise ReportError("there is nothing to plot")
+
+
+def _draw_all(
+    reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, aprof.Report]]
+) -> Figures:
+    from pylink.report.view import plots  # noqa: PLC0415 -- needs matplotlib
+
+    drawn = Figures()
+    if reports and phases(reports[-1][1]):
+        drawn.timeline = plots.svg(_timeline(reports[-1][1]))
+    if len(reports) > 1:
+        drawn.comparison = plots.svg(_phase_bars(reports))
+        points = add_runs([report for _, report in reports])
+        if len({size for size, _ in points}) > 1:
+            shown = plots.Curve("Time of the link", sorted(points), size_unit="byte")
+            drawn.growth = plots.svg(plots.curve(shown))
+    for _, report in growth:
+        drawn.costs += [plots.svg(plots.curve(one)) for one in _curves(report)]
+    return drawn
+
+
+def _timeline(report: Report) -> Figure:
+    from pylink.report.view import plots  # noqa: PLC0415 -- needs matplotlib
+
+    stretches = []
+    end = 0.0
+    for action in phases(report):
+        duration = float(action.number(DURATION) or 0)
+        start = action.number(START)
+        begin = end if start is None else float(start)
+        stretches.append(plots.Stretch(action_name(action), begin, duration))
+        end = begin + duration
+    return plots.timeline(stretches)
+
+
+def _phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:
+    from pylink.report.view import plots  # noqa: PLC0415 -- needs matplotlib
+
+    names = list(
+        dict.fromkeys(action_name(each) for _, report in reports for each in phases(report))
+    )
+    series = []
+    for name, report in reports:
+        times = {action_name(each): each.number(DURATION) or 0 for each in phases(report)}
+        series.append((name, [float(times.get(phase, 0)) for phase in names]))
+    return plots.bars(names, series, "nsecond")
+
+
+def _curves(report: aprof.Report) -> list[plots.Curve]:
+    from pylink.report.view import plots  # noqa: PLC0415 -- needs matplotlib
+
+    by_name = {routine.name: report.points_of(routine) for routine in report.routines}
+    scale = 1000.0 if report.metric == aprof.TIME_USEC else 1.0
+    unit = "nsecond" if report.metric == aprof.TIME_USEC else ""
+    return [
+        plots.Curve(
+            fit.routine,
+            [(float(point.rms), point.min * scale) for point in by_name[fit.routine]],
+            None if fit.model is None else _scaled(fit, scale),
+            fit.model or "",
+            cost_unit=unit,
+        )
+        for fit in aprof.fit_report(report)[:MOST_CURVES]
+    ]
+
+
+def _scaled(fit: Fit, scale: float) -> plots.Growth:
+    return lambda size: fit.at(size) * scale

@@ -1,0 +1,69 @@
+"""--list-sections, --list-sets and --list-rules: what the search path holds, and what fails."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pylink.diagnostics.stream import write
+from pylink.report.rules.load import load_rules
+from pylink.report.sections.folders import search_path
+from pylink.report.sections.load import ALL, DEFAULT_SET, load
+
+
+def list_files(options: argparse.Namespace) -> int:
+    """Print the lists that the options ask for; 1 when a file did not load."""
+    path = search_path(options.section_folder, options.section_folder_recursive)
+    errors: list[tuple[Path, str]] = []
+    warnings: list[str] = []
+    if options.list_sections or options.list_sets:
+        loaded = load(path)
+        errors += loaded.errors
+        warnings += loaded.warnings
+        if options.list_sections:
+            on = {each.identifier for each in loaded.select()}
+            rows = [
+                (
+                    each.section.identifier,
+                    each.section.display_name,
+                    "yes" if each.section.identifier in on else "no",
+                    str(each.file),
+                )
+                for each in loaded.sections
+            ]
+            _print(("Identifier", "Display Name", "Enabled", "Filename"), rows)
+        if options.list_sets:
+            names = sorted(loaded.set_names() | {DEFAULT_SET, ALL})
+            members = [
+                (name, ", ".join(each.identifier for each in loaded.select(sets=[name])))
+                for name in names
+            ]
+            _print(("Set", "Sections"), members)
+    if options.list_rules:
+        found = load_rules(path)
+        errors += found.errors
+        warnings += found.warnings
+        rules = [
+            (each.identifier, each.name, each.section or "", each.description, str(each.file))
+            for each in found.rules
+        ]
+        _print(("Identifier", "Display Name", "Section", "Description", "Filename"), rules)
+    for warning in warnings:
+        write(sys.stderr, f"pylink warning : {warning}\n")
+    if errors:
+        _print(("Filename", "Error"), [(str(file), reason) for file, reason in errors])
+    return 1 if errors else 0
+
+
+def _print(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table with ruled titles; the last column is not padded."""
+    cells = [titles, *rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    rule = ["-" * width for width in widths]
+    lines = [rule, cells[0], rule, *cells[1:]]
+    for line in lines:
+        padded = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
+        write(sys.stdout, " ".join(padded).rstrip() + "\n")
+    write(sys.stdout, "\n")
