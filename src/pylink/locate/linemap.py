@@ -38,6 +38,9 @@ PTX_TEXT = ".nv_debug_ptx_txt"
 # A larger .debug_info takes pyelftools seconds to read, and only variables need it.
 _LARGEST_INFO = 1 << 21
 
+# How PTX declares a variable, up to its name.
+_PTX_VARIABLE = rb"\s*(?:\.\w+ )*\.(?:global|const|shared) [^;=]*"
+
 _NAMES = ("DW_AT_MIPS_linkage_name", "DW_AT_linkage_name")
 
 
@@ -95,9 +98,8 @@ class LineMap:
 
     def ptx_declaration(self, name: str) -> Frame | None:
         """Where the PTX that the cubin was compiled from declares a variable."""
-        declared = re.compile(
-            rb"\s*\.\w+ [^;=]*(?<![\w$])" + re.escape(os.fsencode(name)) + rb"(?![\w$])"
-        )
+        named = re.escape(os.fsencode(name))
+        declared = re.compile(_PTX_VARIABLE + rb"(?<![\w$])" + named + rb"(?![\w$])")
         for section in self._elf.iter_sections():
             if not section.name.startswith(PTX_TEXT):
                 continue
@@ -217,6 +219,8 @@ class LinePrograms:
         return self._directories.get(at, "")
 
     def _string(self, offset: int) -> str | None:
+        if self._dwarf.debug_str_sec is None:
+            return None
         found = self._dwarf.get_string_from_table(offset)
         return os.fsdecode(found) if found else None
 
