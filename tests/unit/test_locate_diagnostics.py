@@ -80,11 +80,11 @@ def test_an_undefined_symbol_is_shown_where_it_is_used() -> None:
         "            '_Z4losti' is lost(int)\n"
         "  __device__ int used(int x) { return lost(x); }\n"
         "                                      ^~~~\n"
-        "k.cu(5): note: k.cubin: .text.k+0x10: '_Z4losti' is referenced here\n"
-        "      p[0] = lost(p[0]) + lost(2);\n"
-        "             ^~~~\n"
         "k.cu(6): note: 'used(int)' is inlined here\n"
         "      p[1] = used(p[1]);\n"
+        "             ^~~~\n"
+        "k.cu(5): note: k.cubin: .text.k+0x10: '_Z4losti' is referenced here\n"
+        "      p[0] = lost(p[0]) + lost(2);\n"
         "             ^~~~\n"
         "\n"
         "1 error detected in this link.\n"
@@ -247,7 +247,7 @@ def test_an_api_caller_finds_lines_without_asking_for_a_format() -> None:
     assert record.source is not None
     assert (record.source.file, record.source.line, record.source.column) == ("k.cu", 2, 37)
     assert (record.section, record.offset) == (".text.k", 80)
-    assert [note.kind for note in record.notes] == ["referenced-here"]
+    assert [note.kind for note in record.notes] == ["inlined-here", "referenced-here"]
     assert record.notes[0].parent is record
 
 

@@ -195,6 +195,8 @@ def _about(diagnostic: Diagnostic) -> list[str]:
         readable = demangle(diagnostic.symbol)
         if readable != diagnostic.symbol:
             lines.append(one_line(f"'{diagnostic.symbol}' is {readable}"))
+        elif diagnostic.symbol not in diagnostic.message:
+            lines.append(one_line(f"about '{diagnostic.symbol}'"))
     return lines
 
 

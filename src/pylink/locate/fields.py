@@ -48,7 +48,11 @@ def _explain_fix(diagnostic: Diagnostic, merged: Merged, fix: tuple[int, ...]) -
     if section < 0:
         return
     (base,) = unpack_from("<Q", merged.base, 8 * section)
-    places_of(objects).fill(diagnostic, section, offset - base, diagnostic.symbol)
+    places = places_of(objects)
+    places.fill(diagnostic, section, offset - base, diagnostic.symbol)
+    if diagnostic.source is None and entity >= 0:
+        first = ENTITY.unpack_from(merged.entities, entity * ENTITY.size)[0]
+        places.fill_lines(diagnostic, first)
 
 
 def _input_of(merged: Merged, out: int, offset: int) -> int:

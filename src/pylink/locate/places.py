@@ -13,6 +13,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from pylink.diagnostics.record import Source, note
+from pylink.diagnostics.severity import NOTE
 from pylink.locate.column import find_name
 from pylink.locate.references import relocations
 from pylink.tables import FILE, SECTION, SYMBOL, section_name, symbol_file, symbol_name
@@ -62,11 +63,17 @@ class Places:
         objects = self._objects
         fields = SYMBOL.unpack_from(objects.symbols, symbol * SYMBOL.size)
         value, file, section = fields[1], fields[5], fields[6]
-        name = symbol_name(objects.arena, objects.symbols, symbol)
         diagnostic.file = objects.names[file]
         if section >= 0:
             diagnostic.section = section_name(objects.arena, objects.sections, section)
             diagnostic.offset = value
+        self.fill_lines(diagnostic, symbol)
+
+    def fill_lines(self, diagnostic: Diagnostic, symbol: int) -> None:
+        """Give a record the source line of the definition or declaration that a symbol row is."""
+        objects = self._objects
+        file = symbol_file(objects.symbols, symbol)
+        name = symbol_name(objects.arena, objects.symbols, symbol)
         self._set_lines(diagnostic, file, self.definition_frames(symbol), name)
 
     def note_at(
@@ -178,9 +185,13 @@ class Places:
 
 
 def set_lines(diagnostic: Diagnostic, frames: list[Frame], cubin: str, name: str | None) -> None:
-    """Give a record the innermost line of a place in `cubin`, and the calls it is inlined for."""
+    """Give a record the innermost line of a place in `cubin`, and the calls it is inlined for.
+
+    These come before other notes; a note has no notes of its own, but a context.
+    """
     diagnostic.source = _source(frames[0], cubin, name)
-    diagnostic.context = [
+    below = diagnostic.context if diagnostic.original == NOTE else diagnostic.notes
+    below += [
         _inlined(inner.function, outer, cubin)
         for inner, outer in pairwise(frames)
         if inner.function

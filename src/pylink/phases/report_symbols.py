@@ -66,9 +66,9 @@ def _definition(
             return
         if kind == "first-specified-here":
             size = SYMBOL.unpack_from(objects.symbols, first * SYMBOL.size)[2]
-            diagnostic.notes = [places.note_definition(kind, first, size=size)]
+            diagnostic.notes += [places.note_definition(kind, first, size=size)]
         else:
-            diagnostic.notes = [places.note_definition(kind, first)]
+            diagnostic.notes += [places.note_definition(kind, first)]
 
     return explain
 
@@ -112,7 +112,7 @@ def _list_references(places: Places, diagnostic: Diagnostic, found: list[Referen
     if not shown:
         return
     places.fill(diagnostic, *shown[0], symbol)
-    diagnostic.notes = [
+    diagnostic.notes += [
         places.note_at("referenced-here", section, offset, symbol=symbol)
         for section, offset in shown[1:MOST_REFERENCES]
     ]
@@ -166,7 +166,7 @@ def _recursion(merged: Merged, kernel: int, turn: int) -> Callable[[Diagnostic],
         places = _places(merged.objects)
         places.fill_definition(diagnostic, _winner(merged, kernel))
         cycle = find_cycle(merged, kernel, turn)
-        diagnostic.notes = [
+        diagnostic.notes += [
             _note_call(merged, places, caller, callee)
             for caller, callee in zip(cycle, cycle[1:] + cycle[:1], strict=True)
             if caller * ENTITY.size < len(merged.entities)

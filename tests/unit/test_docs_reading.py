@@ -1,0 +1,69 @@
+"""docs/reading-diagnostics.md shows what its commands print. PYLINK_WRITE_DOCS=1 writes it anew."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers import oracle
+
+import pylink
+
+PAGE = Path(__file__).parents[2] / "docs" / "reading-diagnostics.md"
+HOME = "/home/you/app"  # where the page says it is
+BLOCK = re.compile(r"```(\w+)\n(.*?)```\n", re.DOTALL)
+NEEDED = ("elftools", "sarif")
+
+
+def run(command: str, folder: Path) -> str:
+    """What a command prints, with the folder's name as the page has it."""
+    bin = oracle.toolchain().bin
+    python = shlex.quote(sys.executable)
+    functions = (
+        f'pylink() {{ {python} -m pylink "$@"; }}; python3() {{ {python} "$@"; }};'
+        f'sarif() {{ {python} -m sarif "$@"; }};'
+    )
+    environment = {
+        **os.environ,
+        "PATH": f"{bin}:{os.environ['PATH']}",
+        "PYTHONPATH": str(Path(pylink.__file__).parents[1]),
+    }
+    done = subprocess.run(
+        ["bash", "-c", f"{functions} {command}"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.stdout.replace(str(folder), HOME)
+
+
+@oracle.needs_oracle
+def test_the_page_shows_what_the_commands_print(tmp_path: Path) -> None:
+    for name in NEEDED:
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} is not installed")
+    folder = tmp_path.resolve()
+    page = PAGE.read_text(encoding="utf-8")
+
+    def anew(block: re.Match[str]) -> str:
+        kind, text = block[1], block[2]
+        if kind in ("cuda", "python"):
+            (folder / ("app.cu" if kind == "cuda" else "app.py")).write_text(text)
+            return block[0]
+        commands = [line for line in text.splitlines() if line.startswith("$ ")]
+        shown = "".join(f"{one}\n{run(one[2:], folder)}" for one in commands)
+        return f"```{kind}\n{shown.rstrip()}\n```\n"
+
+    made = BLOCK.sub(anew, page)
+    if os.environ.get("PYLINK_WRITE_DOCS"):
+        PAGE.write_text(made, encoding="utf-8")
+    assert made == page
