@@ -1,0 +1,140 @@
+"""Whatever names hold and wherever diagnostics go: each format escapes its own way, none fails."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.cubin_builder import Cubin
+
+import pylink
+
+SOURCES = Path(pylink.__file__).parents[1]
+FORMATS = ("nvlink", "text", "sarif")
+
+# What one can be called, and how a line of text and JSON show it.
+NAMES = [
+    ("quotes\"'`", "quotes\"'`", "quotes\"'`"),
+    ("two\nlines", r"two\nlines", "two\nlines"),
+    ("tab\there", r"tab\there", "tab\there"),
+    ("cr\rlf", r"cr\rlf", "cr\rlf"),
+    ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m", "\x1b[31mred\x1b[0m"),
+    ("\x07bell\x7f", r"\x07bell\x7f", "\x07bell\x7f"),
+    ("c1\x9b1m", r"c1\x9b1m", "c1\x9b1m"),
+    ("back\\slash", "back\\slash", "back\\slash"),
+    ("{symbol} {0} %s", "{symbol} {0} %s", "{symbol} {0} %s"),
+    ("no utf-8 \udcff\udc80", "no utf-8 \udcff\udc80", r"no utf-8 \xff\x80"),
+    ("naïve 漢字 \U0001f600", "naïve 漢字 \U0001f600", "naïve 漢字 \U0001f600"),
+    ("_Z", "_Z", "_Z"),
+    ("_Z99999999999999f", "_Z99999999999999f", "_Z99999999999999f"),
+    ("</script><b>&amp;", "</script><b>&amp;", "</script><b>&amp;"),
+    ("%0A::error::", "%0A::error::", "%0A::error::"),
+]
+
+
+def using(name: str) -> bytes:
+    cubin = Cubin()
+    kernel = cubin.function("k", kernel=True)
+    cubin.call(kernel, cubin.external("#" * len(name.encode("utf-8", "surrogateescape"))))
+    plain = "#" * len(name.encode("utf-8", "surrogateescape"))
+    return cubin.build().replace(plain.encode(), name.encode("utf-8", "surrogateescape"))
+
+
+def run(folder: Path, *words: str, shell: str = "") -> subprocess.CompletedProcess[bytes]:
+    """pylink, with redirections of the shell; never a traceback."""
+    program = f"import sys; sys.path[:0] = [{str(SOURCES)!r}]; from pylink.cli import main"
+    argv = [sys.executable, "-c", f"{program}; sys.exit(main())", *words]
+    command = ["bash", "-c", f'exec "$@" {shell}', "bash", *argv] if shell else argv
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    assert b"Traceback" not in done.stderr + done.stdout
+    return done
+
+
+def decoded(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+@pytest.mark.parametrize(("name", "line", "text"), NAMES)
+def test_names_of_any_kind_in_every_format(tmp_path: Path, name: str, line: str, text: str) -> None:
+    file = re.sub("/", "-", name) + ".cubin"
+    (tmp_path / file).write_bytes(using(name))
+    words = ["-arch=sm_80", file, "-o", "out"]
+    shown = f"Undefined reference to '{line}' in '{line.replace('/', '-')}.cubin'"
+    readable = f"Undefined reference to '{text}' in '{text.replace('/', '-')}.cubin'"
+    log, document = tmp_path / "log", tmp_path / "sarif"
+    for format in FORMATS:
+        reports = [f"--diag-log={log}", f"--sarif-output={document}"]
+        done = run(tmp_path, *words, f"--diagnostics_format={format}", *reports)
+        assert done.returncode == 255
+        printed = decoded(done.stderr)
+        if format == "nvlink":
+            assert printed == f"pylink error   : {shown}\n"
+        elif format == "text":
+            assert shown in printed
+            assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", printed)
+        else:
+            (result,) = json.loads(f"[{done.stderr.decode()}]")
+            assert result["message"]["text"] == readable
+    (entry,) = decoded(log.read_bytes()).splitlines()
+    escaped = line.replace("/", "-")
+    if "\\" in name or '"' in name:
+        escaped = escaped.replace("\\", "\\\\").replace('"', '\\"')
+    assert entry == f'E "{escaped}.cubin" 0 0 {shown}'
+    (run_,) = json.loads(document.read_bytes())["runs"]
+    assert run_["results"][0]["message"]["text"] == readable
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("shell", ["2>&-", "2>/dev/full", "2>&- >&-", "<&- 2>&- >&-"])
+def test_a_standard_error_that_takes_nothing(tmp_path: Path, format: str, shell: str) -> None:
+    (tmp_path / "a.cubin").write_bytes(using("lost"))
+    words = ["-arch=sm_80", "a.cubin", "-o", "out", f"--diagnostics_format={format}"]
+    assert run(tmp_path, *words, shell=shell).returncode == 255
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_pipe_that_nobody_reads(tmp_path: Path, format: str) -> None:
+    (tmp_path / "a.cubin").write_bytes(using("lost"))
+    words = ["-arch=sm_80", "a.cubin", "-o", "out", f"--diagnostics_format={format}"]
+    assert run(tmp_path, *words, shell="2> >(exec true)").returncode == 255
+
+
+@pytest.mark.parametrize("option", ["--diag-log", "--sarif-output"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_report_on_a_full_disk_is_a_warning(tmp_path: Path, option: str, format: str) -> None:
+    (tmp_path / "a.cubin").write_bytes(using("lost"))
+    words = ["-arch=sm_80", "a.cubin", "-o", "out", f"--diagnostics_format={format}"]
+    done = run(tmp_path, *words, f"{option}=/dev/full")
+    assert done.returncode == 255
+    assert b"Undefined reference" in done.stderr
+    assert b"Could not write all of '/dev/full'" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--diag-log", "--sarif-output"])
+def test_a_good_link_stays_good_on_a_full_disk(tmp_path: Path, option: str) -> None:
+    cubin = Cubin()
+    cubin.function("k", kernel=True)
+    (tmp_path / "a.cubin").write_bytes(cubin.build())
+    done = run(tmp_path, "-arch=sm_80", "a.cubin", "-o", "out", f"{option}=/dev/full")
+    assert done.returncode == 0
+    assert (tmp_path / "out").exists()
+    assert (b"Could not write" in done.stderr) == (option == "--sarif-output")
+
+
+@pytest.mark.parametrize("option", ["--diag-log", "--sarif-output"])
+@pytest.mark.parametrize("path", ["no/such/folder/x", ".", ""])
+def test_a_report_that_cannot_be_opened_is_fatal(tmp_path: Path, option: str, path: str) -> None:
+    (tmp_path / "a.cubin").write_bytes(using("lost"))
+    done = run(tmp_path, "-arch=sm_80", "a.cubin", "-o", "out", f"{option}={path}")
+    assert done.returncode == 1
+    assert done.stderr == f"pylink fatal   : Cannot open file '{path}'\n".encode()
+
+
+def test_one_file_for_both_reports_is_no_crash(tmp_path: Path) -> None:
+    (tmp_path / "a.cubin").write_bytes(using("lost"))
+    words = ["-arch=sm_80", "a.cubin", "-o", "out", "--diag-log=x", "--sarif-output=x"]
+    assert run(tmp_path, *words).returncode == 255
