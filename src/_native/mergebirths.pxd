@@ -66,7 +66,11 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
         s = &m.symbols[i]
         e = m.entity[i]
-        if (s.info & 15) != STT_FUNC or e < 0 or not m.entities[e].flags & EF_LIVE:
+        if (s.info & 15) != STT_FUNC or e < 0:
+            continue
+        if not m.entities[e].flags & EF_LIVE:
+            if m.mode & M_HOST_INFO and m.entities[e].flags & EF_KERNEL:
+                name_shared(m, e)
             continue
         defined = m.role[i] == ROLE_WON or m.role[i] == ROLE_REPLACED
         if m.born[e] < 0:
@@ -86,6 +90,16 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
             out = joined_section(m, e, b".nv.shared.", 11, K_SHARED, SHT_CUDA_SHARED, 0x43, 1)
             if out >= 0:
                 section_symbol(m, out)
+
+
+cdef inline void name_shared(Merge* m, int32_t kernel) noexcept nogil:
+    """Of a kernel that host code does not name, the name of its shared memory alone stays."""
+    cdef uint32_t size
+    cdef const uint8_t* name = entity_name(m, kernel, &size)
+    cdef uint8_t* text = pool_join(&m.pool, b".nv.shared.", 11, name, size)
+    if (text == NULL or strings_intern(&m.shstr, text, 11 + size) < 0
+            or strings_intern(&m.str, text, 11 + size) < 0):
+        m.failed = True
 
 
 cdef inline void enter_symbol(Merge* m, int32_t e, bint early) noexcept nogil:

@@ -512,6 +512,120 @@ cdef bint contains(const uint8_t* text, size_t size, const char* pattern,
     return True
 
 
+def select_referenced(bytes arena, bytes symbols, bytes entities, list external, list internal):
+    """A byte per entity: 1 for kernels that host code names.
+
+    `external` are names of kernels visible to other files and `internal` those of the others. A
+    star in a name stands for any characters, also none; the name matches as a whole.
+    """
+    cdef bytes result = bytes(PyBytes_GET_SIZE(entities) // sizeof(EntityRow))
+    mark_referenced(arena, symbols, entities, external, 0, <uint8_t*>PyBytes_AS_STRING(result))
+    mark_referenced(arena, symbols, entities, internal, EF_LOCAL,
+                    <uint8_t*>PyBytes_AS_STRING(result))
+    return result
+
+
+ctypedef struct Pattern:
+    const uint8_t* text
+    uint32_t size
+    uint32_t stem               # bytes before the first star
+    int32_t next                # pattern with the same stem, or -1
+
+
+cdef void mark_referenced(bytes arena, bytes symbols, bytes entities, list names, uint32_t local,
+                          uint8_t* chosen) except *:
+    """Mark the kernels with this EF_LOCAL flag that one of the names matches.
+
+    Names are found by the bytes before their first star, whose sizes are few: N kernels and P
+    names cost N lookups for each size, not N * P comparisons.
+    """
+    cdef size_t count = len(names), n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
+    cdef uint32_t longest = 0, stem
+    cdef bytes rows = PyBytes_FromStringAndSize(NULL, count * sizeof(Pattern))
+    cdef Pattern* patterns = <Pattern*>PyBytes_AS_STRING(rows)
+    cdef bytes name, sizes
+    cdef NameIndex index
+    cdef NameSlot* slot = NULL
+    cdef const SymbolRow* s = <const SymbolRow*>PyBytes_AS_STRING(symbols)
+    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef uint8_t* used
+    for i in range(count):
+        name = names[i]
+        patterns[i].text = <const uint8_t*>PyBytes_AS_STRING(name)
+        patterns[i].size = <uint32_t>PyBytes_GET_SIZE(name)
+        stem = 0
+        while stem < patterns[i].size and patterns[i].text[stem] != c'*':
+            stem += 1
+        patterns[i].stem = stem
+        longest = max(longest, stem)
+    sizes = bytes(longest + 1)
+    used = <uint8_t*>PyBytes_AS_STRING(sizes)
+    if not index_init(&index, count):
+        raise MemoryError
+    for i in range(count):
+        slot = index_find(&index, patterns[i].text, patterns[i].stem)
+        if slot == NULL:
+            index_free(&index)
+            raise MemoryError
+        patterns[i].next = slot.value
+        if slot.value < 0:
+            index.count += 1
+        slot.value = <int32_t>i
+        used[patterns[i].stem] = True
+    with nogil:
+        for i in range(n):
+            if e[i].flags & EF_KERNEL and (e[i].flags & EF_LOCAL) == local and not chosen[i]:
+                chosen[i] = is_referenced(&index, patterns, used, longest,
+                                          base + s[e[i].first].name, s[e[i].first].name_size)
+    index_free(&index)
+
+
+cdef bint is_referenced(NameIndex* index, const Pattern* patterns, const uint8_t* used,
+                        uint32_t longest, const uint8_t* name, uint32_t size) noexcept nogil:
+    cdef uint32_t stem
+    cdef int32_t at
+    cdef NameSlot* slot
+    for stem in range(min(size, longest) + 1):
+        if not used[stem]:
+            continue
+        slot = index_find(index, name, stem)
+        at = slot.value if slot != NULL else -1
+        while at >= 0:
+            if matches(name, size, patterns[at].text, patterns[at].size):
+                return True
+            at = patterns[at].next
+    return False
+
+
+cdef bint matches(const uint8_t* text, uint32_t size, const uint8_t* pattern,
+                  uint32_t length) noexcept nogil:
+    """Whether the pattern with its stars is the whole text.
+
+    Only the last star can need another try: what came before fits as early as it can.
+    """
+    cdef uint32_t at = 0, of = 0, retry = 0, star = 0
+    cdef bint starred = False
+    while at < size:
+        if of < length and pattern[of] == c'*':
+            starred = True
+            star = of
+            of += 1
+            retry = at
+        elif of < length and pattern[of] == text[at]:
+            at += 1
+            of += 1
+        elif starred:
+            retry += 1
+            at = retry
+            of = star + 1
+        else:
+            return False
+    while of < length and pattern[of] == c'*':
+        of += 1
+    return of == length
+
+
 # Functions that the driver supplies (docs/format-notes/runtime-functions.md).
 RUNTIME = frozenset((
     b"malloc", b"free", b"vprintf", b"vfprintf", b"__assertfail",

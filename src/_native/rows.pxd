@@ -179,6 +179,7 @@ cdef enum Mode:
     M_KEEP_RELOCS = 2           # --preserve-relocs
     M_KEEP_CODE = 4             # no dead-code removal; tested in pylink.phases.merge
     M_DEBUG = 8                 # -g without --suppress-debug-info
+    M_HOST_INFO = 16            # kernels that host code does not name are removed
 
 # Architecture families (docs/format-notes.md): how code relocations are stored, mercury or not.
 cdef enum Family:

@@ -97,6 +97,12 @@ HELP = {
         "<file>",
         "Write where everything in the output comes from, and why symbols were kept or removed.",
     ),
+    "host-ccbin": ("<compiler>", "Name of the host compiler, as nvcc gives it; not needed here."),
+    "max-uncompressed-size": (
+        "<bytes>",
+        "Most bytes that the compressed device code of all inputs may become; 2147483647 unless "
+        "given.",
+    ),
     "maxrregcount": ("<count>", "Most registers for a function, in what this link compiles."),
     "merc-dedup": (
         "<on or off>",

@@ -149,17 +149,9 @@ def run_link(values: Mapping[str, Value], inputs: list[Input], sink: Sink) -> Li
     """Link with checked options, reporting to `sink`; LinkError after any error."""
     options = Options(values, [one.name for one in inputs])
     refuse_libraries(options, sink)
-    try:
-        linked = pipeline.link(options, inputs, sink)
-        if sink.errors:
-            raise LinkError(sink.diagnostics)
-    finally:
-        # nvlink writes this file as soon as it has merged, so errors do not keep it from that.
-        if options.register_link_binaries is not None and sink.exit_code() != 1:
-            from pylink.registerlink import write_register_file  # noqa: PLC0415
-
-            names = [one.name for one in inputs]
-            write_register_file(options.register_link_binaries, names, sink)
+    linked = pipeline.link(options, inputs, sink)
+    if sink.errors:
+        raise LinkError(sink.diagnostics)
     return LinkResult(linked.image, tuple(sink.diagnostics), linked.timings, linked.profile)
 
 

@@ -63,6 +63,7 @@ class Options:
     extra_warnings: bool
     gen_host_linker_script: str | None
     help: bool
+    host_ccbin: str | None
     ignore_host_info: bool
     keep_system_libraries: bool
     kernels_used: tuple[str, ...]
@@ -72,6 +73,7 @@ class Options:
     machine: int | None
     Map: str | None
     maxrregcount: int | None
+    max_uncompressed_size: int | None
     merc_dedup: str | None
     no_source_context: bool
     no_wrap_diagnostics: bool

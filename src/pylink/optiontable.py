@@ -151,6 +151,9 @@ OPTIONS = (
     Option("time-trace", "", TEXT, recorded=NEVER),
     Option("ptxas-path", "", TEXT, recorded=NEVER),
     Option("tool-timeout", "", NUMBER, recorded=NEVER),
+    Option("max-uncompressed-size", "", NUMBER, recorded=NEVER),
+    # nvcc names the host compiler, which no link needs.
+    Option("host-ccbin", "host-ccbin", TEXT, recorded=NEVER),
     Option("merc-dedup", "", TEXT, choices=("on", "off"), recorded=NEVER),
     Option("Map", "", TEXT, recorded=NEVER),
     Option("depfile", "", TEXT, recorded=NEVER),

@@ -18,14 +18,20 @@ from pylink.timing import TRACE, CsvTiming, PhaseTimer
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeVar
+    from typing import Protocol, TypeVar
 
     from pylink.diagnostics import Sink
     from pylink.observers import Observer
     from pylink.options import Input, Options
+    from pylink.phases.load import Loaded
     from pylink.profile.model import Profile
 
     T = TypeVar("T")
+
+    class Runner(Protocol):
+        """Calls a phase with results of earlier ones, and times it under its tag."""
+
+        def __call__(self, tag: str, phase: Callable[..., T], *results: object) -> T: ...
 
 
 class Linked:
@@ -80,6 +86,19 @@ def run_phases(
 
     job = run("init", init, options, inputs, Steps(watching))
     loaded = load(job, timing, sink)
+    try:
+        return link_loaded(loaded, timing, sink, run)
+    finally:
+        # nvlink writes this file as soon as it has merged, so errors do not keep it from that.
+        if options.register_link_binaries is not None and sink.exit_code() != 1:
+            from pylink.registerlink import write_register_file  # noqa: PLC0415
+
+            write_register_file(options.register_link_binaries, job.registered, sink)
+
+
+def link_loaded(loaded: Loaded, timing: CsvTiming | None, sink: Sink, run: Runner) -> bytes:
+    """The phases from cicc-lto on, each called and timed by `run`."""
+    job = loaded.job
     if job.optimizes:
         from pylink.phases.lto import (  # noqa: PLC0415 -- few links optimize
             cicc_lto,
@@ -95,6 +114,12 @@ def run_phases(
                 run("write", write, program)
                 return program.image
             loaded = program.loaded
+    return link_cubins(loaded, sink, run)
+
+
+def link_cubins(loaded: Loaded, sink: Sink, run: Runner) -> bytes:
+    """The phases from read on, each called and timed by `run`."""
+    options = loaded.job.options
     objects = run("read", read, loaded)
     # From here on, no input is opened.
     merged = run("merge", merge, objects)

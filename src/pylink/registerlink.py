@@ -11,14 +11,17 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
 
 
-def register_text(names: Sequence[str], directory: str) -> str:
-    """The header text for inputs of these names, relative ones under `directory`.
+def register_text(listed: Sequence[tuple[str, bool]], directory: str) -> str:
+    """The header text for module ids, marked by True, and names of files.
 
-    A cubin is known by its absolute path, dots and links as they are, in which every byte but
-    ASCII letters and digits is an underscore.
+    A file is known by its absolute path, under `directory` if relative, dots and links as they
+    are, in which every byte but ASCII letters and digits is an underscore.
     """
-    lines = [f"#define NUM_PRELINKED_OBJECTS {len(names)}\n"]
-    for name in names:
+    lines = [f"#define NUM_PRELINKED_OBJECTS {len(listed)}\n"]
+    for name, is_id in listed:
+        if is_id:
+            lines.append(f"DEFINE_REGISTER_FUNC({name})\n")
+            continue
         path = name if name.startswith("/") else f"{directory}/{name}"
         identifier = "".join(
             chr(byte) if chr(byte).isascii() and chr(byte).isalnum() else "_"
@@ -28,11 +31,11 @@ def register_text(names: Sequence[str], directory: str) -> str:
     return "".join(lines)
 
 
-def write_register_file(file: str, names: Sequence[str], sink: Sink) -> None:
-    """Write the header for inputs of these names."""
-    text = register_text(names, os.getcwd())
+def write_register_file(file: str, listed: Sequence[tuple[str, bool]], sink: Sink) -> None:
+    """Write the header for what was linked, as `Job.registered` has it."""
+    text = register_text(listed, os.getcwd())
     try:
-        stream = open(file, "w", encoding="ascii")  # noqa: SIM115 -- two kinds of failure
+        stream = open(file, "w", encoding="utf-8", errors="surrogateescape")  # noqa: SIM115 -- two kinds of failure
     except (OSError, ValueError):
         sink.fatal("cannot-open-output", file=file)
     try:

@@ -154,7 +154,7 @@ def test_a_library_that_exists_is_refused_and_another_ignored(
 
 
 def test_register_text_names_files_as_given() -> None:
-    assert register_text(["a.cubin", "/b/9+é.o", "../c"], "/w d") == (
+    assert register_text([("a.cubin", False), ("/b/9+é.o", False), ("../c", False)], "/w d") == (
         "#define NUM_PRELINKED_OBJECTS 3\n"
         "DEFINE_REGISTER_FUNC(_w_d_a_cubin)\n"
         "DEFINE_REGISTER_FUNC(_b_9____o)\n"

@@ -36,5 +36,14 @@ def find_live(
 def select_kernels(arena: bytes, symbols: bytes, entities: bytes, patterns: list[bytes]) -> bytes:
     """A byte per entity: 1 for kernels whose name contains one of the patterns."""
 
+def select_referenced(
+    arena: bytes, symbols: bytes, entities: bytes, external: list[bytes], internal: list[bytes]
+) -> bytes:
+    """A byte per entity: 1 for kernels that host code names.
+
+    ``external`` are names of kernels visible to other files and ``internal`` those of the others.
+    A star in a name stands for any characters, also none; the name matches as a whole.
+    """
+
 def find_undefined(arena: bytes, symbols: bytes, entities: bytes) -> list[int]:
     """Entities that an executable needs but no input defines, in order of birth."""

@@ -85,8 +85,13 @@ HELP: dict[str, str] = {
     "unknown-input-arch": "The header of an input names an architecture that is not known.",
     "unknown-input": "An input starts like no file that can be linked. What a file is follows from "
     "its content; its name does not matter.",
-    "lto-input": "An input was compiled for link-time optimization only. Link it with `-lto`, or "
+    "lto-entry": "An input was compiled for link-time optimization only. Link it with `-dlto`, or "
     "compile it with code for the target too.",
+    "lto-file": "A file of LTO-IR can be linked only with `-lto` or `-dlto`.",
+    "fatbin-format": "A fat binary, alone or in a host object, is damaged or packed by a newer "
+    "compiler. The index is that of its entry.",
+    "host-format": "A host object is damaged. Compile it again.",
+    "package-missing": "Compressed device code is unpacked by a package that is not installed.",
     "unsupported-input": "An input is of a known format that this version cannot link.",
     "read-failed": "At least one input could not be read. The errors before this one say why.",
     "wrong-os-abi": "An input does not name CUDA as its operating system interface. The error "

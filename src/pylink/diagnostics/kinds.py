@@ -164,11 +164,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
         ERROR,
         "Input file '{file}' is no cubin, fat binary, host object, archive, PTX or LTO-IR",
     ),
-    "lto-input": (
-        222,
-        CATASTROPHE,
-        "Input file '{file}' has LTO-IR, which needs -lto or -dlto",
-    ),
+    "lto-entry": (222, CATASTROPHE, "LTO objects found, use -dlto"),
+    "lto-file": (223, CATASTROPHE, "should only see nvvm files when -lto"),
     "read-failed": (219, CATASTROPHE, "reading the input files failed"),
     "wrong-os-abi": (
         220,
@@ -213,6 +210,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "capsule-format": (323, ERROR, "{where}: mercury capsule is damaged: {reason}"),
     "duplicate-section": (324, ERROR, "{where}: a second section of this kind"),
     "unknown-section": (325, ERROR, "{where}: section of unknown type {value}"),
+    "fatbin-format": (326, ERROR, "{where}: fat binary is damaged: {reason}"),
+    "host-format": (327, ERROR, "{where}: host object is damaged: {reason}"),
     "malformed": (399, ERROR, "{where}: {reason}"),
     # 4xx: symbols
     "undefined-reference": (401, ERROR, "Undefined reference to '{symbol}' in '{file}'"),
@@ -345,6 +344,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
         816,
         CATASTROPHE,
         "Option '-r' cannot be combined with LTO input '{file}'; compile it without -dlto",
+    ),
+    "package-missing": (
+        820,
+        CATASTROPHE,
+        "Input file '{file}' is compressed with {what}, which needs the Python package "
+        "'{package}': pip install {package}",
     ),
     # 9xx: the linker itself
     "internal-error": (901, INTERNAL, "{reason}"),

@@ -1,20 +1,139 @@
-"""Host objects and fat binaries: which of their entries fit the target."""
+"""Host objects and fat binaries: the entries that are linked for the target."""
 
 from __future__ import annotations
 
-from pylink.inputs.kinds import HOST
+from array import array
+from struct import Struct
+
+from pylink._native import fatbin
+from pylink.inputs.choice import ENTRY_ELF, ENTRY_PTX, Chooser
+from pylink.inputs.damage import FAULT, report_damage, report_entry
+from pylink.inputs.kinds import CUBIN, FATBIN, HOST, LTOIR, PTX
+from pylink.inputs.payload import DamagedPayload, Unpacker
+from pylink.inputs.pieces import Piece
+from pylink.subtools.entries import entry_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pylink.diagnostics import Sink
-    from pylink.inputs.pieces import Piece, Source
+    from pylink.inputs.pieces import Source
     from pylink.phases.init import Job
 
+# EntryRow and SourceRow of fatbin.pyx.
+ENTRY = Struct("<6I5Q")
+SOURCE = Struct("<2I6Q")
 
-def unpack_hosted(job: Job, sources: list[Source], sink: Sink) -> dict[Source, list[Piece]]:
-    """The pieces for the target in each of the sources; one without code for it is warned of."""
+CONTAINER_HEADER = Struct("<IHHQ")
+MAGIC = 0xBA55ED50
+
+Entry = tuple[int, int, int, int, int, int, int, int, int, int, int]
+
+PIECE_OF = {ENTRY_ELF: CUBIN, ENTRY_PTX: PTX}
+
+
+class Hosted:
+    """What was found in a host object or fat binary.
+
+    `pieces` are those for the target. `ids` has the module ids, None without `__nv_module_id`;
+    `external` and `internal` are the kernels that host code names, None without a list.
+    `containers` is 0 for a host object without device code.
+    """
+
+    __slots__ = ("containers", "external", "ids", "internal", "pieces")
+
+    def __init__(self, row: tuple[int, ...], arena: bytes) -> None:
+        self.containers = row[0]
+        self.pieces: list[Piece] = []
+        self.ids = names_at(arena, row[2], row[3])
+        self.external = names_at(arena, row[4], row[5])
+        self.internal = names_at(arena, row[6], row[7])
+
+
+def names_at(arena: bytes, offset: int, size: int) -> list[bytes] | None:
+    """The names between zero bytes in a section; None when there is no section (offset 0)."""
+    if not offset:
+        return None
+    return [name for name in arena[offset : offset + size].split(b"\0") if name]
+
+
+def unpack_hosted(job: Job, sources: list[Source], sink: Sink) -> dict[Source, Hosted]:
+    """What each host object and fat binary among the sources holds.
+
+    A container without code for the target is warned of, a damaged one reported.
+    """
+    found: dict[Source, Hosted] = {}
+    arenas: dict[int, list[Source]] = {}
     for source in sources:
-        if source.kind == HOST and source.name.endswith(".cubin"):
-            sink.fatal("wrong-machine", file=source.name)
-        sink.fatal("unsupported-input", file=source.name, what="a fat binary or host object")
-    return {}
+        if source.kind in (HOST, FATBIN):
+            arenas.setdefault(id(source.arena), []).append(source)
+    chooser = Chooser(job.target, optimizes=job.optimizes)
+    unpacker = Unpacker(job.options.max_uncompressed_size, sink)
+    for group in arenas.values():
+        arena = group[0].arena
+        extents = array("Q")
+        for source in group:
+            extents.append(source.offset)
+            extents.append(source.size)
+        entries, rows, faults = fatbin.find_entries(
+            arena, extents.tobytes(), bytes([source.kind for source in group])
+        )
+        report_damage(faults, group, sink)
+        damaged = {row[0] for row in FAULT.iter_unpack(faults)}
+        missing = array("I")
+        for source, row in zip(group, SOURCE.iter_unpack(rows), strict=True):
+            found[source] = Hosted(row, arena)
+            missing.append(row[0])
+        for entry, fits in choose(entries, chooser):
+            number = entry[0]
+            if fits and number not in damaged:
+                missing[number] -= 1
+                source = group[number]
+                add_piece(found[source], source, entry, unpacker, sink)
+        if not job.options.suppress_arch_warning:
+            for source, count in zip(group, missing, strict=True):
+                for _ in range(count):
+                    sink.report("arch-not-found", arch=job.options.arch, file=source.name)
+    return found
+
+
+def choose(entries: bytes, chooser: Chooser) -> Iterator[tuple[Entry, bool]]:
+    """The best entry of each container that has any; with False when none can be used."""
+    best: Entry | None = None
+    best_rank = -1
+    rank = chooser.rank
+    entry: Entry
+    for entry in ENTRY.iter_unpack(entries):
+        if best is not None and (entry[0] != best[0] or entry[1] != best[1]):
+            yield best, best_rank >= 0
+            best = None
+        place = rank(entry[3], entry[4], entry[6])
+        if best is None or place > best_rank:
+            best, best_rank = entry, place
+    if best is not None:
+        yield best, best_rank >= 0
+
+
+def add_piece(hosted: Hosted, source: Source, entry: Entry, unpacker: Unpacker, sink: Sink) -> None:
+    """Add the payload of an entry to what was found in its source."""
+    _, _, index, kind, sm, header_size, flags, offset, size, packed_size, full_size = entry
+    start = offset + header_size
+    view = memoryview(source.arena)
+    options = ""
+    if kind in PIECE_OF:
+        try:
+            data = unpacker.unpack(view[start : start + packed_size], flags, full_size, source.name)
+        except DamagedPayload as damage:
+            report_entry(source, index, str(damage), sink)
+            return
+        if kind == ENTRY_PTX:
+            data = data.rstrip(b"\0")
+            options = entry_text(bytes(CONTAINER_HEADER.size) + view[offset:start])
+    else:
+        # LTO-IR stays as it is, in a container of its own.
+        body = view[offset : start + size]
+        data = CONTAINER_HEADER.pack(MAGIC, 1, CONTAINER_HEADER.size, len(body)) + body
+    hosted.pieces.append(
+        Piece(source.name, PIECE_OF.get(kind, LTOIR), data, arch=sm, embedded=True, options=options)
+    )

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from pylink.inputs.kinds import CUBIN, LTOIR, PTX
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 # The kinds of pieces, which are also kinds of inputs.
 PIECE_KINDS = (CUBIN, PTX, LTOIR)
 
@@ -40,25 +36,12 @@ class Piece:
     """One cubin, PTX text or LTO-IR module of the link.
 
     `name` is that of its source and `kind` one of `PIECE_KINDS`. `embedded` says that it was an
-    entry of a fat binary, `arch` is the entry's SM number, 0 for what came as a file. `module_id`
-    is the content of the host object's `__nv_module_id`, None elsewhere; `host_info` the contents
-    of its host-information sections, None where it has none. `library` says that it came through
-    -l: its kernels keep nothing alive by themselves. `options` is the text of ptxas options that a
-    PTX entry carries. The data of an LTO-IR entry is a fat binary with that entry alone, which
-    nvJitLink can read; the payload by itself is scrambled.
+    entry of a fat binary, `arch` is the entry's SM number, 0 for what came as a file. `options` is
+    the text of ptxas options that a PTX entry carries. The data of an LTO-IR entry is a fat binary
+    with that entry alone, which nvJitLink can read; the payload by itself is scrambled.
     """
 
-    __slots__ = (
-        "arch",
-        "data",
-        "embedded",
-        "host_info",
-        "kind",
-        "library",
-        "module_id",
-        "name",
-        "options",
-    )
+    __slots__ = ("arch", "data", "embedded", "kind", "name", "options")
 
     def __init__(
         self,
@@ -68,9 +51,6 @@ class Piece:
         *,
         arch: int = 0,
         embedded: bool = False,
-        host_info: Sequence[bytes] | None = None,
-        library: bool = False,
-        module_id: str | None = None,
         options: str = "",
     ) -> None:
         self.name = name
@@ -78,7 +58,4 @@ class Piece:
         self.data = data
         self.arch = arch
         self.embedded = embedded
-        self.host_info = host_info
-        self.library = library
-        self.module_id = module_id
         self.options = options

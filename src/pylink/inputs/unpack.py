@@ -12,6 +12,7 @@ from pylink._native import elfread
 from pylink.inputs import kinds
 from pylink.inputs.hosted import unpack_hosted
 from pylink.inputs.pieces import PIECE_KINDS, Piece, Source
+from pylink.inputs.references import host_references, identifiers
 from pylink.phases.load import Loaded
 from pylink.target import FAMILY_A
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.diagnostics import Sink
+    from pylink.inputs.hosted import Hosted
+    from pylink.inputs.references import References
     from pylink.options import Input
     from pylink.phases.init import Job
     from pylink.timing import CsvTiming
@@ -30,24 +33,31 @@ def unpack(
 ) -> Loaded:
     """The cubins in inputs of the kinds `found`, a byte each; LinkError when there are errors."""
     sources = find_sources(job.inputs, arena, extents, found, sink)
-    pieces = find_pieces(job, sources, sink)
+    hosted = unpack_hosted(job, sources, sink)
+    pieces = find_pieces(sources, hosted, sink)
+    job.registered = identifiers(sources, hosted)
     if sink.errors:
         sink.stop()
-    compile_ptx(job, pieces, timing, sink)
     modules = [piece for piece in pieces if piece.kind == kinds.LTOIR]
     if modules and not job.optimizes:
-        sink.fatal("lto-input", file=modules[0].name)
-    return with_cubins(job, [piece for piece in pieces if piece.kind == kinds.CUBIN], modules)
+        sink.fatal("lto-entry" if modules[0].embedded else "lto-file", file=modules[0].name)
+    compile_ptx(job, pieces, timing, sink)
+    cubins = [piece for piece in pieces if piece.kind == kinds.CUBIN]
+    references = host_references(sources, hosted) if job.uses_host_info else None
+    return with_cubins(job, cubins, modules, references)
 
 
-def with_cubins(job: Job, pieces: list[Piece], modules: list[Piece]) -> Loaded:
+def with_cubins(
+    job: Job, pieces: list[Piece], modules: list[Piece], references: References | None
+) -> Loaded:
     """What `load` gives for these cubins and, still to be compiled, LTO-IR."""
     data: list[bytes | None] = [piece.data for piece in pieces]
     sizes = [len(piece.data) for piece in pieces]
     arena, extents, _, _ = elfread.read_files([None] * len(pieces), sizes, data)
     for piece in pieces:
         piece.data = b""  # the arena has them
-    return Loaded(job, [piece.name for piece in pieces], arena, extents, pieces, modules)
+    names = [piece.name for piece in pieces]
+    return Loaded(job, names, arena, extents, pieces, modules, references)
 
 
 def find_sources(
@@ -73,17 +83,16 @@ def find_members(archive: Source, sink: Sink) -> list[Source]:
     return members(archive, sink)
 
 
-def find_pieces(job: Job, sources: list[Source], sink: Sink) -> list[Piece]:
-    """What the sources hold for the target."""
-    hosted = unpack_hosted(
-        job, [one for one in sources if one.kind in (kinds.HOST, kinds.FATBIN)], sink
-    )
+def find_pieces(sources: list[Source], hosted: dict[Source, Hosted], sink: Sink) -> list[Piece]:
+    """What the sources hold for the target, in their order."""
     pieces: list[Piece] = []
     for source in sources:
         if source in hosted:
-            pieces += hosted[source]
+            if source.name.endswith(".cubin") and not hosted[source].containers:
+                sink.fatal("wrong-machine", file=source.name)
+            pieces += hosted[source].pieces
         elif source.kind in PIECE_KINDS:
-            pieces.append(Piece(source.name, source.kind, source.data, library=source.library))
+            pieces.append(Piece(source.name, source.kind, source.data))
         elif source.kind == kinds.EMPTY:
             sink.report("empty-file", file=source.name)
         elif source.name.endswith(".cubin") or "." not in os.path.basename(source.name):

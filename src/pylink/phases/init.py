@@ -15,6 +15,7 @@ RELOCATABLE = 1
 KEEP_RELOCS = 2
 KEEP_CODE = 4
 DEBUG = 8
+HOST_INFO = 16
 
 # Bit of -edbg that asks for a line per fold and per reject.
 TRACE_FOLDS = 1
@@ -24,15 +25,26 @@ class Job:
     """One link: its options, inputs and target, and the mode bits that kernels test.
 
     `executable` is the opposite of -r; `debug` is -g without --suppress-debug-info; `steps` takes
-    what phases tell of their progress.
+    what phases tell of their progress. `registered` is what --register-link-binaries lists: names
+    of files, and with True module ids.
     """
 
-    __slots__ = ("debug", "executable", "inputs", "mode", "options", "steps", "target")
+    __slots__ = (
+        "debug",
+        "executable",
+        "inputs",
+        "mode",
+        "options",
+        "registered",
+        "steps",
+        "target",
+    )
 
     def __init__(self, options: Options, inputs: list[Input], steps: Steps) -> None:
         self.options = options
         self.inputs = inputs
         self.steps = steps
+        self.registered = [(one.name, False) for one in inputs]
         self.target = Target(options.arch)
         self.executable = not options.relocatable_link
         self.debug = options.debug and not options.suppress_debug_info
@@ -47,6 +59,17 @@ class Job:
     def optimizes(self) -> bool:
         """Whether LTO-IR is compiled."""
         return self.options.link_time_opt or self.options.dlto
+
+    @property
+    def uses_host_info(self) -> bool:
+        """Whether kernels are removed that the host code of all inputs does not name."""
+        options = self.options
+        return not (
+            self.mode & KEEP_CODE
+            or options.ignore_host_info
+            or options.kernels_used
+            or options.variables_used
+        )
 
     @property
     def folds_mercury(self) -> bool:

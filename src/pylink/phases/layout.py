@@ -115,7 +115,7 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         )
     if job.options.preserve_relocs and job.executable:
         _check_deleted(placed, sink)
-    if job.folds_constants:
+    if job.folds_constants or objects.references is not None:
         _fold_constants(placed, sink)
         steps.done("fold_constants")
     (

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.inputs.pieces import Piece
+    from pylink.inputs.references import References
     from pylink.options import Input
     from pylink.phases.init import Job
     from pylink.timing import CsvTiming
@@ -34,10 +35,11 @@ class Loaded:
 
     `names` are what diagnostics call them. `pieces` are what the inputs were taken apart into, by
     number of the cubin, empty for a link of plain cubins; `modules` are LTO-IR pieces, which
-    become one more cubin.
+    become one more cubin. `references` are the kernels that host code uses, None
+    unless all others are removed.
     """
 
-    __slots__ = ("arena", "extents", "job", "modules", "names", "pieces")
+    __slots__ = ("arena", "extents", "job", "modules", "names", "pieces", "references")
 
     def __init__(
         self,
@@ -47,6 +49,7 @@ class Loaded:
         extents: bytes,
         pieces: list[Piece] | None = None,
         modules: list[Piece] | None = None,
+        references: References | None = None,
     ) -> None:
         self.job = job
         self.names = names
@@ -54,6 +57,7 @@ class Loaded:
         self.extents = extents
         self.pieces = pieces or []
         self.modules = modules or []
+        self.references = references
 
 
 def load(job: Job, timing: CsvTiming | None, sink: Sink) -> Loaded:

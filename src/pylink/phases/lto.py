@@ -87,7 +87,9 @@ def ptxas_lto(program: Optimized, timing: CsvTiming | None, sink: Sink) -> Optim
     for number, piece in enumerate(pieces):
         start, size = extents[2 * number], extents[2 * number + 1]
         piece.data = loaded.arena[start : start + size]
-    linked = with_cubins(loaded.job, [*pieces, Piece("lto.cubin", CUBIN, cubin)], [])
+    linked = with_cubins(
+        loaded.job, [*pieces, Piece("lto.cubin", CUBIN, cubin)], [], loaded.references
+    )
     return Optimized(linked, program.ptx, whole=False)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pylink._native import elfread, pools, resolve
 from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
-from pylink.phases.init import KEEP_CODE
+from pylink.phases.init import HOST_INFO, KEEP_CODE
 from pylink.phases.kernels import rewrite_kernels
 from pylink.phases.rebuild import rebuild_debug
 from pylink.target import FAMILY_C
@@ -144,7 +144,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         pools.born_kernels(merged.pools),
         merged.stand_ins,
         job.target.family,
-        job.mode,
+        job.mode | (HOST_INFO if objects.references is not None else 0),
     )
     steps.done("merge_sections")
     if job.target.family == FAMILY_C and merged.pools:
@@ -190,8 +190,13 @@ def _record_resolved(merged: Merged) -> None:
 
 
 def _selected_kernels(objects: Objects, entities: bytes) -> bytes:
-    """A byte per entity for the kernels that --kernels-used names; empty for all kernels."""
+    """A byte per entity for kernels that an option or host code names; empty for all kernels."""
     options = objects.job.options
+    references = objects.references
+    if references is not None:
+        return resolve.select_referenced(
+            objects.arena, objects.symbols, entities, references.external, references.internal
+        )
     if objects.job.mode & KEEP_CODE or not (options.kernels_used or options.variables_used):
         return b""
     patterns = [name.encode("utf-8", "surrogateescape") for name in options.kernels_used]

@@ -1,0 +1,57 @@
+"""What was wrong with a fat binary or host object: the scanner's reasons as diagnostics."""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from pylink.inputs.kinds import HOST
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
+    from pylink.inputs.pieces import Source
+
+FAULT = Struct("<IiIIQQ")
+
+# The section of a host object that holds its fat binary.
+FATBIN_SECTION = "__nv_relfatbin"
+
+# Reasons about the host object itself; `fatbin.pyx` has the numbers.
+OF_OBJECT = (9, 10, 11, 12)
+
+REASONS = {
+    1: "it starts with {value:#x}, not {limit:#x}",
+    2: "a container header of {value} bytes, at least {limit} are needed",
+    3: "container version {value}, not {limit}",
+    4: "a container of {value} bytes, and {limit} are left",
+    5: "an entry header of {value} bytes; 64 are needed, and {limit} are left",
+    6: "a payload of {value} bytes, and {limit} are left",
+    7: "a compressed payload of {value} bytes in one of {limit}",
+    8: "{value} bytes are left, and an entry header needs {limit}",
+    9: "the section header table lies outside the file ({value}, {limit} at most)",
+    10: "section {value} lies outside the file",
+    11: "the name of section {value} lies outside the string table",
+    12: "device code of {value} bytes in all, in a file of {limit}",
+}
+
+
+def report_damage(faults: bytes, sources: list[Source], sink: Sink) -> None:
+    """Report each damaged source once."""
+    for source, index, reason, _, value, limit in FAULT.iter_unpack(faults):
+        one = sources[source]
+        sentence = REASONS[reason].format(value=value, limit=limit)
+        if reason in OF_OBJECT:
+            sink.report("host-format", file=one.name, reason=sentence)
+        else:
+            report_entry(one, index, sentence, sink)
+
+
+def report_entry(source: Source, index: int, reason: str, sink: Sink) -> None:
+    """Report what is wrong with an entry of a source, or with a container when `index` is -1."""
+    sink.report(
+        "fatbin-format",
+        file=source.name,
+        section=FATBIN_SECTION if source.kind == HOST else None,
+        index=index if index >= 0 else None,
+        reason=reason,
+    )

@@ -1,0 +1,96 @@
+"""Payloads of fat binary entries: raw, an LZ4 block or a Zstandard frame."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pylink.diagnostics import Sink
+
+# Bits of an entry's flags.
+LZ4 = 0x2000
+ZSTD = 0x8000
+
+# What all payloads of one link may take when they are decompressed, unless an option says more.
+DEFAULT_LIMIT = (1 << 31) - 1
+
+
+class DamagedPayload(Exception):
+    """A payload that cannot be decompressed, with the reason."""
+
+
+class Unpacker:
+    """Decompresses the payloads of one link; `left` is how many bytes they may still take."""
+
+    __slots__ = ("_lz4", "_sink", "_zstd", "left", "limit")
+
+    def __init__(self, limit: int | None, sink: Sink) -> None:
+        self.limit = self.left = DEFAULT_LIMIT if limit is None else limit
+        self._sink = sink
+        self._lz4: Callable[[memoryview, int], bytes] | None = None
+        self._zstd: Callable[[memoryview, int], bytes] | None = None
+
+    def unpack(self, data: memoryview, flags: int, stated: int, file: str) -> bytes:
+        """The payload of `stated` bytes that `data` holds; DamagedPayload when it does not.
+
+        `stated` is 0 for a payload as it is. `file` is what a diagnostic names.
+        """
+        if not flags & (LZ4 | ZSTD):
+            return bytes(data)
+        if flags & LZ4 and flags & ZSTD:
+            raise DamagedPayload("it is marked as both LZ4 and Zstandard")
+        if stated > self.left:
+            raise DamagedPayload(
+                f"{stated} bytes when decompressed; --max-uncompressed-size allows "
+                f"{self.limit} in all"
+            )
+        self.left -= stated
+        if flags & ZSTD:
+            if self._zstd is None:
+                self._zstd = _zstd_decoder(file, self._sink)
+            payload = self._zstd(data, stated)
+        else:
+            if self._lz4 is None:
+                self._lz4 = _lz4_decoder(file, self._sink)
+            payload = self._lz4(data, stated)
+        if len(payload) != stated:
+            raise DamagedPayload(f"it decompresses to {len(payload)} bytes, not {stated}")
+        return payload
+
+
+def _zstd_decoder(file: str, sink: Sink) -> Callable[[memoryview, int], bytes]:
+    try:
+        import zstandard  # noqa: PLC0415 -- links without compressed inputs do not need it
+    except ImportError:
+        sink.fatal("package-missing", file=file, package="zstandard", what="Zstandard")
+    decompress = zstandard.ZstdDecompressor().decompress
+    measure = zstandard.frame_content_size
+
+    def decode(data: memoryview, stated: int) -> bytes:
+        try:
+            # The frame may give a size of its own, which the package would trust.
+            size = measure(data)
+            if size not in (-1, stated):
+                raise DamagedPayload(f"it decompresses to {size} bytes, not {stated}")
+            return decompress(data, max_output_size=stated)
+        except zstandard.ZstdError as error:
+            raise DamagedPayload(f"Zstandard: {error}") from None
+
+    return decode
+
+
+def _lz4_decoder(file: str, sink: Sink) -> Callable[[memoryview, int], bytes]:
+    try:
+        from lz4 import block  # noqa: PLC0415 -- links without compressed inputs do not need it
+    except ImportError:
+        sink.fatal("package-missing", file=file, package="lz4", what="LZ4")
+
+    def decode(data: memoryview, stated: int) -> bytes:
+        try:
+            payload: bytes = block.decompress(data, uncompressed_size=stated)
+        except (block.LZ4BlockError, ValueError, OverflowError) as error:
+            raise DamagedPayload(f"LZ4: {error}") from None
+        return payload
+
+    return decode

@@ -1,0 +1,71 @@
+"""What host objects say beyond their device code: module ids, and the kernels that they use.
+
+The compiler lists in a host object the kernels that its host code names: `.nvHRKE` those visible
+to other files, `.nvHRKI` the others, which have names of their own. An asterisk in a name stands
+for any characters.
+"""
+
+from __future__ import annotations
+
+import os
+
+from pylink.inputs.kinds import FATBIN, HOST
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.inputs.hosted import Hosted
+    from pylink.inputs.pieces import Source
+
+# Its members are linked when something needs them, and say nothing of the program's host code.
+SYSTEM_LIBRARY = "libcudadevrt.a"
+
+
+class References:
+    """Patterns for the kernels that host code uses: `external` for global names, or `internal`."""
+
+    __slots__ = ("external", "internal")
+
+    def __init__(self, external: list[bytes], internal: list[bytes]) -> None:
+        self.external = external
+        self.internal = internal
+
+
+def host_references(sources: list[Source], hosted: dict[Source, Hosted]) -> References | None:
+    """The kernels that the host code of all inputs uses, None when that is not known.
+
+    One input without a list is enough not to know it, and so are lists without any name.
+    """
+    external: dict[bytes, None] = {}
+    internal: dict[bytes, None] = {}
+    for source in sources:
+        if is_system(source):
+            continue
+        found = hosted.get(source)
+        if found is None or source.kind != HOST or not found.containers or found.external is None:
+            return None
+        external.update(dict.fromkeys(found.external))
+        internal.update(dict.fromkeys(found.internal or ()))
+    return References(list(external), list(internal)) if external or internal else None
+
+
+def is_system(source: Source) -> bool:
+    return os.path.basename(source.name.partition(":")[0]) == SYSTEM_LIBRARY
+
+
+def identifiers(sources: list[Source], hosted: dict[Source, Hosted]) -> list[tuple[str, bool]]:
+    """What --register-link-binaries lists: module ids with True, names of files with False.
+
+    A host object counts even without code for the target, a fat binary does not.
+    """
+    listed: list[tuple[str, bool]] = []
+    for source in sources:
+        found = hosted.get(source)
+        if found is None:
+            listed.append((source.name, False))
+        elif source.kind == FATBIN:
+            listed += [(source.name, False)] * bool(found.pieces)
+        elif found.containers and found.ids is None:
+            listed.append((source.name, False))
+        elif found.containers:
+            listed += [(os.fsdecode(one), True) for one in found.ids or [b""]]
+    return listed
