@@ -80,4 +80,13 @@ def _reread(objects: Objects, images: list[bytes]) -> Objects:
     files, sections, symbols, fault = elfread.parse(arena, extents, rules.compiled())
     if fault:
         raise ValueError("a rewritten kernel does not read back")
-    return Objects(objects.job, objects.names, arena, files, sections, symbols, objects.references)
+    return Objects(
+        objects.job,
+        objects.names,
+        arena,
+        files,
+        sections,
+        symbols,
+        objects.pieces,
+        objects.references,
+    )

@@ -11,6 +11,7 @@ from pylink.tables import rows as table_rows
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
+    from pylink.inputs.pieces import Piece
     from pylink.inputs.references import References
     from pylink.locate.places import Places
     from pylink.phases.init import Job
@@ -20,11 +21,22 @@ if TYPE_CHECKING:
 class Objects:
     """The inputs: `arena` holds their bytes; the tables are packed FileRow, SectionRow, SymbolRow.
 
-    `names` are the inputs' names by file number. `references` are the kernels that host code uses,
+    `names` are the inputs' names by file number, `pieces` what is known of each beyond its bytes,
+    empty for a link of plain cubins. `references` are the kernels that host code uses,
     None unless all others are removed. `places` are what diagnostics found out.
     """
 
-    __slots__ = ("arena", "files", "job", "names", "places", "references", "sections", "symbols")
+    __slots__ = (
+        "arena",
+        "files",
+        "job",
+        "names",
+        "pieces",
+        "places",
+        "references",
+        "sections",
+        "symbols",
+    )
 
     def __init__(
         self,
@@ -34,6 +46,7 @@ class Objects:
         files: bytes,
         sections: bytes,
         symbols: bytes,
+        pieces: list[Piece],
         references: References | None,
     ) -> None:
         self.job = job
@@ -42,6 +55,7 @@ class Objects:
         self.files = files
         self.sections = sections
         self.symbols = symbols
+        self.pieces = pieces
         self.references = references
         self.places: Places | None = None
 
@@ -58,7 +72,7 @@ def read(loaded: Loaded, sink: Sink) -> Objects | None:
     specific = notes.specific_files(arena, sections, len(names))
     _check_targets(job, names, files, specific, sink)
     job.steps.done("check_targets")
-    return Objects(job, names, arena, files, sections, symbols, loaded.references)
+    return Objects(job, names, arena, files, sections, symbols, loaded.pieces, loaded.references)
 
 
 def _check_targets(job: Job, names: list[str], files: bytes, specific: bytes, sink: Sink) -> None:

@@ -100,6 +100,7 @@ def part_of(whole: Objects, size: int, steps: Steps) -> Objects:
         whole.sections[: sections * SECTION.size],
         whole.symbols[: symbols * SYMBOL.size],
         whole.pieces[:size],
+        whole.references,
     )
 
 
