@@ -1,0 +1,141 @@
+"""Remarks of links of compiled programs, read by LLVM's tools and beside the dedup report."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from helpers import oracle
+from helpers.llvm import opt_viewer, remarkutil
+from helpers.remark_programs import SOURCES, args, cubins, size_of
+from helpers.remarked import remarks_of
+
+import pylink
+from pylink.inspect.image import Image
+
+pytestmark = oracle.needs_oracle
+
+
+@pytest.mark.parametrize("arch", ["100", "120"])
+@pytest.mark.parametrize("flags", [(), ("-lineinfo",), ("-G",)], ids=["plain", "lineinfo", "G"])
+def test_folds_are_those_of_the_dedup_report(
+    arch: str, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    made = cubins(arch, *flags)
+    remarks = remarks_of(made, arch, "merc-dedup")
+    for name, data in made.items():
+        (tmp_path / name).write_bytes(data)
+    command = [sys.executable, "-m", "pylink", "dedup", "--json", *made]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    report = json.loads(done.stdout)
+    rejected = {
+        args(remark)["File"]: (
+            args(remark)["Reference"],
+            int(args(remark)["Stage"]),
+            int(args(remark)["Code"]),
+            args(remark)["Difference"],
+        )
+        for remark in remarks
+        if remark.name == "SectionRejected"
+    }
+    assert rejected == {
+        row["object"]: (row["compared_with"], row["stage"], row["code"], row["reason"])
+        for row in report["objects"]
+        if row["code"]
+    }
+    (cost,) = [remark for remark in remarks if remark.name == "Cost"]
+    assert args(cost)["Pairs"] == str(report["stats"]["pairs"])
+
+    folded = [remark for remark in remarks if remark.name == "SectionFolded"]
+    assert {remark.file for remark in folded} <= {"again.cubin"}
+    saved: Counter[str] = Counter()
+    for remark in folded:
+        assert args(remark)["Reference"] == "scale.cubin"
+        assert remark.hotness == int(args(remark)["BytesSaved"])
+        saved[remark.function] += int(args(remark)["BytesSaved"])
+    inputs = list(made.items())
+    with_all = Image(pylink.link(inputs, arch=f"sm_{arch}", merc_dedup="off").image)
+    without = Image(pylink.link(inputs, arch=f"sm_{arch}").image)
+    assert saved == {
+        section.name: section.size - size_of(without, section.name)
+        for section in with_all.sections
+        if section.name.startswith(".nv.merc.")
+        and "rela" not in section.name
+        and section.size != size_of(without, section.name)
+    }
+    if flags:
+        assert folded
+
+
+def write_remarks(folder: Path, *options: str) -> Path:
+    """Link the program in `folder`, with inputs of relative names; the file of remarks."""
+    for name, source in SOURCES.items():
+        (folder / f"{name}.cu").write_text(source)
+        nvcc = oracle.toolchain().tool("nvcc")
+        command = [nvcc, "-rdc=true", "-cubin", "-arch=sm_100", "-lineinfo", f"{name}.cu"]
+        subprocess.run([*command, "-o", f"{name}.cubin"], cwd=folder, check=True)
+    link(folder, *options)
+    return folder / "remarks"
+
+
+def link(folder: Path, *options: str) -> None:
+    names = [f"{name}.cubin" for name in SOURCES]
+    command = [sys.executable, "-m", "pylink", "-arch=sm_100", *names, "-o", "out.cubin"]
+    options = (*options, "--pass-remarks-with-hotness", "--pass-remarks-output=remarks")
+    subprocess.run([*command, *options], cwd=folder, check=True, stderr=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("remarks")
+    write_remarks(made)
+    return made
+
+
+def test_llvm_counts_what_the_link_told(folder: Path) -> None:
+    inputs = {f"{name}.cubin": (folder / f"{name}.cubin").read_bytes() for name in SOURCES}
+    remarks = remarks_of(inputs, "100")
+    by_function = Counter(remark.function for remark in remarks)
+    saved: Counter[str] = Counter()
+    for remark in remarks:
+        saved[remark.function] += int(args(remark).get("Kept", 0))
+    for version, release, options in (
+        ("yaml", "19", ()),
+        ("yaml", "22", ()),
+        ("bitstream", "19", ("--pass-remarks-bitstream-version=0",)),
+        ("bitstream", "22", ("--pass-remarks-bitstream-version=1",)),
+    ):
+        tool = remarkutil(release)
+        link(folder, f"--pass-remarks-format={version}", *options)
+        words = ["count", f"--parser={version}", "--group-by=function"]
+        assert tool(*words, "remarks", folder=folder) == by_function
+        words += ["--count-by=arg", "--args=Kept"]
+        assert tool(*words, "remarks", folder=folder) == saved
+
+
+def test_opt_viewer_shows_functions_at_their_source_lines(folder: Path) -> None:
+    viewer = opt_viewer()
+    passes = "symbol-resolution|dce|regcount|stack-size|shared-layout"
+    link(folder, f"--pass-remarks-filter={passes}")
+    viewer("remarks", folder=folder)
+    pages = {path.name: path.read_text() for path in (folder / "html").glob("*.html")}
+    page = next(text for name, text in pages.items() if name.endswith("_main.cu.html"))
+    assert "removed _Z6unusedf" in page
+    assert "shared memory" in page
+    assert "unused(float)" in pages["index.html"]
+
+
+def test_opt_viewer_lists_all_passes_where_it_finds_no_cubin(folder: Path) -> None:
+    viewer = opt_viewer()
+    link(folder)
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir(exist_ok=True)
+    viewer("../remarks", folder=elsewhere)
+    index = (elsewhere / "html/index.html").read_text()
+    for name in ("merc-dedup", "debug", "relocate", "dce"):
+        assert f">{name}<" in index
+    assert "scale.cubin:0:0" in index
