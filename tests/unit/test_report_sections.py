@@ -12,6 +12,7 @@ import pytest
 from pylink import __version__
 from pylink.report.errors import ReportError
 from pylink.report.model import Action, BodyItem, Report, Section
+from pylink.report.rules.load import load_rules
 from pylink.report.sections import folders
 from pylink.report.sections.apply import apply_sections
 from pylink.report.sections.folders import FolderError, search_path
@@ -325,3 +326,18 @@ def test_nsight_compute_lists_the_stock_sections(tmp_path: Path) -> None:
     assert "Error" not in listed
     identifiers = {line.split()[0] for line in listed.splitlines() if line.startswith("Link")}
     assert identifiers == {each.section.identifier for each in load([folders.STOCK]).sections}
+
+
+@needs_nsight
+def test_nsight_compute_lists_the_stock_rules(tmp_path: Path) -> None:
+    """Its Python is older than ours: a rule that it cannot read is just missing from the list."""
+    listed = subprocess.run(
+        ["ncu", "--section-folder", folders.STOCK, "--list-rules"],
+        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    identifiers = {line.split()[0] for line in listed.splitlines() if line.startswith("Link")}
+    assert identifiers == {rule.identifier for rule in load_rules([folders.STOCK]).rules}
+    assert len(identifiers) >= 8

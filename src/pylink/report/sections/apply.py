@@ -7,12 +7,12 @@ has to be in the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pylink.report.model import Action, Importance, Report, Section
 from pylink.report.sections.derived import DerivedError, evaluate
-from pylink.report.sections.filters import Chosen, choose, matches, target_of
+from pylink.report.sections.filters import Target, choose, matches, target_of
 from pylink.report.sections.text import section_metrics
 
 REGEX, GROUP, BREAKDOWN = "regex:", "group:", "breakdown:"
@@ -34,35 +34,57 @@ class Gap:
 
 
 def apply_sections(report: Report, sections: Iterable[Section]) -> list[Gap]:
-    """Give every action the sections that count for it, and what these derive; the gaps."""
+    """Give every action the sections that count for it, and what these derive; the gaps.
+
+    A section none of whose metrics an action has is left out there, unless one is required.
+    """
     ordered = list(sections)
     gaps: list[Gap] = []
+    used: set[str] = set()
     for action in report.actions:
         target = target_of(action)
-        action.sections = [each for each in ordered if matches(None, each.filter, target)]
-        gaps += complete(action, action.sections)
+        fitting = [each for each in ordered if matches(None, each.filter, target)]
+        for section in fitting:
+            gaps += _derive(action, section)
+        action.sections = [each for each in fitting if _says_something(action, each, target)]
+        for section in action.sections:
+            used.add(section.identifier)
+            gaps += _find_gaps(action, section, target)
+    for section in ordered:
+        if section.identifier not in used and section_metrics(section):
+            gaps.append(Gap("report", section.identifier, "of this section", "are missing", False))
     return gaps
 
 
-def complete(action: Action, sections: Sequence[Section]) -> list[Gap]:
-    """Add the metrics that the sections derive and resolve to an action; the gaps that remain."""
-    target = target_of(action)
-    gaps: list[Gap] = []
-    for section in sections:
-        gaps += _derive(action, section)
-    for section in sections:
-        reported: set[str] = set()
-        for entry in section_metrics(section):
-            chosen = choose(entry, section, target)
-            if chosen is None or chosen.name in reported:
-                continue
-            if chosen.name.startswith(PATTERNS):
-                _resolve(action, section, chosen)
-            if chosen.name not in action.metrics:
-                reported.add(chosen.name)
-                required = chosen.importance is Importance.REQUIRED
-                gaps.append(_gap(action, section, chosen.name, "is missing", is_error=required))
-    return gaps
+def _says_something(action: Action, section: Section, target: Target) -> bool:
+    """Whether the action has a metric of the section, or lacks one that is required."""
+    for entry in section_metrics(section):
+        chosen = choose(entry, section, target)
+        if chosen is not None and (
+            chosen.name in action.metrics
+            or chosen.importance is Importance.REQUIRED
+            or (chosen.name.startswith(PATTERNS) and _members(action, section, chosen.name))
+        ):
+            return True
+    return not section_metrics(section)
+
+
+def _find_gaps(action: Action, section: Section, target: Target) -> list[Gap]:
+    """Resolve the patterns of a section; the metrics it names that the action does not have."""
+    gaps: dict[str, Gap] = {}
+    for entry in section_metrics(section):
+        chosen = choose(entry, section, target)
+        if chosen is None or chosen.name in action.metrics:
+            continue
+        if chosen.name.startswith(PATTERNS):
+            members = _members(action, section, chosen.name)
+            if members:
+                action.set(chosen.name, ",".join(members))
+        elif chosen.name not in gaps:
+            required = chosen.importance is Importance.REQUIRED
+            gap = _gap(action, section, chosen.name, "is missing", is_error=required)
+            gaps[chosen.name] = gap
+    return list(gaps.values())
 
 
 def _gap(action: Action, section: Section, metric: str, reason: str, *, is_error: bool) -> Gap:
@@ -92,20 +114,18 @@ def _derive(action: Action, section: Section) -> list[Gap]:
     return gaps
 
 
-def _resolve(action: Action, section: Section, chosen: Chosen) -> None:
-    """Store the names that a pattern stands for, which is how tools find them.
+def _members(action: Action, section: Section, pattern: str) -> list[str]:
+    """The metrics that a pattern stands for, which tools look for under its own name.
 
     What a `breakdown:` consists of, only the one who measured it knows.
     """
-    if chosen.name.startswith(REGEX):
-        pattern = re.compile(chosen.name.removeprefix(REGEX))
-        names = [name for name in action.metrics if pattern.fullmatch(name)]
-    elif chosen.name.startswith(GROUP):
-        group = chosen.name.removeprefix(GROUP)
+    if pattern.startswith(REGEX):
+        expression = re.compile(pattern.removeprefix(REGEX))
+        names = [name for name in action.metrics if expression.fullmatch(name)]
+    elif pattern.startswith(GROUP):
+        group = pattern.removeprefix(GROUP)
         members = {each.name for each in section_metrics(section) if group in each.groups}
         names = [name for name in action.metrics if name in members]
     else:
-        return
-    names = sorted(name for name in names if not name.startswith(PATTERNS))
-    if names and chosen.name not in action.metrics:
-        action.set(chosen.name, ",".join(names))
+        return []
+    return sorted(name for name in names if not name.startswith(PATTERNS))

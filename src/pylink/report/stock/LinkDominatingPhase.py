@@ -1,0 +1,43 @@
+"""One phase, beside reading and writing, takes most of the link."""
+
+import NvRules
+from link_rules import action_of, instances, milliseconds, number
+
+# Percent of the link from which on a phase dominates it.
+SHARE = 50.0
+
+
+def get_identifier():
+    return "LinkDominatingPhase"
+
+
+def get_name():
+    return "Dominating Phase"
+
+
+def get_description():
+    return "Names a phase that takes more than half of the link, and its longest step."
+
+
+def get_section_identifier():
+    return "LinkPhases"
+
+
+def apply(handle):
+    action = action_of(handle)
+    frontend = NvRules.get_context(handle).frontend()
+    share = number(action, "link__time_share.pct")
+    time = number(action, "link__time_duration.sum")
+    if share is None or not time or share < SHARE or action.name() in ("link", "read", "write"):
+        return
+    steps = instances(action, "link__step_time_duration.sum")
+    text = "{} takes {:.0f}% of the link.".format(action.name(), share)
+    if steps:
+        name, longest = steps[0]
+        text += (
+            " Its longest step is {} with {}: start there. --profile-aprof shows how its cost "
+            "grows with the size of the link."
+        ).format(name, milliseconds(longest))
+    message = frontend.message(NvRules.IFrontend.MsgType_MSG_WARNING, text, "Dominating Phase")
+    high = NvRules.IFrontend.Severity_SEVERITY_HIGH
+    frontend.focus_metric(message, "link__time_share.pct", share, high, "share > 50%")
