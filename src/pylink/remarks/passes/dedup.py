@@ -14,14 +14,18 @@ from pylink.dedup.analysis import analyse
 from pylink.phases.fold import Decision, find_stronger, read_files
 from pylink.remarks.passes.catalogue import COST, NOT_READ, SECTION_FOLDED, SECTION_REJECTED, At
 from pylink.remarks.passes.view import View
+from pylink.remarks.record import ANALYSIS, FAILURE, MISSED
 from pylink.tables import SECTION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink.dedup import Verdict
     from pylink.phases.fold import Refuse
     from pylink.phases.merge import Merged
     from pylink.phases.read import Objects
     from pylink.remarks import Remarks
+
+PASS = "merc-dedup"
 
 # What a remark names that concerns no single section.
 ALL_SECTIONS = ".nv.merc"
@@ -33,6 +37,9 @@ def emit(merged: Merged, remarks: Remarks) -> None:
     if not objects.job.folds_mercury:
         return
     view = View(merged)
+    _tell_folded(merged, remarks, view)
+    if not any(remarks.wants(PASS, kind) for kind in (MISSED, ANALYSIS, FAILURE)):
+        return
 
     def refuse(file: int, reason: str) -> None:
         remarks.emit(
@@ -40,56 +47,65 @@ def emit(merged: Merged, remarks: Remarks) -> None:
         )
 
     decisions, stats = compare_nearest(objects, merged.symbol_role, refuse)
+    for decision in decisions:
+        if decision.verdict is not None and not decision.folds:
+            _tell_rejected(decision, decision.verdict, remarks, view)
+    if decisions:
+        _tell_cost(len(decisions), stats.counts(), remarks, view)
+
+
+def _tell_folded(merged: Merged, remarks: Remarks, view: View) -> None:
+    """The sections for which the link uses another file's."""
     for number, (reference,) in enumerate(iter_unpack("<i", merged.stand_ins)):
         if reference < 0:
             continue
         size = SECTION.unpack_from(view.sections, number * SECTION.size)[2]
-        place = view.at_section(reference)
         remarks.emit(
             SECTION_FOLDED(
                 view.section_name(number),
                 view.at_section(number),
                 size,
                 ReferenceSection=view.section_name(reference),
-                Reference=At(view.file_of_section(reference), place),
+                Reference=At(view.file_of_section(reference), view.at_section(reference)),
                 BytesSaved=size,
             )
         )
-    for decision in decisions:
-        if decision.folds or decision.verdict is None:
-            continue
-        remarks.emit(
-            SECTION_REJECTED(
-                decision.section or ALL_SECTIONS,
-                view.at_file(decision.file),
-                decision.verdict.candidate.size,
-                File=view.names[decision.file],
-                Reference=At(
-                    decision.verdict.reference.name, (decision.verdict.reference.name, 0, 0)
-                ),
-                Stage=decision.stage,
-                Code=decision.code,
-                Difference=decision.reason,
-            )
+
+
+def _tell_rejected(decision: Decision, verdict: Verdict, remarks: Remarks, view: View) -> None:
+    reference = verdict.reference.name
+    remarks.emit(
+        SECTION_REJECTED(
+            decision.section or ALL_SECTIONS,
+            view.at_file(decision.file),
+            verdict.candidate.size,
+            File=view.names[decision.file],
+            Reference=At(reference, (reference, 0, 0)),
+            Stage=decision.stage,
+            Code=decision.code,
+            Difference=decision.reason,
         )
-    if decisions:
-        counts = stats.counts()
-        remarks.emit(
-            COST(
-                ALL_SECTIONS,
-                view.output,
-                counts["bytes_compared"],
-                Files=len(decisions),
-                Pairs=counts["pairs"],
-                BytesCompared=counts["bytes_compared"],
-                MemcmpCalls=counts["memcmp_calls"],
-                TwinProbes=counts["twin_probes"],
-                PrefilterHits=counts["prefilter_hits"],
-                FalsePositives=counts["false_positives"],
-                Digests=counts["digests"],
-                DigestBytes=counts["digest_bytes"],
-            )
+    )
+
+
+def _tell_cost(files: int, counts: dict[str, int], remarks: Remarks, view: View) -> None:
+    compared = counts["bytes_compared"]
+    remarks.emit(
+        COST(
+            ALL_SECTIONS,
+            view.output,
+            compared,
+            Files=files,
+            Pairs=counts["pairs"],
+            BytesCompared=compared,
+            MemcmpCalls=counts["memcmp_calls"],
+            TwinProbes=counts["twin_probes"],
+            PrefilterHits=counts["prefilter_hits"],
+            FalsePositives=counts["false_positives"],
+            Digests=counts["digests"],
+            DigestBytes=counts["digest_bytes"],
         )
+    )
 
 
 def compare_nearest(objects: Objects, roles: bytes, refuse: Refuse) -> tuple[list[Decision], Stats]:

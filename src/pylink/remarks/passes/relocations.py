@@ -7,6 +7,7 @@ from collections import Counter
 from pylink.elf.relocations import relocation_name
 from pylink.remarks.passes.catalogue import RELOCATIONS_APPLIED, RELOCATIONS_KEPT
 from pylink.remarks.passes.outputs import Outputs
+from pylink.remarks.record import MISSED, PASSED
 from pylink.sections import rules
 from pylink.tables import ENTITY, FIX, KEEP, rows
 
@@ -22,14 +23,18 @@ FIX_MERCURY = 16
 CONSTANT = 2  # kind of an entity
 SHARES_TWIN = 2  # PlaceRow.made
 
+PASS = "relocate"
+
 REL_SIZE = 16
 RELA_SIZE = 24
 
 
 def emit(image: Image, remarks: Remarks) -> None:
     outputs = Outputs(image.placed)
-    _tell_applied(outputs, remarks)
-    _tell_kept(outputs, remarks)
+    if remarks.wants(PASS, PASSED):
+        _tell_applied(outputs, remarks)
+    if remarks.wants(PASS, MISSED):
+        _tell_kept(outputs, remarks)
 
 
 def _tell_applied(outputs: Outputs, remarks: Remarks) -> None:
