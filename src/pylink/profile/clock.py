@@ -12,8 +12,9 @@ from pylink.profile.model import Cost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    # Wall and processor nanoseconds, minor and major faults, peak KiB, cycles, instructions.
-    Moment = tuple[int, int, int, int, int, int | None, int | None]
+    # Wall and processor nanoseconds, minor and major faults, peak KiB, blocks of 512 bytes from
+    # disks, cycles, instructions.
+    Moment = tuple[int, int, int, int, int, int, int | None, int | None]
 
 
 class Clock:
@@ -37,6 +38,7 @@ class Clock:
             usage.ru_minflt,
             usage.ru_majflt,
             usage.ru_maxrss,
+            usage.ru_inblock,
             cycles,
             instructions,
         )
@@ -68,8 +70,9 @@ def between(start: Moment, end: Moment) -> Cost:
         end[2] - start[2],
         end[3] - start[3],
         end[4] * 1024,
-        _difference(start[5], end[5]),
+        (end[5] - start[5]) * 512,
         _difference(start[6], end[6]),
+        _difference(start[7], end[7]),
     )
 
 

@@ -115,7 +115,7 @@ class Collector(Recorder):
         results = self.results()
         self.profile = profile_of(self, results)
         options = self._options
-        if options.profile or options.profile_aprof is not None or options.time_trace is not None:
+        if options.profile or options.profile_aprof or options.time_trace:
             from pylink.profile.output import write_outputs  # noqa: PLC0415 -- a file is asked for
 
             write_outputs(self.profile, results, options, self._sink)

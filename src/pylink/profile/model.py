@@ -24,11 +24,15 @@ NO_TIME = (0, 0, 0, 0)
 
 
 class Cost:
-    """What a stretch of time took; `peak_bytes` is the process's peak at its end."""
+    """What a stretch of time took; `peak_bytes` is the process's peak at its end.
+
+    `disk_bytes` are those that the process waited for because no cache had them.
+    """
 
     __slots__ = (
         "cpu_ns",
         "cycles",
+        "disk_bytes",
         "instructions",
         "major_faults",
         "minor_faults",
@@ -45,6 +49,7 @@ class Cost:
         minor_faults: int = 0,
         major_faults: int = 0,
         peak_bytes: int = 0,
+        disk_bytes: int = 0,
         cycles: int | None = None,
         instructions: int | None = None,
     ) -> None:
@@ -54,6 +59,7 @@ class Cost:
         self.minor_faults = minor_faults
         self.major_faults = major_faults
         self.peak_bytes = peak_bytes
+        self.disk_bytes = disk_bytes
         self.cycles = cycles
         self.instructions = instructions
 

@@ -29,6 +29,13 @@ def write_outputs(profile: Profile, results: Results, options: Options, sink: Si
 
         return encode(aprof_report(profile, replay(results)))
 
+    def report() -> bytes:
+        from pylink.profile.report import link_report  # noqa: PLC0415 -- one output of three
+        from pylink.report import report_bytes  # noqa: PLC0415
+
+        return report_bytes(link_report(profile, results))
+
+    _write(options.profile, report, sink)
     _write(options.time_trace, trace, sink)
     _write(options.profile_aprof, aprof, sink)
 
@@ -38,6 +45,6 @@ def _write(path: str | None, make: Callable[[], bytes], sink: Sink) -> None:
         return
     try:
         write_whole(path, make())
-    except (OSError, ValueError) as error:
+    except (ImportError, OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         sink.report("cannot-write-file", file=path, reason=reason)

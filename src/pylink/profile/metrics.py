@@ -1,0 +1,213 @@
+"""The metrics of a link, entered into the actions of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from pylink.report.model import Action, Instance, Metric, ValueKind
+
+if TYPE_CHECKING:
+    from pylink.dedup.stages import Verdict
+    from pylink.dedup.stats import Stats
+    from pylink.profile.model import Cost, Phase, Profile
+
+# Metric, and the attribute of an input file that it has an instance of for each.
+FILE_METRICS = (
+    ("file__read_time_duration.sum", "read_ns"),
+    ("file__read_cpu_time_duration.sum", "read_cpu_ns"),
+    ("file__parse_time_duration.sum", "parse_ns"),
+    ("file__debug_bytes.sum", "debug_bytes"),
+    ("file__kept_bytes.sum", "kept_bytes"),
+    ("file__folded_bytes.sum", "folded_bytes"),
+    ("sect__input.sum", "sections"),
+    ("sym__defined.sum", "defined"),
+    ("sym__undefined.sum", "undefined"),
+    ("reloc__input.sum", "relocations"),
+)
+# The same for section families.
+SECTION_METRICS = (
+    ("sect__merged.sum", "kept_sections"),
+    ("sect__input_bytes.sum", "input_bytes"),
+    ("sect__discarded_bytes.sum", "discarded_bytes"),
+    ("sect__folded_bytes.sum", "folded_bytes"),
+    ("sect__output.sum", "output_sections"),
+    ("sect__output_bytes.sum", "output_bytes"),
+)
+STAGES = ("primary", "headers", "targets")
+
+
+def add_instances(action: Action, name: str, rows: Iterable[tuple[str, int]]) -> Metric:
+    """Enter a metric with an instance for each row that is not 0, and their sum as its value."""
+    number, text = ValueKind.UINT64, ValueKind.STRING
+    parts = [Instance(value, key, number, text) for key, value in rows if value]
+    return action.add(Metric(name, sum(part.value for part in parts), number, parts))  # type: ignore[misc] # all are int
+
+
+def add_cost(action: Action, phase: Phase, profile: Profile) -> None:
+    """What the phase took, in all and by step."""
+    _add_cost(action, phase.cost)
+    share = 100 * phase.wall_ns / profile.wall_ns if profile.wall_ns else 0.0
+    action.set("link__time_share.pct", share)
+    add_instances(
+        action,
+        "link__step_time_duration.sum",
+        ((step.name, step.cost.wall_ns) for step in phase.steps),
+    )
+    for name, value in (
+        ("link__bytes_copied.sum", phase.bytes_copied),
+        ("link__bytes_compared.sum", phase.bytes_compared),
+        ("link__bytes_hashed.sum", phase.bytes_hashed),
+        ("link__sections.sum", phase.sections),
+        ("link__symbols.sum", phase.symbols),
+        ("link__relocations.sum", phase.relocations),
+    ):
+        action.set(name, value)
+
+
+def _add_cost(action: Action, cost: Cost) -> None:
+    action.set("link__time_duration.sum", cost.wall_ns)
+    action.set("link__cpu_time_duration.sum", cost.cpu_ns)
+    action.set("link__memory_peak_bytes.max", cost.peak_bytes)
+    action.set("link__page_faults_minor.sum", cost.minor_faults)
+    action.set("link__page_faults_major.sum", cost.major_faults)
+    if cost.cycles is not None:
+        action.set("link__cycles_elapsed.sum", cost.cycles)
+    if cost.instructions is not None:
+        action.set("link__inst_executed.sum", cost.instructions)
+
+
+def add_files(action: Action, profile: Profile, *, each: bool = True) -> None:
+    """What the inputs hold and what reading them took; with `each`, of every one."""
+    files = profile.files
+    read = profile["read"]
+    rows = [(name, attrgetter(attribute)) for name, attribute in FILE_METRICS]
+    if read.bytes_read == profile.input_bytes:  # each input is a cubin as it stands
+        rows.append(("file__bytes_read.sum", attrgetter("size")))
+    else:
+        action.set("file__bytes_read.sum", read.bytes_read)
+    for name, value in rows:
+        if each:
+            add_instances(action, name, ((file.name, value(file)) for file in files))
+        else:
+            action.set(name, sum(map(value, files)))
+    action.set("file__opened.sum", profile.opened)
+    if read.bytes_read:
+        cold = min(read.cost.disk_bytes, read.bytes_read)
+        action.set("file__disk_bytes.sum", cold)
+        action.set("file__cache_hit.pct", 100 * (1 - cold / read.bytes_read))
+
+
+def add_sections(action: Action, profile: Profile) -> None:
+    """What became of the sections of each family."""
+    for name, attribute in SECTION_METRICS:
+        value = attrgetter(attribute)
+        add_instances(action, name, ((each.name, value(each)) for each in profile.families))
+
+
+def add_relocations(action: Action, profile: Profile) -> None:
+    """Relocations by type and by section family, and what was copied."""
+    types, families = profile.relocations, profile.families
+    add_instances(action, "reloc__applied.sum", ((each.name, each.applied) for each in types))
+    add_instances(action, "reloc__left_dynamic.sum", ((each.name, each.kept) for each in types))
+    for name, attribute in (
+        ("reloc__applied_by_section.sum", "relocations_applied"),
+        ("reloc__left_by_section.sum", "relocations_kept"),
+        ("sect__copied_bytes.sum", "copied_bytes"),
+    ):
+        value = attrgetter(attribute)
+        add_instances(action, name, ((each.name, value(each)) for each in families))
+
+
+def add_dedup(action: Action, stats: Stats, profile: Profile) -> None:
+    """What deduplication compared, hashed, found and saved."""
+    folding = profile.folding
+    assert folding is not None
+    pairs = profile.pairs
+    add_instances(
+        action,
+        "dedup__bytes_compared.sum",
+        ((each.candidate.name, each.stats.bytes_compared) for each in pairs),
+    )
+    add_instances(
+        action,
+        "dedup__bytes_saved.sum",
+        ((each.candidate.name, each.candidate.size) for each in pairs if each.code == 0),
+    )
+    _add_stats(action, stats)
+    action.set("dedup__objects.sum", len(folding.reference))
+    action.set("dedup__pairs_tested.sum", stats.pairs)
+    equal = sum(found is not None for found in folding.reference)
+    action.set("dedup__pairs_equal.sum", equal)
+    rejected = [sum(each.stage == stage for each in pairs) for stage in (1, 2, 3)]
+    add_instances(action, "dedup__rejected.sum", zip(STAGES, rejected, strict=True))
+    if pairs:
+        action.set("dedup__stage1_reject.pct", 100 * rejected[0] / len(pairs))
+
+
+def _add_stats(action: Action, stats: Stats) -> None:
+    add_instances(action, "dedup__time_duration.sum", zip(STAGES, stats.stage_ns, strict=True))
+    for name, value in (
+        ("dedup__compare_calls.sum", stats.memcmp_calls),
+        ("dedup__bytes_offered.sum", stats.bytes_offered),
+        ("dedup__bytes_hashed.sum", stats.digest_bytes),
+        ("dedup__sections_hashed.sum", stats.digests),
+        ("dedup__twin_probes.sum", stats.twin_probes),
+        ("dedup__prefilter_hits.sum", stats.prefilter_hits),
+        ("dedup__prefilter_false_positives.sum", stats.false_positives),
+    ):
+        action.set(name, value)
+
+
+def add_pair(action: Action, pair: Verdict) -> None:
+    """What one comparison took and decided."""
+    stats = pair.stats
+    action.set("link__time_duration.sum", sum(stats.stage_ns))
+    _add_stats(action, stats)
+    action.set("dedup__bytes_compared.sum", stats.bytes_compared)
+    action.set("dedup__pairs_tested.sum", stats.pairs)
+    action.set("dedup__pairs_equal.sum", int(pair.code == 0))
+    action.set("dedup__code", pair.code)
+    action.set("dedup__reason", pair.reason)
+
+
+def add_output(action: Action, phase: Phase) -> None:
+    """What the output consists of."""
+    action.set("elf__sections_written.sum", phase.sections)
+    if phase.tag == "finalize":
+        action.set("elf__symbols_written.sum", phase.symbols)
+    else:
+        action.set("elf__bytes_written.sum", phase.bytes_written)
+        action.set("elf__write_time_duration.sum", phase.wall_ns)
+
+
+def add_totals(action: Action, profile: Profile) -> None:
+    """What the whole link took, and what all its phases counted."""
+    _add_cost(action, profile.cost)
+    action.set("link__time_share.pct", 100.0)
+    add_instances(
+        action,
+        "link__phase_time_duration.sum",
+        ((phase.tag, phase.wall_ns) for phase in profile.phases),
+    )
+    floor = sum(
+        step.cost.wall_ns
+        for phase in profile.phases
+        for step in phase.steps
+        if step.name == "read_files"
+    ) + sum(phase.wall_ns for phase in profile.phases if phase.tag == "write")
+    action.set("link__copy_floor_time_duration.sum", floor)
+    if floor:
+        action.set("link__time_per_copy_floor.ratio", profile.wall_ns / floor)
+    # Every single input is in the action of read; there may be thousands.
+    add_files(action, profile, each=False)
+    add_sections(action, profile)
+    add_relocations(action, profile)
+    if profile.folding is not None:
+        add_dedup(action, profile.folding.stats, profile)
+    for phase in profile.phases:
+        if phase.tag in ("finalize", "write"):
+            add_output(action, phase)
+    for name in ("bytes_copied", "bytes_compared", "bytes_hashed"):
+        action.set(f"link__{name}.sum", sum(getattr(phase, name) for phase in profile.phases))

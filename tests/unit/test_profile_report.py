@@ -1,0 +1,183 @@
+"""The report of `--profile`: the link's numbers, as our reader and the real tools see them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from helpers import ncu, oracle
+from helpers.ncu_dump import dump
+
+import pylink
+import pylink.report
+from pylink.elf.relocations import relocation_name
+from pylink.profile.report import MOST_PAIRS, link_report
+from pylink.profile.sites import field_bytes
+from pylink.report import IContext, load_report, read_report
+from pylink.report.model import Action, Report
+
+DEMO = Path(__file__).parents[2] / "demo" / "cubins"
+PHASES = ["init", "read", "merge", "layout", "relocate", "finalize", "write"]
+
+
+@pytest.fixture(scope="module", params=["sm_90a", "sm_100"])
+def linked(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, pylink.LinkResult]:
+    folder = tmp_path_factory.mktemp("report")
+    cubins = sorted((DEMO / request.param).glob("*.cubin"))
+    path = folder / "link.ncu-rep"
+    result = pylink.link(cubins, arch=request.param, output=folder / "out.cubin", profile=path)
+    return path, result
+
+
+def by_phase(report: Report) -> dict[str, Action]:
+    return {action.function_name: action for action in report.launches()}
+
+
+def test_each_phase_is_an_action(linked: tuple[Path, pylink.LinkResult]) -> None:
+    path, result = linked
+    report = read_report(path)
+    actions = list(report.launches())
+    assert [action.function_name for action in actions] == PHASES
+    (whole,) = report.ranges()
+    profile = result.profile
+    assert profile is not None
+    assert whole.value("link__time_duration.sum") == profile.wall_ns
+    for action, phase in zip(actions, profile, strict=True):
+        assert action.value("link__time_duration.sum") == phase.wall_ns
+        assert action.value("link__cpu_time_duration.sum") == phase.cpu_ns
+        steps = action.metrics["link__step_time_duration.sum"].by_id()
+        assert steps == {step.name: step.cost.wall_ns for step in phase.steps}
+    shares = [action.number("link__time_share.pct") or 0 for action in actions]
+    assert 50 < sum(shares) <= 100
+
+
+def test_instances_are_those_of_the_profile(linked: tuple[Path, pylink.LinkResult]) -> None:
+    path, result = linked
+    profile = result.profile
+    assert profile is not None
+    actions = by_phase(read_report(path))
+    read = actions["read"].metrics["file__bytes_read.sum"]
+    assert read.by_id() == {file.name: file.size for file in profile.files}
+    assert read.value == sum(file.size for file in profile.files)
+    applied = actions["relocate"].metrics["reloc__applied.sum"].by_id()
+    assert applied == {row.name: row.applied for row in profile.relocations if row.applied}
+    left = actions["relocate"].metrics["reloc__left_dynamic.sum"].by_id()
+    assert left == {row.name: row.kept for row in profile.relocations if row.kept}
+    sections = actions["merge"].metrics["sect__input_bytes.sum"].by_id()
+    assert sections == {one.name: one.input_bytes for one in profile.families if one.input_bytes}
+    written = actions["write"].value("elf__bytes_written.sum")
+    assert written == (path.parent / "out.cubin").stat().st_size
+
+
+def test_nvtx_stacks_lead_to_the_phase(linked: tuple[Path, pylink.LinkResult]) -> None:
+    context = load_report(str(linked[0]))
+    assert isinstance(context, IContext)
+    (everything,) = context
+    names = [action.name() for action in everything]
+    for include in ("pylink@link/merge", "link/merge", "pylink@[link/merge]"):
+        assert [names[at] for at in everything.actions_by_nvtx([include], [])] == ["merge"]
+    assert len(everything.actions_by_nvtx(["pylink@[link"], [])) == len(PHASES) + 1
+
+
+def test_source_counters_stand_at_the_relocated_instructions(
+    linked: tuple[Path, pylink.LinkResult],
+) -> None:
+    path, _ = linked
+    report = read_report(path)
+    relocate = by_phase(report)["relocate"]
+    if "reloc__inst_patched" not in relocate.metrics:
+        pytest.skip("no code of this link was relocated")
+    start = relocate.number("launch__function_pcs")
+    assert start
+    applied = relocate.metrics["reloc__inst_patched"].by_id()
+    patched = relocate.metrics["reloc__bytes_patched"].by_id()
+    assert applied.keys() == patched.keys()
+    assert all(isinstance(at, int) and at >= start and at % 16 == 0 for at in applied)
+    assert sum(int(count) for count in applied.values()) == relocate.value("reloc__inst_patched")
+    source = report.source_of(relocate)
+    assert source is not None
+    assert source.binary is not None
+    assert len(source.binary) == (path.parent / "out.cubin").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("64", 8), ("ABS32_LO_32", 4), ("8_16", 1), ("CONST_FIELD21_38", 3), ("UNUSED_CLEAR64", 8)],
+)
+def test_the_width_of_a_field_is_in_its_name(name: str, size: int) -> None:
+    number = next(n for n in range(128) if relocation_name(n) == f"R_CUDA_{name}")
+    assert field_bytes(number) == size
+
+
+TEMPLATES = """
+template<typename T> __device__ __noinline__ T square(T x) { return x * x + T(3); }
+template<typename T> __global__ void apply(T *p) { p[threadIdx.x] = square(p[threadIdx.x]); }
+template __global__ void apply<int>(int *);
+"""
+
+
+@oracle.needs_oracle
+@pytest.mark.parametrize("copies", [3, MOST_PAIRS + 2])
+def test_comparisons_are_actions_until_there_are_too_many(copies: int) -> None:
+    cubin = oracle.compile(TEMPLATES, "100", ("-G",))
+    inputs = [(f"unit{number}.cubin", cubin) for number in range(copies)]
+    profile = pylink.link(inputs, arch="sm_100", profile=True).profile
+    assert profile is not None
+    report = link_report(profile)
+    dedup = [action for action in report.actions if action.function_name == "dedup"]
+    assert dedup[0].value("dedup__pairs_equal.sum") == copies - 1
+    assert dedup[0].demangled_name == f"dedup({copies - 1} pairs)"
+    compared = dedup[0].metrics["dedup__bytes_compared.sum"]
+    assert len(compared.instances) == copies - 1
+    if copies > MOST_PAIRS:
+        assert len(dedup) == 1
+        return
+    assert dedup[1].demangled_name == "dedup(unit1.cubin, unit0.cubin)"
+    parts = [action.number("dedup__bytes_compared.sum") or 0 for action in dedup[1:]]
+    assert sum(parts) == compared.value
+    assert all(action.stream_name == "dedup" for action in dedup)
+
+
+def test_a_report_without_protobuf_is_refused_clearly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cubins = sorted((DEMO / "sm_100").glob("*.cubin"))
+    monkeypatch.setitem(sys.modules, "pylink.report", None)
+    with pytest.raises(pylink.LinkError, match=r"link\.ncu-rep"):
+        pylink.link(cubins, arch="sm_100", profile=tmp_path / "link.ncu-rep")
+    assert not list(tmp_path.iterdir())
+
+
+@ncu.needs_ncu
+def test_ncu_shows_our_metrics(linked: tuple[Path, pylink.LinkResult]) -> None:
+    path, result = linked
+    profile = result.profile
+    assert profile is not None
+    rows = ncu.ncu_csv(path, "--page", "raw", "--print-units", "base")
+    header, units, *values = rows
+    assert len(values) == len(PHASES) + 1
+    column = header.index("link__time_duration.sum")
+    assert units[column] == "nsecond"
+    assert [int(row[column]) for row in values[:-1]] == [phase.wall_ns for phase in profile]
+    column = header.index("file__bytes_read.sum")
+    assert units[column] == "byte"
+    assert int(values[1][column]) == profile.input_bytes
+    merge = ncu.ncu_csv(path, "--page", "raw", "--nvtx-include", "pylink@link/merge")
+    assert len(merge) == 3
+
+
+@ncu.needs_ncu
+@pytest.mark.parametrize("by", ["per-kernel", "per-gpu", "per-nvtx"])
+def test_ncu_summarises(linked: tuple[Path, pylink.LinkResult], by: str) -> None:
+    assert "Note: The shown averages" in ncu.ncu(linked[0], "--print-summary", by)
+
+
+@ncu.needs_ncu_report
+def test_the_real_module_reads_what_ours_reads(linked: tuple[Path, pylink.LinkResult]) -> None:
+    path, _ = linked
+    ours = dump(pylink.report, str(path), [], [])
+    assert json.loads(json.dumps(ours)) == ncu.real_dump(path)
