@@ -58,13 +58,15 @@ class Report:
     """What the benchmarks of a session found.
 
     `outcomes` are those of links; `starts` by arch the ratio of a small link to bare Python;
-    `rates` by group and implementation relocations in a second.
+    `rates` by group and implementation relocations in a second; `silences` the ratio of a link
+    that has nothing to say, though it was asked to, to one that was not.
     """
 
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
         self.starts: dict[str, float] = {}
         self.rates: dict[tuple[str, str], float] = {}
+        self.silences: dict[str, float] = {}
 
     def lines(self) -> list[str]:
         lines = []
@@ -78,6 +80,8 @@ class Report:
             lines.append(f"{group}: {name} {rate / 1e6:.2f} million a second")
             if name == "kernel":
                 lines.append(verdict("million relocations a second", rate / 1e6, 100, least=True))
+        for name, ratio in self.silences.items():
+            lines.append(verdict(f"{name} / plain", ratio, 1.02, least=False))
         return lines
 
 
