@@ -13,6 +13,7 @@ from elf64 cimport *
 from graph cimport *
 from names cimport *
 from rows cimport *
+from runtime cimport is_runtime_function
 from vec cimport *
 
 
@@ -626,21 +627,9 @@ cdef bint matches(const uint8_t* text, uint32_t size, const uint8_t* pattern,
     return of == length
 
 
-# Functions that the driver supplies (docs/format-notes/runtime-functions.md).
-RUNTIME = frozenset((
-    b"malloc", b"free", b"vprintf", b"vfprintf", b"__assertfail",
-    b"cnpDeviceGetAttribute", b"cnpEventCreate", b"cnpEventDestroy", b"cnpEventRecord",
-    b"cnpGetDevice", b"cnpGetDeviceCount", b"cnpGetLastError", b"cnpGetParameterBuffer",
-    b"cnpGetParameterBufferV2", b"cnpLaunchDevice", b"cnpLaunchDeviceV2", b"cnpStreamCreate",
-    b"cnpStreamDestroy", b"cnpStreamWaitEvent", b"cudaGraphKernelNodeSetEnabled",
-    b"cudaGraphKernelNodeSetGridDim", b"cudaGraphKernelNodeSetParam",
-    b"cudaGraphKernelNodeUpdatesApply", b"cudaGraphLaunch", b"cudaGraphSetConditional",
-))
-SYSTEM_CALLS = b"__cuda_syscall"     # all that begin with this
-
-
 def find_undefined(bytes arena, bytes symbols, bytes entities):
     """Entities that an executable needs but no input defines, in order of birth."""
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
     cdef const SymbolRow* s = <const SymbolRow*>PyBytes_AS_STRING(symbols)
     cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
@@ -651,7 +640,7 @@ def find_undefined(bytes arena, bytes symbols, bytes entities):
                 or not e[i].flags & (EF_LIVE | EF_TAKEN)
                 or e[i].kind in (E_RESERVED, E_UNIFIED, E_CONST0_SIZE, E_OTHER)):
             continue
-        name = arena[s[e[i].first].name:s[e[i].first].name + s[e[i].first].name_size]
-        if e[i].kind != E_FUNC or not (name in RUNTIME or name.startswith(SYSTEM_CALLS)):
+        if e[i].kind != E_FUNC or not is_runtime_function(
+                base + s[e[i].first].name, s[e[i].first].name_size):
             found.append(i)
     return found

@@ -76,7 +76,12 @@ def link_command(words: Sequence[str], tool: str = TOOL) -> int:
         from pylink.linker import run_link  # noqa: PLC0415
         from pylink.options import Input  # noqa: PLC0415
 
-        run_link(line.values, [Input(name) for name in line.inputs], sink)
+        if tool == NVLINK:
+            line.values["allow_missing_libraries"] = True
+        inputs = [
+            Input(name, whole=whole) for name, whole in zip(line.inputs, line.whole, strict=True)
+        ]
+        run_link(line.values, inputs, sink, line.whole_libraries)
     except LinkError:
         return sink.exit_code() or 1
     except Exception as error:

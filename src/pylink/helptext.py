@@ -33,6 +33,7 @@ HELP = {
         "<gpu architecture name>",
         "Architecture to link for, such as sm_90a. Always needed.",
     ),
+    "allow-missing-libraries": ("", "Go on without libraries that are not found, as nvlink does."),
     "brief-diagnostics": (
         "<true or false>",
         "Print diagnostics without source lines and blank lines; text format only.",
@@ -86,7 +87,15 @@ HELP = {
         "<kernel>,...",
         "Keep only kernels with one of these texts in their names.",
     ),
-    "library": ("<library>,...", "Libraries to link, searched in the directories of -L."),
+    "lazy-archives": (
+        "",
+        "Link only those members of archives that define what other code needs.",
+    ),
+    "library": (
+        "<library>,...",
+        "Libraries to link, libNAME.a or with a colon the file of that name, searched in the "
+        "directories of -L and then in those of LIBRARY_PATH.",
+    ),
     "library-path": ("<directory>,...", "Directories to search for libraries."),
     "link-time-opt": (
         "",
@@ -111,6 +120,7 @@ HELP = {
     ),
     "no-source-context": ("", "Print no source lines; text format only."),
     "no_wrap_diagnostics": ("", "Never break the lines of diagnostics."),
+    "no-whole-archive": ("", "End what --whole-archive began."),
     "nvvmpath": (
         "<directory>",
         "The nvvm directory of the toolkit whose libraries compile LTO inputs. Where these are not "
@@ -220,6 +230,11 @@ HELP = {
     ),
     "Xptxas": ("<option>,...", "Options for ptxas, in what this link compiles."),
     "warning-as-error": ("", "Turn warnings into errors."),
+    "whole-archive": (
+        "",
+        "Link every member of the archives and libraries that come after this option: also with "
+        "--lazy-archives, and also members that hold cubins, PTX or LTO-IR.",
+    ),
     "write-if-changed": ("", "Leave an output file alone that would get the contents it has."),
 }
 

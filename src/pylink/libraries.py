@@ -4,20 +4,100 @@ from __future__ import annotations
 
 import os
 
+from pylink.options import Input
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pylink.diagnostics import Sink
     from pylink.options import Options
 
+# ELF machine of the objects that a host links, by -cpu-arch and by what the system calls itself.
+MACHINES = {"X86": 3, "ARMv7": 40, "PPC64LE": 21, "X86_64": 62, "AARCH64": 183}
+_X86_64 = 62
+_SYSTEMS = {"aarch64": 183, "ppc64le": 21}
 
-def refuse_libraries(options: Options, sink: Sink) -> None:
-    """End the link at the first library that exists: archives cannot be linked yet.
+# Where host linkers look without being told to.
+_HOST_DIRECTORIES = ("/usr/local/lib", "/lib", "/usr/lib", "/lib64", "/usr/lib64")
 
-    `-lNAME` is `libNAME.a` in one of the directories of -L, and nothing else; one that is in none
-    of them is no mistake, as in nvlink.
+
+def find_libraries(options: Options, whole: Sequence[bool], sink: Sink) -> list[Input]:
+    """The archives that the items of -l stand for; what is not found is an error, reported.
+
+    -lNAME is the first libNAME.so or libNAME.a in the directories of -L, then in those of the
+    environment variable LIBRARY_PATH. A shared library holds no code for the device and ends the
+    search. -l:NAME is the first file of that name. `whole` says for each item whether all members
+    are asked for.
     """
-    for name in options.library:
-        for directory in options.library_path:
-            file = os.path.join(directory, f"lib{name}.a")
+    if not options.library:
+        return []
+    directories = list(options.library_path)
+    directories += [path for path in os.environ.get("LIBRARY_PATH", "").split(":") if path]
+    machine = MACHINES.get(options.cpu_arch or "", 0) or _SYSTEMS.get(os.uname().machine, _X86_64)
+    found: list[Input] = []
+    for name, all_members in zip(options.library, whole, strict=True):
+        file, skipped = _search(name, directories, machine)
+        # What nvlink overlooks in the first may still be needed. If not, there is a warning later.
+        spare = next(filter(_is_archive, skipped), None) if file is None else None
+        for other in skipped:
+            if other is not spare:
+                sink.report("library-skipped", file=other, library=name)
+        if spare is not None:
+            found.append(Input(spare, library=True, skipped=name, whole=all_members))
+        elif file is None:
+            if not (skipped or options.allow_missing_libraries or _is_of_host(name)):
+                places = ", ".join(f"'{path}'" for path in directories)
+                sink.report("library-missing", library=name, directories=places or "no directory")
+        elif not file.endswith(".so"):
+            found.append(Input(file, library=True, whole=all_members))
+    if sink.errors:
+        sink.stop()
+    return found
+
+
+def _search(name: str, directories: Sequence[str], machine: int) -> tuple[str | None, list[str]]:
+    """The file for a name, and the archives before it that are none for the host."""
+    skipped: list[str] = []
+    for directory in directories:
+        folder = directory.rstrip("/")
+        if name.startswith(":"):
+            file = f"{folder}/{name[1:]}"
             if os.path.exists(file):
-                sink.fatal("library-not-built", file=file, library=name)
+                return file, skipped
+            continue
+        file = f"{folder}/lib{name}.so"
+        if os.path.exists(file):
+            return file, skipped
+        file = f"{folder}/lib{name}.a"
+        if not os.path.exists(file):
+            continue
+        from pylink.inputs.archivehost import is_for_host  # noqa: PLC0415 -- few links have -l
+
+        if is_for_host(file, machine):
+            return file, skipped
+        skipped.append(file)
+    return None, skipped
+
+
+def _is_archive(file: str) -> bool:
+    try:
+        with open(file, "rb") as stream:
+            return stream.read(2) == b"!<"
+    except OSError:
+        return False
+
+
+def _is_of_host(name: str) -> bool:
+    """Whether the host's linker knows the library without -L, such as -lm and -lpthread."""
+    machine = os.uname().machine
+    multiarch = [f"{path}/{machine}-linux-gnu" for path in ("/lib", "/usr/lib")]
+    for directory in (*multiarch, *_HOST_DIRECTORIES):
+        try:
+            files = os.listdir(directory)
+        except OSError:
+            continue
+        shared = f"lib{name}.so"
+        if any(file == shared or file.startswith(shared + ".") for file in files):
+            return True
+    return False

@@ -9,14 +9,14 @@ from pylink import pipeline
 from pylink.diagnostics import Sink
 from pylink.diagnostics.configure import obey
 from pylink.errors import LinkError
-from pylink.libraries import refuse_libraries
+from pylink.libraries import find_libraries
 from pylink.optioncheck import check
 from pylink.options import Input, Options
 from pylink.optiontable import BY_ATTRIBUTE, FLAG, LIST, NUMBER, OPTIONS, TRUTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import TextIO
 
     from pylink.diagnostics import Diagnostic
@@ -28,7 +28,15 @@ if TYPE_CHECKING:
     InputLike = Path | Buffer | tuple[str, Buffer] | Input
 
 # Options of the command line that mean nothing in a call.
-NOT_IN_A_CALL = ("help", "version", "options_file", "gen_host_linker_script", "output_file", "arch")
+NOT_IN_A_CALL = (
+    "help",
+    "version",
+    "options_file",
+    "gen_host_linker_script",
+    "output_file",
+    "arch",
+    "no_whole_archive",
+)
 
 # A path that stands for none: the profile is made and not written.
 NO_FILE = ""
@@ -145,11 +153,22 @@ class Linker:
         return self._result.image
 
 
-def run_link(values: Mapping[str, Value], inputs: list[Input], sink: Sink) -> LinkResult:
-    """Link with checked options, reporting to `sink`; LinkError after any error."""
+def run_link(
+    values: Mapping[str, Value],
+    inputs: list[Input],
+    sink: Sink,
+    whole_libraries: Sequence[bool] | None = None,
+) -> LinkResult:
+    """Link with checked options, reporting to `sink`; LinkError after any error.
+
+    `whole_libraries` says for each library whether all members are asked for, None what
+    `whole_archive` says for all.
+    """
     options = Options(values, [one.name for one in inputs])
-    refuse_libraries(options, sink)
-    linked = pipeline.link(options, inputs, sink)
+    if whole_libraries is None:
+        whole_libraries = [options.whole_archive] * len(options.library)
+    libraries = find_libraries(options, whole_libraries, sink)
+    linked = pipeline.link(options, [*inputs, *libraries], sink)
     if sink.errors:
         raise LinkError(sink.diagnostics)
     return LinkResult(linked.image, tuple(sink.diagnostics), linked.timings, linked.profile)

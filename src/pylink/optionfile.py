@@ -16,10 +16,16 @@ def split_words(text: str, sink: Sink) -> list[str]:
     it and takes no effect away from a quote: that only an escaped backslash before it does. Single
     quotes and `#` mean nothing. A NUL ends the text.
     """
+    text = text.partition("\0")[0]
+    if '"' not in text and "\\" not in text:
+        # Response files of long command lines: hundreds of times as fast as what follows.
+        for blank in BLANKS:
+            text = text.replace(blank, " ")
+        return [word for word in text.split(" ") if word]
     words: list[str] = []
     word: list[str] | None = None
     quoted = False
-    characters = iter(text.partition("\0")[0])
+    characters = iter(text)
     for character in characters:
         if character in BLANKS and not quoted:
             if word is not None:

@@ -18,41 +18,65 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.optiontable import Option, Value
 
-# Options files open inside one another; one more is refused, which also ends a cycle.
-MAX_OPEN_FILES = 15
+    Identity = tuple[int, int]  # device and inode
+
+# Options files open inside one another, which nvlink allows 15 of, and in all: files that name each
+# other twice would soon be more than anyone can read.
+MAX_DEPTH = 200
+MAX_FILES = 1 << 14
+MAX_SIZE = 1 << 28  # bytes of one
 
 
 class CommandLine:
-    """What argv said: `values` by attribute, only of options that were given, and the inputs."""
+    """What argv said: `values` by attribute, only of options that were given, and the inputs.
 
-    __slots__ = ("inputs", "values")
+    `whole` has, for each input, whether all members of an archive there are asked for, and
+    `whole_libraries` the same for each item of -l. `files` counts options files.
+    """
+
+    __slots__ = ("files", "inputs", "values", "whole", "whole_archive", "whole_libraries")
 
     def __init__(self) -> None:
         self.values: dict[str, Value] = {}
         self.inputs: list[str] = []
+        self.whole: list[bool] = []
+        self.whole_libraries: list[bool] = []
+        self.whole_archive = False  # for what comes next
+        self.files = 0
 
 
 def parse(argv: Sequence[str], sink: Sink) -> CommandLine:
     """Read all arguments; a mistake is a fatal diagnostic."""
     line = CommandLine()
-    _parse_words(argv, line, sink, 0)
+    _parse_words(argv, line, sink, ())
     return line
 
 
-def _parse_words(words: Sequence[str], line: CommandLine, sink: Sink, depth: int) -> None:
+def _parse_words(
+    words: Sequence[str], line: CommandLine, sink: Sink, around: tuple[Identity, ...]
+) -> None:
+    """Read these words; `around` tells the options files that they are in apart."""
     count = len(words)
     position = 0
     while position < count:
         word = words[position]
         position += 1
         if not word.startswith("-") or word == "-":
+            # nvlink takes a file whose name begins so for an input, and knows no response files.
+            if word[:1] == "@" and not os.path.lexists(word) and os.path.exists(word[1:]):
+                _parse_file(word[1:], line, sink, around)
+                continue
             line.inputs.append(word)
+            line.whole.append(line.whole_archive)
             continue
         option, spelling, argument = _recognize(word, sink)
         if option.takes == FLAG:
             if argument is not None:
                 sink.fatal("no-argument-expected", option=spelling)
-            line.values[option.attribute] = True
+            if option.attribute in ("whole_archive", "no_whole_archive"):
+                line.whole_archive = option.attribute == "whole_archive"
+            else:
+                line.values[option.attribute] = True
             continue
         if argument is None:
             if option.implied is not None and (
@@ -67,7 +91,28 @@ def _parse_words(words: Sequence[str], line: CommandLine, sink: Sink, depth: int
         _store(option, argument, line, sink)
         if option.attribute == "options_file":
             for file in split_items(argument, sink):
-                _parse_words(_read_words(file, depth, sink), line, sink, depth + 1)
+                _parse_file(file, line, sink, around)
+
+
+def _parse_file(file: str, line: CommandLine, sink: Sink, around: tuple[Identity, ...]) -> None:
+    """Read the words of an options file as if they stood in its place."""
+    line.files += 1
+    if len(around) == MAX_DEPTH or line.files > MAX_FILES:
+        sink.fatal("too-many-options-files", file=file)
+    try:
+        with open(file, "rb") as stream:
+            status = os.fstat(stream.fileno())
+            text = os.fsdecode(stream.read(MAX_SIZE + 1))
+    except IsADirectoryError:
+        return
+    except (OSError, ValueError):
+        sink.fatal("cannot-open-options-file", file=file)
+    here = status.st_dev, status.st_ino
+    if here in around:
+        sink.fatal("too-many-options-files", file=file)
+    if len(text) > MAX_SIZE:
+        sink.fatal("cannot-open-options-file", file=file)
+    _parse_words(split_words(text, sink), line, sink, (*around, here))
 
 
 def _recognize(word: str, sink: Sink) -> tuple[Option, str, str | None]:
@@ -90,7 +135,10 @@ def _store(option: Option, argument: str, line: CommandLine, sink: Sink) -> None
     if option.takes == LIST:
         earlier = line.values.get(option.attribute, ())
         assert isinstance(earlier, tuple)
-        line.values[option.attribute] = (*earlier, *split_items(argument, sink))
+        items = split_items(argument, sink)
+        line.values[option.attribute] = (*earlier, *items)
+        if option.attribute == "library":
+            line.whole_libraries += [line.whole_archive] * len(items)
         return
     if option.takes == NUMBER:
         value = parse_number(argument, sink)
@@ -132,16 +180,3 @@ def parse_number(text: str, sink: Sink) -> int:
     if not -(1 << 31) <= number < 1 << 31:
         sink.fatal("integer-range", value=text)
     return number
-
-
-def _read_words(file: str, depth: int, sink: Sink) -> list[str]:
-    if depth == MAX_OPEN_FILES:
-        sink.fatal("too-many-options-files", file=file)
-    try:
-        with open(file, "rb") as stream:
-            text = os.fsdecode(stream.read())
-    except IsADirectoryError:
-        return []
-    except (OSError, ValueError):
-        sink.fatal("cannot-open-options-file", file=file)
-    return split_words(text, sink)

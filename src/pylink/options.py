@@ -15,15 +15,26 @@ if TYPE_CHECKING:
 class Input:
     """One input: the name that diagnostics use, and the bytes, None for a file yet to be read.
 
-    `library` says that it was found by -l.
+    `library` says that it was found by -l, `whole` that every member of an archive is linked.
+    `skipped` is the item of -l that nvlink would not have taken the archive for.
     """
 
-    __slots__ = ("data", "library", "name")
+    __slots__ = ("data", "library", "name", "skipped", "whole")
 
-    def __init__(self, name: str, data: bytes | None = None, *, library: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        data: bytes | None = None,
+        *,
+        library: bool = False,
+        skipped: str | None = None,
+        whole: bool = False,
+    ) -> None:
         self.name = name
         self.data = data
         self.library = library
+        self.skipped = skipped
+        self.whole = whole
 
     def __repr__(self) -> str:
         return f"<Input {self.name}>"
@@ -37,6 +48,7 @@ class Options:
 
     __slots__ = (*(option.attribute for option in OPTIONS), "recorded")
 
+    allow_missing_libraries: bool
     arch: str
     brief_diagnostics: bool | None
     cpu_arch: str | None
@@ -67,6 +79,7 @@ class Options:
     ignore_host_info: bool
     keep_system_libraries: bool
     kernels_used: tuple[str, ...]
+    lazy_archives: bool
     library: tuple[str, ...]
     library_path: tuple[str, ...]
     link_time_opt: bool
@@ -77,6 +90,7 @@ class Options:
     merc_dedup: str | None
     no_source_context: bool
     no_wrap_diagnostics: bool
+    no_whole_archive: bool
     nvvmpath: str | None
     Ofast_compile: str | None
     options_file: tuple[str, ...]
@@ -117,6 +131,7 @@ class Options:
     verbose: bool
     version: bool
     warning_as_error: bool
+    whole_archive: bool
     write_if_changed: bool
     wrap_diagnostics: bool
     Xnvvm: tuple[str, ...]

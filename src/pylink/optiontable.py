@@ -155,6 +155,11 @@ OPTIONS = (
     # nvcc names the host compiler, which no link needs.
     Option("host-ccbin", "host-ccbin", TEXT, recorded=NEVER),
     Option("merc-dedup", "", TEXT, choices=("on", "off"), recorded=NEVER),
+    Option("lazy-archives", "", recorded=NEVER),
+    # These two hold for what comes after them, so the parser keeps them by place.
+    Option("whole-archive", "", recorded=NEVER),
+    Option("no-whole-archive", "", recorded=NEVER),
+    Option("allow-missing-libraries", "", recorded=NEVER),
     Option("Map", "", TEXT, recorded=NEVER),
     Option("depfile", "", TEXT, recorded=NEVER),
     Option("write-if-changed", "", recorded=NEVER),

@@ -137,22 +137,6 @@ def test_host_script_takes_no_input(capfd: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_a_library_that_exists_is_refused_and_another_ignored(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    (tmp_path / "libx.a").touch()
-    words = ["-arch=sm_75", "missing", "-o", str(tmp_path / "o"), "-L", str(tmp_path)]
-    assert run(capfd, *words, "-ly,x") == (
-        1,
-        "",
-        f"pylink fatal   : Library '{tmp_path}/libx.a' found for -lx: "
-        "this version of pylink does not link archives\n",
-    )
-    assert run(capfd, *words, "-ly")[2] == (
-        "pylink fatal   : Could not open input file 'missing'\n"
-    )
-
-
 def test_register_text_names_files_as_given() -> None:
     assert register_text([("a.cubin", False), ("/b/9+é.o", False), ("../c", False)], "/w d") == (
         "#define NUM_PRELINKED_OBJECTS 3\n"

@@ -132,11 +132,53 @@ def test_an_option_cannot_take_its_argument_from_outside_its_file(tmp_path: Path
 def test_options_files_may_not_include_each_other_for_ever(tmp_path: Path) -> None:
     (tmp_path / "f").write_text(f"-optf {tmp_path / 'f'}")
     assert mistake("-optf", str(tmp_path / "f")).startswith("Too many options file opened")
-    for depth in range(15):
+    for depth in range(201):
         (tmp_path / f"{depth}").write_text(f"-optf {tmp_path / str(depth + 1)}")
-    (tmp_path / "15").write_text("")
-    assert parsed("-optf", str(tmp_path / "1")).inputs == []
-    assert mistake("-optf", str(tmp_path / "0")).endswith("15'")
+    (tmp_path / "201").write_text("a")
+    assert parsed("-optf", str(tmp_path / "2")).inputs == ["a"]
+    assert mistake("-optf", str(tmp_path / "1")).endswith("201'")
+    # Two of each in the next would be 2^200.
+    for depth in range(200):
+        (tmp_path / f"{depth}").write_text(f"@{tmp_path / str(depth + 1)} " * 2)
+    assert mistake("-optf", str(tmp_path / "10")).startswith("Too many options file opened")
+
+
+def test_response_files_stand_for_their_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("words").write_text('a "b c" @sub/more -v')
+    Path("sub").mkdir()
+    Path("sub/more").write_text("@deeper")
+    Path("deeper").write_text("d")  # names begin where the link runs
+    line = parsed("first", "@words", "last")
+    assert line.inputs == ["first", "a", "b c", "d", "last"]
+    assert line.values["verbose"] is True
+    # What is no response file is an input, and so is a file of the whole name, as with nvlink.
+    assert parsed("@none", "@").inputs == ["@none", "@"]
+    Path("@words").touch()
+    assert parsed("@words").inputs == ["@words"]
+    Path("loop").write_text("@loop")
+    assert mistake("@loop") == "Too many options file opened 'loop'"
+
+
+def test_response_files_of_any_length(tmp_path: Path) -> None:
+    names = [f"directory/object_{number}.o" for number in range(200_000)]
+    (tmp_path / "words").write_text("\r\n".join(names))
+    assert parsed(f"@{tmp_path / 'words'}").inputs == names
+
+
+def test_what_no_options_file_is(tmp_path: Path) -> None:
+    assert mistake("-optf", str(tmp_path / "none")).startswith("Could not open options file")
+    assert mistake("-optf", "/dev/zero") == "Could not open options file '/dev/zero'"
+
+
+def test_whole_archive_counts_for_what_comes_after_it(tmp_path: Path) -> None:
+    (tmp_path / "words").write_text("d --no-whole-archive -lw")
+    line = parsed("a", "-lx", "--whole-archive", "b", "-ly,z", f"@{tmp_path / 'words'}", "c")
+    assert (line.inputs, line.whole) == (["a", "b", "d", "c"], [False, True, True, False])
+    assert line.values["library"] == ("x", "y", "z", "w")
+    assert line.whole_libraries == [False, True, True, False]
 
 
 CHECKS: list[tuple[dict[str, Value], str]] = [

@@ -68,8 +68,15 @@ HELP: dict[str, str] = {
     "target as well, or silence this with `-suppress-arch-warning`.",
     "library-skipped": "A file of the right name was found for `-l`, but it is no archive of host "
     "objects. The search goes on in the next directory.",
-    "library-not-built": "Extract the device code of the archive into cubins and give these to "
-    "pylink.",
+    "library-missing": "No directory of `-L` or of LIBRARY_PATH has the library. Libraries of the "
+    "host, which it links from its own directories, may be named and are passed over; "
+    "`--allow-missing-libraries` passes over all, as nvlink does.",
+    "damaged-archive": "An archive breaks its format, or ends too early. Make it again with `ar`.",
+    "cannot-read-member": "A thin archive holds the names of files only, and this one is gone or "
+    "was moved. Names are relative to the archive.",
+    "archive-cycle": "A thin archive names itself as a member, perhaps through others.",
+    "archive-limit": "An archive names other archives, or large files, so often that it cannot be "
+    "meant.",
     "not-folded": "Copies of Mercury sections can be left out of the output, but those of this "
     "file do not stand in the form that compilers write. The file is linked as it is.",
     "not-elf": "An input does not start like an ELF file. Link relocatable cubins, made with "

@@ -131,11 +131,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         WARNING,
         "Skipping incompatible '{file}' when searching for -l{library}",
     ),
-    "library-not-built": (
-        205,
-        CATASTROPHE,
-        "Library '{file}' found for -l{library}: this version of pylink does not link archives",
-    ),
+    "library-missing": (207, ERROR, "Library -l{library} not found in {directories}"),
     "not-folded": (206, WARNING, "Mercury sections of '{file}' are not folded: {reason}"),
     "not-elf": (210, CATASTROPHE, "cubin not an elf?"),
     "empty-file": (211, ERROR, "Input file '{file}' is empty"),
@@ -172,6 +168,14 @@ KINDS: dict[str, tuple[int, int, str]] = {
         WARNING,
         "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set",
     ),
+    "damaged-archive": (230, CATASTROPHE, "{file}: archive is damaged: {reason}"),
+    "cannot-read-member": (
+        231,
+        CATASTROPHE,
+        "{file}: file '{path}' of the thin archive cannot be read: {reason}",
+    ),
+    "archive-cycle": (232, CATASTROPHE, "{file}: thin archive contains itself"),
+    "archive-limit": (233, CATASTROPHE, "{file}: archive leads to more than {what}"),
     # 3xx: damaged ELF structure; `where` names file, section and row
     "truncated": (301, ERROR, "{where}: file ends within {what}"),
     "section-table-range": (302, ERROR, "{where}: section header table lies outside the file"),

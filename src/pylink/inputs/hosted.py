@@ -93,7 +93,7 @@ def unpack_hosted(job: Job, sources: list[Source], sink: Sink) -> dict[Source, H
                 add_piece(found[source], source, entry, unpacker, sink)
         if not job.options.suppress_arch_warning:
             for source, count in zip(group, missing, strict=True):
-                for _ in range(count):
+                for _ in range(0 if source.overlooked else count):
                     sink.report("arch-not-found", arch=job.options.arch, file=source.name)
     return found
 

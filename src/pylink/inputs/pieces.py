@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from pylink.inputs.kinds import CUBIN, LTOIR, PTX
 
+# When a file of the link is taken; selection.pyx has the same numbers.
+ALWAYS = 0
+SYSTEM = 1  # when functions are still undefined where it stands, or later something it defines is
+NEEDED = 2  # when it defines what another file needs
+TOGETHER = 3  # with all of its group, when one of them defines what another file needs
+
 # The kinds of pieces, which are also kinds of inputs.
 PIECE_KINDS = (CUBIN, PTX, LTOIR)
 
@@ -12,10 +18,23 @@ class Source:
     """An input or an archive member: `size` bytes of `arena` from `offset` on.
 
     `name` is what diagnostics show, `archive:member` for a member; `library` says that it came
-    through -l.
+    through -l. Of an archive, `whole` says that all of it is asked for. `overlooked`
+    says that nvlink would not have looked into the archive, or not at the member. `demand` says
+    when the source is linked and `group` from which archive it is, 0 for none.
     """
 
-    __slots__ = ("arena", "kind", "library", "name", "offset", "size")
+    __slots__ = (
+        "arena",
+        "demand",
+        "group",
+        "kind",
+        "library",
+        "name",
+        "offset",
+        "overlooked",
+        "size",
+        "whole",
+    )
 
     def __init__(
         self, name: str, kind: int, arena: bytes, offset: int, size: int, *, library: bool = False
@@ -26,6 +45,10 @@ class Source:
         self.offset = offset
         self.size = size
         self.library = library
+        self.whole = False
+        self.overlooked = False
+        self.demand = ALWAYS
+        self.group = 0
 
     @property
     def data(self) -> bytes:
@@ -38,10 +61,11 @@ class Piece:
     `name` is that of its source and `kind` one of `PIECE_KINDS`. `embedded` says that it was an
     entry of a fat binary, `arch` is the entry's SM number, 0 for what came as a file. `options` is
     the text of ptxas options that a PTX entry carries. The data of an LTO-IR entry is a fat binary
-    with that entry alone, which nvJitLink can read; the payload by itself is scrambled.
+    with that entry alone, which nvJitLink can read; the payload by itself is scrambled. `number`
+    counts the sources: that of the one it is from.
     """
 
-    __slots__ = ("arch", "data", "embedded", "kind", "name", "options")
+    __slots__ = ("arch", "data", "embedded", "kind", "name", "number", "options")
 
     def __init__(
         self,
@@ -59,3 +83,4 @@ class Piece:
         self.arch = arch
         self.embedded = embedded
         self.options = options
+        self.number = -1

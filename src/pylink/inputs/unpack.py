@@ -11,16 +11,16 @@ import os
 from pylink._native import elfread
 from pylink.inputs import kinds
 from pylink.inputs.hosted import unpack_hosted
-from pylink.inputs.pieces import PIECE_KINDS, Piece, Source
+from pylink.inputs.pieces import ALWAYS, NEEDED, PIECE_KINDS, Piece, Source
 from pylink.inputs.references import host_references, identifiers
+from pylink.inputs.selection import select, warn_of_skipped
 from pylink.phases.load import Loaded
 from pylink.target import FAMILY_A
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pylink.diagnostics import Sink
+    from pylink.inputs.archivethin import Identity
     from pylink.inputs.hosted import Hosted
     from pylink.inputs.references import References
     from pylink.options import Input
@@ -32,10 +32,9 @@ def unpack(
     job: Job, arena: bytes, extents: bytes, found: bytes, timing: CsvTiming | None, sink: Sink
 ) -> Loaded:
     """The cubins in inputs of the kinds `found`, a byte each; LinkError when there are errors."""
-    sources = find_sources(job.inputs, arena, extents, found, sink)
+    sources = find_sources(job, arena, extents, found, sink)
     hosted = unpack_hosted(job, sources, sink)
     pieces = find_pieces(sources, hosted, sink)
-    job.registered = identifiers(sources, hosted)
     if sink.errors:
         sink.stop()
     modules = [piece for piece in pieces if piece.kind == kinds.LTOIR]
@@ -43,8 +42,29 @@ def unpack(
         sink.fatal("lto-entry" if modules[0].embedded else "lto-file", file=modules[0].name)
     compile_ptx(job, pieces, timing, sink)
     cubins = [piece for piece in pieces if piece.kind == kinds.CUBIN]
-    references = host_references(sources, hosted) if job.uses_host_info else None
-    return with_cubins(job, cubins, modules, references)
+    loaded = select(with_cubins(job, cubins, modules, None), sources)
+    warn_of_skipped(loaded, sources, sink)
+    taken = {piece.number for piece in (*loaded.pieces, *modules)}
+    job.registered = identifiers(find_registered(sources, taken), hosted)
+    if job.uses_host_info:
+        looked_at = [
+            one for number, one in enumerate(sources) if number in taken or not one.overlooked
+        ]
+        loaded.references = host_references(looked_at, hosted)
+    return loaded
+
+
+def find_registered(sources: list[Source], taken: set[int]) -> list[Source]:
+    """The sources of which the host program must register device code, by nvlink's rule.
+
+    A member that was not `taken` still counts where the host's linker may take it.
+    """
+    return [
+        source
+        for number, source in enumerate(sources)
+        if (number in taken or source.demand in (ALWAYS, NEEDED))
+        and (source.kind == kinds.HOST or not source.group)
+    ]
 
 
 def with_cubins(
@@ -60,33 +80,44 @@ def with_cubins(
     return Loaded(job, names, arena, extents, pieces, modules, references)
 
 
-def find_sources(
-    inputs: Sequence[Input], arena: bytes, extents: bytes, found: bytes, sink: Sink
-) -> list[Source]:
+def find_sources(job: Job, arena: bytes, extents: bytes, found: bytes, sink: Sink) -> list[Source]:
     """The inputs, with the members of archives in their place."""
     sources: list[Source] = []
     rows = memoryview(extents).cast("Q")
-    for number, (one, kind) in enumerate(zip(inputs, found, strict=True)):
+    archives: set[Identity] = set()
+    for number, (one, kind) in enumerate(zip(job.inputs, found, strict=True)):
         offset, size = rows[2 * number], rows[2 * number + 1]
         source = Source(one.name, kind, arena, offset, size, library=one.library)
         if kind in (kinds.ARCHIVE, kinds.THIN_ARCHIVE):
-            sources += find_members(source, sink)
+            source.group = number + 1
+            source.whole = one.whole or job.options.whole_archive
+            source.overlooked = one.skipped is not None
+            sources += find_members(job, one, source, archives, sink)
         else:
             sources.append(source)
     return sources
 
 
-def find_members(archive: Source, sink: Sink) -> list[Source]:
-    """The members of an archive that are to be linked, in its order."""
+def find_members(
+    job: Job, one: Input, archive: Source, before: set[Identity], sink: Sink
+) -> list[Source]:
+    """The members of an archive with code, in its order; nothing of a file that came `before`."""
     from pylink.inputs.archive import members  # noqa: PLC0415 -- many links have no archive
+    from pylink.inputs.archivethin import identity  # noqa: PLC0415 -- as above
 
-    return members(archive, sink)
+    file = identity(one.name) if one.data is None else None
+    if file in before:
+        return []
+    if file is not None:
+        before.add(file)
+    return members(archive, sink, lazy=job.options.lazy_archives)
 
 
 def find_pieces(sources: list[Source], hosted: dict[Source, Hosted], sink: Sink) -> list[Piece]:
     """What the sources hold for the target, in their order."""
     pieces: list[Piece] = []
-    for source in sources:
+    for number, source in enumerate(sources):
+        first = len(pieces)
         if source in hosted:
             if source.name.endswith(".cubin") and not hosted[source].containers:
                 sink.fatal("wrong-machine", file=source.name)
@@ -100,6 +131,8 @@ def find_pieces(sources: list[Source], hosted: dict[Source, Hosted], sink: Sink)
             pieces.append(Piece(source.name, kinds.CUBIN, source.data))
         else:
             sink.report("unknown-input", file=source.name)
+        for piece in pieces[first:]:
+            piece.number = number
     return pieces
 
 

@@ -66,7 +66,12 @@ def load(job: Job, timing: CsvTiming | None, sink: Sink) -> Loaded:
     kinds = elfread.classify(arena, extents)
     job.steps.done("classify")
     if not kinds:
-        return Loaded(job, names, arena, extents)
+        loaded = Loaded(job, names, arena, extents)
+        if not any("cudadevrt" in name for name in names):
+            return loaded
+        from pylink.inputs.selection import select  # noqa: PLC0415 -- cubins are seldom called so
+
+        return select(loaded)
     from pylink.inputs.unpack import unpack  # noqa: PLC0415 -- plain cubins need none of it
 
     loaded = unpack(job, arena, extents, kinds, timing, sink)

@@ -1,0 +1,256 @@
+"""Which of the files at hand a link takes: members of archives, and the device runtime library.
+
+A small copy of symbol resolution that runs before any table exists, so that what is not taken is
+not checked, counted or kept. It follows every name once: linear in the symbols of all files.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memchr, memset
+
+from elf64 cimport *
+from names cimport *
+from runtime cimport is_runtime_function
+from vec cimport *
+
+# When a file is taken, as in pylink/inputs/pieces.py.
+cdef enum Demand:
+    ALWAYS = 0
+    SYSTEM = 1
+    NEEDED = 2
+    TOGETHER = 3
+
+# What a file says of a name, and what the files taken so far say.
+cdef enum Claim:
+    DEFINES = 1
+    NEEDS = 2
+    CALLS = 4               # needs it as a function that no driver supplies
+
+cdef packed struct Mention:
+    int32_t name
+    uint8_t claim
+
+cdef packed struct Name:
+    int32_t definer         # the first file that can be taken for it, or -1
+    uint8_t claims
+
+ctypedef struct Selector:
+    const uint8_t* arena
+    const uint64_t* extents
+    const uint8_t* demand
+    const int32_t* group
+    uint8_t* taken
+    uint32_t* first         # by file: its first mention; one more at the end
+    size_t file_count
+    size_t missing          # functions that files taken so far need and do not define
+    bint relocatable
+    NameIndex index
+    Vec names
+    Vec mentions
+    Vec wanted              # int32: names in the order in which they were needed
+
+
+def select(bytes arena, bytes extents, bytes demand, bytes groups, bint relocatable):
+    """A byte per file, 1 for those that the link takes.
+
+    `extents` has a row (offset u64, size u64) per file, `demand` a byte and `groups` an int32.
+    Files that are damaged define nothing; all but members of a group are taken, for the reader of
+    cubins to report. ValueError for arguments of different lengths, IndexError for an extent
+    outside the arena.
+    """
+    cdef Selector s
+    cdef size_t n = PyBytes_GET_SIZE(extents) // 16, i
+    cdef uint64_t limit = PyBytes_GET_SIZE(arena)
+    cdef bytes result = PyBytes_FromStringAndSize(NULL, n)
+    cdef bint ok
+    s.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
+    s.extents = <const uint64_t*>PyBytes_AS_STRING(extents)
+    s.demand = <const uint8_t*>PyBytes_AS_STRING(demand)
+    s.group = <const int32_t*>PyBytes_AS_STRING(groups)
+    s.taken = <uint8_t*>PyBytes_AS_STRING(result)
+    s.file_count = n
+    s.missing = 0
+    s.relocatable = relocatable
+    if <size_t>PyBytes_GET_SIZE(demand) != n or <size_t>PyBytes_GET_SIZE(groups) != 4 * n:
+        raise ValueError("columns differ in length")
+    for i in range(n):
+        if s.extents[2 * i] > limit or s.extents[2 * i + 1] > limit - s.extents[2 * i]:
+            raise IndexError(f"file {i} lies outside the arena")
+    memset(s.taken, 0, n)
+    vec_init(&s.names, sizeof(Name))
+    vec_init(&s.mentions, sizeof(Mention))
+    vec_init(&s.wanted, sizeof(int32_t))
+    s.first = <uint32_t*>calloc(n + 1, sizeof(uint32_t))
+    s.index.slots = NULL
+    ok = s.first != NULL and index_init(&s.index, 1024)
+    if ok:
+        with nogil:
+            ok = select_all(&s)
+    index_free(&s.index)
+    free(s.first)
+    vec_free(&s.names)
+    vec_free(&s.mentions)
+    vec_free(&s.wanted)
+    if not ok:
+        raise MemoryError
+    return result
+
+
+cdef bint select_all(Selector* s) noexcept nogil:
+    cdef size_t i, at, taken = 0
+    cdef Name* name
+    for i in range(s.file_count):
+        s.first[i] = <uint32_t>s.mentions.count
+        if not read_names(s, i):
+            return False
+        if s.mentions.count > 0x7fffffff:
+            return False
+    s.first[s.file_count] = <uint32_t>s.mentions.count
+    # In the order of the link: the device runtime counts what is missing where it stands.
+    for i in range(s.file_count):
+        if (s.demand[i] == ALWAYS or (s.demand[i] == SYSTEM and s.missing)
+                or (s.demand[i] != TOGETHER and s.first[i] == s.first[i + 1])):
+            if not take(s, i):
+                return False
+    at = 0
+    while at < s.wanted.count:
+        name = <Name*>s.names.data + (<int32_t*>s.wanted.data)[at]
+        at += 1
+        if not name.claims & DEFINES and name.definer >= 0 and not fetch(s, name.definer):
+            return False
+    for i in range(s.file_count):
+        taken += s.taken[i]
+    if taken == 0:
+        for i in range(s.file_count):
+            s.taken[i] = s.demand[i] == TOGETHER
+    return True
+
+
+cdef bint fetch(Selector* s, int32_t file) noexcept nogil:
+    """Take a file for what it defines, and with it its group."""
+    cdef size_t first = file, end = file + 1
+    if s.demand[file] != TOGETHER:
+        return take(s, file)
+    # Members of an archive stand side by side.
+    while first > 0 and s.group[first - 1] == s.group[file]:
+        first -= 1
+    while end < s.file_count and s.group[end] == s.group[file]:
+        end += 1
+    while first < end:
+        if s.demand[first] == TOGETHER and not take(s, first):
+            return False
+        first += 1
+    return True
+
+
+cdef bint take(Selector* s, size_t file) noexcept nogil:
+    cdef const Mention* mention
+    cdef Name* name
+    cdef uint8_t before
+    cdef uint32_t i
+    cdef int32_t* wanted
+    if s.taken[file]:
+        return True
+    s.taken[file] = 1
+    for i in range(s.first[file], s.first[file + 1]):
+        mention = <const Mention*>s.mentions.data + i
+        name = <Name*>s.names.data + mention.name
+        before = name.claims
+        name.claims |= mention.claim
+        if mention.claim == DEFINES:
+            if before & CALLS and not before & DEFINES:
+                s.missing -= 1
+            continue
+        if mention.claim & CALLS and not before & (CALLS | DEFINES):
+            s.missing += 1
+        if not before & (NEEDS | DEFINES):
+            wanted = <int32_t*>vec_push(&s.wanted)
+            if wanted == NULL:
+                return False
+            wanted[0] = mention.name
+    return True
+
+
+cdef bint read_names(Selector* s, size_t file) noexcept nogil:
+    """The names that a file defines or needs, as mentions; none of a damaged file."""
+    cdef const uint8_t* image = s.arena + s.extents[2 * file]
+    cdef uint64_t size = s.extents[2 * file + 1]
+    cdef const Ehdr* header = <const Ehdr*>image
+    cdef const Shdr* table
+    cdef const Shdr* symtab = NULL
+    cdef const Shdr* strtab
+    cdef const Sym* symbol
+    cdef uint32_t i, count
+    cdef uint64_t n
+    if (size < sizeof(Ehdr) or header.e_machine != EM_CUDA
+            or header.e_shentsize != sizeof(Shdr) or header.e_shoff > size
+            or size - header.e_shoff < sizeof(Shdr)):
+        return True
+    table = <const Shdr*>(image + header.e_shoff)
+    # A file with very many sections has their number in the first.
+    n = header.e_shnum if header.e_shnum else table[0].sh_size
+    if n > (size - header.e_shoff) // sizeof(Shdr) or n > 0xffffffffU:
+        return True
+    count = <uint32_t>n
+    for i in range(count):
+        if table[i].sh_type == SHT_SYMTAB:
+            symtab = &table[i]
+            break
+    if symtab == NULL or symtab.sh_link >= count or not inside(symtab, size):
+        return True
+    strtab = &table[symtab.sh_link]
+    if strtab.sh_type != SHT_STRTAB or not inside(strtab, size):
+        return True
+    for n in range(symtab.sh_size // sizeof(Sym)):
+        symbol = <const Sym*>(image + symtab.sh_offset) + n
+        if (symbol.st_info >> 4 == STB_LOCAL or symbol.st_name >= strtab.sh_size
+                or (symbol.st_shndx == SHN_UNDEF and symbol.st_info >> 4 != STB_GLOBAL)):
+            continue
+        if not mention_name(s, <int32_t>file, symbol, image + strtab.sh_offset + symbol.st_name,
+                            strtab.sh_size - symbol.st_name):
+            return False
+    return True
+
+
+cdef inline bint inside(const Shdr* section, uint64_t size) noexcept nogil:
+    return section.sh_offset <= size and section.sh_size <= size - section.sh_offset
+
+
+cdef bint mention_name(Selector* s, int32_t file, const Sym* symbol, const uint8_t* text,
+                       uint64_t room) noexcept nogil:
+    cdef const uint8_t* end = <const uint8_t*>memchr(text, 0, room)
+    cdef uint32_t size
+    cdef NameSlot* slot
+    cdef Name* name
+    cdef Mention* mention
+    if end == NULL or end == text or end - text > 0x7fffffff:
+        return True
+    size = <uint32_t>(end - text)
+    slot = index_find(&s.index, text, size)
+    if slot == NULL:
+        return False
+    if slot.value < 0:
+        slot.value = <int32_t>s.names.count
+        s.index.count += 1
+        name = <Name*>vec_push(&s.names)
+        if name == NULL:
+            return False
+        name.definer = -1
+        name.claims = 0
+    mention = <Mention*>vec_push(&s.mentions)
+    if mention == NULL:
+        return False
+    mention.name = slot.value
+    if symbol.st_shndx != SHN_UNDEF:
+        mention.claim = DEFINES
+        name = <Name*>s.names.data + slot.value
+        # In a relocatable output, names may stay undefined.
+        if (name.definer < 0 and s.demand[file] != ALWAYS
+                and (s.demand[file] == NEEDED or not s.relocatable)):
+            name.definer = file
+    else:
+        mention.claim = NEEDS
+        if (symbol.st_info & 15) == STT_FUNC and not is_runtime_function(text, size):
+            mention.claim |= CALLS
+    return True

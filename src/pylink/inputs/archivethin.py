@@ -1,0 +1,128 @@
+"""Thin archives: members that are files, or members of archives, beside the archive."""
+
+from __future__ import annotations
+
+import os
+import stat
+from struct import pack
+
+from pylink._native import elfread
+from pylink.inputs.archiveformat import ArchiveError, Entry, is_thin, read_archive
+from pylink.inputs.pieces import Source
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from pylink.diagnostics import Sink
+
+    Identity = tuple[int, int]  # device and inode
+
+# Bytes that the files which one thin archive names may have in all.
+MAX_SIZE = 1 << 32
+
+
+def external_members(
+    archive: Source, entries: list[Entry], path: str, sink: Sink
+) -> list[tuple[Source, str]]:
+    """The members of the thin archive `archive`, each with the file that holds it.
+
+    `path` is the file of the archive: relative names start in its directory. A file is read once,
+    however often it is named.
+    """
+    files: dict[str, tuple[int, int]] = {}  # number and size
+    places = [_member_file(entry.name, path) for entry in entries]
+    total = 0
+    for entry, file in zip(entries, places, strict=True):
+        if file not in files:
+            size = _size(archive, entry, file, sink)
+            files[file] = len(files), size
+            total += size
+    if total > MAX_SIZE:
+        sink.fatal("archive-limit", file=archive.name, what=f"{MAX_SIZE} bytes")
+    arena, offsets = _read(archive, files, sink)
+    rows: list[tuple[int, int]] = []
+    names: list[str] = []
+    inner: dict[str, dict[int, Entry]] = {}
+    for entry, file in zip(entries, places, strict=True):
+        number, size = files[file]
+        offset = offsets[number]
+        name = f"{archive.name}:{entry.name}"
+        if entry.place >= 0:
+            if file not in inner:
+                inner[file] = _by_header(name, arena, offset, size, sink)
+            member = inner[file].get(entry.place)
+            if member is None:
+                reason = f"'{file}' has no member at {entry.place:#x}"
+                sink.fatal("damaged-archive", file=name, reason=reason)
+            offset, size, name = member.offset, member.size, f"{name}:{member.name}"
+        rows.append((offset, size))
+        names.append(name)
+    found = classify(arena, rows)
+    return [
+        (Source(name, kind, arena, offset, size), file)
+        for name, kind, (offset, size), file in zip(names, found, rows, places, strict=True)
+    ]
+
+
+def classify(arena: bytes, rows: list[tuple[int, int]]) -> bytes:
+    """The kind of each of these pieces, offset and size, of the arena."""
+    extents = pack(f"<{2 * len(rows)}Q", *(number for row in rows for number in row))
+    return elfread.classify(arena, extents) or bytes(len(rows))
+
+
+def identity(path: str) -> Identity | None:
+    """What tells a file apart; None where there is none, as for an archive given as bytes."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _member_file(name: str, path: str) -> str:
+    """The file of a member: beside the archive or, as with nvlink, where the link runs."""
+    beside = os.path.join(os.path.dirname(path), name)
+    return name if not os.path.lexists(beside) and os.path.lexists(name) else beside
+
+
+def _size(archive: Source, entry: Entry, file: str, sink: Sink) -> int:
+    try:
+        status = os.stat(file)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(0, "it is no regular file")
+    except (OSError, ValueError) as error:
+        _fail(archive, entry.name, file, getattr(error, "strerror", None) or str(error), sink)
+    return status.st_size
+
+
+def _read(
+    archive: Source, files: dict[str, tuple[int, int]], sink: Sink
+) -> tuple[bytes, memoryview]:
+    """The arena with the contents of the files, and the offset of each in it."""
+    paths: list[bytes | None] = [os.fsencode(file) for file in files]
+    sizes = [size for _, size in files.values()]
+    try:
+        arena, extents, failed, error = elfread.read_files(paths, sizes, [None] * len(paths))
+    except MemoryError:
+        sink.fatal("cannot-read-file", file=archive.name, reason="there is not enough memory")
+    if failed >= 0:
+        file = list(files)[failed]
+        reason = os.strerror(error) if error else "it became shorter while it was read"
+        _fail(archive, file, file, reason, sink)
+    return arena, memoryview(extents).cast("Q")[::2]
+
+
+def _by_header(name: str, arena: bytes, offset: int, size: int, sink: Sink) -> dict[int, Entry]:
+    """The members of an archive that a thin one names members of, by the offset of their header."""
+    try:
+        if is_thin(arena, offset, size):
+            raise ArchiveError("it is a thin archive, whose members are named by their files")
+        return {entry.header: entry for entry in read_archive(arena, offset, size)}
+    except ArchiveError as error:
+        sink.fatal("damaged-archive", file=name, reason=str(error))
+
+
+def _fail(archive: Source, member: str, file: str, reason: str, sink: Sink) -> NoReturn:
+    name = f"{archive.name}:{member}"
+    sink.fatal("cannot-read-member", file=name, path=file, reason=reason)

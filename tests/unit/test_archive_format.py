@@ -1,0 +1,167 @@
+"""Members of archives, found in every dialect that `ar` tools write."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from helpers.archive_builder import MAGIC, Members, bsd, gnu, header, member, thin, write
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pylink.inputs.archiveformat import ArchiveError, read_archive
+
+MEMBERS = [
+    ("a.o", b"even"),
+    ("b.o", b"odd"),
+    ("a.o", b"of equal name"),
+    ("a name with blanks.o", b""),
+    ("fünfzehn.o", b"\0\n\0"),
+    ("a_long_name_that_no_header_holds.o", b"x" * 1001),
+    ("/deep/er/ünd.o", b"!"),
+]
+
+
+def found(data: bytes) -> list[tuple[str, bytes]]:
+    """Names and contents of the members."""
+    return [
+        (entry.name, data[entry.offset : entry.offset + entry.size])
+        for entry in read_archive(data, 0, len(data))
+    ]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(gnu(MEMBERS), id="gnu"),
+        pytest.param(gnu(MEMBERS, index=b"\0\0\0\1\0\0\0\x08name\0"), id="gnu with an index"),
+        pytest.param(gnu(MEMBERS, index=b"\xff" * 4001), id="gnu with an index that lies"),
+        pytest.param(gnu(MEMBERS, index=bytes(8), wide=True), id="gnu with a 64-bit index"),
+        pytest.param(bsd(MEMBERS), id="bsd"),
+    ],
+)
+def test_members_of_each_dialect(data: bytes) -> None:
+    assert found(data) == MEMBERS
+
+
+def test_an_empty_archive_has_no_members() -> None:
+    assert found(MAGIC) == []
+    assert found(gnu([], index=b"")) == []
+
+
+def test_the_index_of_bsd_is_a_member_by_name_alone() -> None:
+    assert [name for name, _ in found(bsd(MEMBERS, index=True))[:2]] == ["__.SYMDEF", "a.o"]
+
+
+def test_padding_that_is_missing_at_the_end() -> None:
+    data = gnu([("a.o", b"odd")])
+    assert found(data[:-1]) == [("a.o", b"odd")]
+    assert found(data + b"\n") == [("a.o", b"odd")]
+
+
+def test_names_that_only_a_line_feed_or_nul_ends() -> None:
+    table = b"first long name.o\nsecond long name.o\0third"
+    data = MAGIC + member(b"//", table)
+    data += member(b"/0", b"1") + member(b"/18", b"2") + member(b"/37", b"3")
+    assert [name for name, _ in found(data)] == [
+        "first long name.o",
+        "second long name.o",
+        "third",
+    ]
+
+
+def test_an_archive_inside_a_buffer() -> None:
+    inner = gnu(MEMBERS)
+    data = b"before--" + inner + b"after"
+    entries = list(read_archive(data, 8, len(inner)))
+    assert [data[one.offset : one.offset + one.size] for one in entries] == [
+        contents for _, contents in MEMBERS
+    ]
+    assert entries[0].header == inner.index(b"a.o/ ")
+
+
+def test_thin_members_have_names_alone() -> None:
+    data = thin(["x.o", "sub/lib.a:68", "z.o"], [4000, 5, 10**9])
+    entries = list(read_archive(data, 0, len(data)))
+    assert [(one.name, one.size, one.place) for one in entries] == [
+        ("x.o", 4000, -1),
+        ("sub/lib.a", 5, 68),
+        ("z.o", 10**9, -1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason", "name"),
+    [
+        (b"", "it does not begin as an archive does", ""),
+        (b"!<arch", "it does not begin as an archive does", ""),
+        (MAGIC + b"a.o/", "the header at 0x8 is cut short", ""),
+        (MAGIC + header(b"a.o/", 0, b"xy"), "the header at 0x8 does not end", ""),
+        (MAGIC + header(b"a.o/", b"1x"), "its size '1x' is no decimal number", "a.o"),
+        (MAGIC + header(b"a.o/", b"-1"), "its size '-1' is no decimal number", "a.o"),
+        (MAGIC + header(b"a.o/", b""), "its size '' is no decimal number", "a.o"),
+        (MAGIC + header(b"a.o/", b"\xb2"), r"its size '\xb2' is no decimal number", "a.o"),
+        (MAGIC + header(b"a.o/", b"0x10"), "its size '0x10' is no decimal number", "a.o"),
+        (MAGIC + header(b"a.o/", 9999999999), "its header says 9999999999 bytes", "a.o"),
+        (MAGIC + header(b"a.o/", 5) + b"1234", "its header says 5 bytes, and 4 are left", "a.o"),
+        (MAGIC + header(b"//", 5) + b"1234", "its header says 5 bytes, and 4 are left", "//"),
+        (MAGIC + header(b"/0", 0), "no member // comes before it", "/0"),
+        (MAGIC + header(b"/x", 0), "begins with a slash and is no offset", "/x"),
+        (MAGIC + member(b"//", b"ab/\n") + header(b"/4", 0), "is at 4 of the long names", "/4"),
+        (MAGIC + member(b"//", b"ab/\n") + header(b"/99", 0), "which have 4 bytes", "/99"),
+        (MAGIC + member(b"//", b"/\nb/\n") + header(b"/0", 0), "is empty", "/0"),
+        (MAGIC + member(b"//", b"ab/\n") + header(b"/0:x", 0), "its place 'x' is no", "/0:x"),
+        (MAGIC + header(b"#1/9", 8) + b"12345678", "its name has '9' bytes, of 8", "#1/9"),
+        (MAGIC + header(b"#1/-1", 8) + b"12345678", "its name has '-1' bytes", "#1/-1"),
+        (member(b"a", b"b") + MAGIC, "it does not begin as an archive does", ""),
+    ],
+)
+def test_damage_is_named(data: bytes, reason: str, name: str) -> None:
+    with pytest.raises(ArchiveError) as caught:
+        found(data)
+    assert reason in str(caught.value)
+    assert caught.value.member == name
+
+
+names = st.text(st.characters(exclude_characters="\0/\n ", exclude_categories=["Cs"]), min_size=1)
+
+
+@given(st.lists(st.tuples(names, st.binary(max_size=9)), max_size=6), st.booleans())
+def test_what_is_written_is_read(members: Members, as_bsd: bool) -> None:
+    assert found(bsd(members) if as_bsd else gnu(members)) == list(members)
+
+
+@given(st.data())
+def test_damaged_archives_are_read_or_refused(data: st.DataObject) -> None:
+    whole = data.draw(st.sampled_from([gnu(MEMBERS, index=b"123"), bsd(MEMBERS), thin(["a", "b"])]))
+    damaged = bytearray(whole)
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(damaged) - 1))
+        damaged[at] = data.draw(st.integers(0, 255))
+    size = data.draw(st.integers(0, len(damaged)))
+    try:
+        entries = list(read_archive(bytes(damaged), 0, size))
+    except ArchiveError:
+        return
+    assert len(entries) <= size // 60
+    if damaged[:8] == MAGIC:
+        assert all(60 < one.offset <= one.offset + one.size <= size for one in entries)
+
+
+@pytest.mark.parametrize("options", ["qcs", "qcS", "qcsT", "qcST"])
+@pytest.mark.parametrize("tool", ["ar", "llvm-ar-19", "llvm-ar"])
+def test_members_as_the_tools_write_them(tmp_path: Path, tool: str, options: str) -> None:
+    if shutil.which(tool) is None:
+        pytest.skip(f"no {tool}")
+    files = {"a.o": b"even", "b.o": b"odd", "a_long_name_that_no_header_holds.o": b"x" * 99}
+    write(tmp_path, files)
+    subprocess.run([tool, options, "lib.a", *files], cwd=tmp_path, check=True, capture_output=True)
+    data = (tmp_path / "lib.a").read_bytes()
+    entries = list(read_archive(data, 0, len(data)))
+    assert [(one.name, one.size) for one in entries] == [
+        (name, len(contents)) for name, contents in files.items()
+    ]
+    if "T" not in options:
+        assert found(data) == list(files.items())
