@@ -27,7 +27,7 @@ def apply(handle):
     action = action_of(handle)
     frontend = NvRules.get_context(handle).frontend()
     debug = number(action, "file__debug_bytes.sum")
-    total = number(action, "file__bytes_input.sum")
+    total = number(action, "file__bytes_read.sum")
     share = number(action, "link__time_share.pct") or 0.0
     if not debug or not total or 100.0 * debug < SHARE * total:
         return

@@ -26,7 +26,7 @@ def get_section_identifier():
 def apply(handle):
     action = action_of(handle)
     frontend = NvRules.get_context(handle).frontend()
-    files = instances(action, "file__bytes_input.sum")
+    files = instances(action, "file__bytes_read.sum")
     total = sum(value for _, value in files)
     if len(files) < FEWEST or files[0][1] * 2 < total:
         return
@@ -37,4 +37,4 @@ def apply(handle):
     ).format(name, size(largest), size(total), len(files))
     message = frontend.message(NvRules.IFrontend.MsgType_MSG_WARNING, text, "Dominant Input")
     high = NvRules.IFrontend.Severity_SEVERITY_HIGH
-    frontend.focus_metric(message, "file__bytes_input.sum", largest, high, "more than half of all")
+    frontend.focus_metric(message, "file__bytes_read.sum", largest, high, "more than half of all")

@@ -198,7 +198,10 @@ def _block(item: BodyItem, section: Section, action: Action, target: Target) -> 
     rows = _rows(entries, section, action, target)
     if isinstance(holder, (Table, BarChart)):
         rows = _sorted(rows, holder)
-    return Block(holder.label or "", rows, bars=not isinstance(holder, Table))
+    if isinstance(holder, Table):
+        return Block(holder.label or "", rows)
+    # Bars of nothing are no chart.
+    return Block(holder.label or "", tuple(row for row in rows if row.number), bars=True)
 
 
 def _sorted(rows: tuple[Row, ...], holder: Table | BarChart) -> tuple[Row, ...]:
