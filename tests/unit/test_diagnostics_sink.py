@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from pylink.diagnostics import (
     REMARK,
     WARNING,
     Diagnostic,
+    NvlinkRenderer,
     Policy,
     Renderer,
     Sink,
@@ -20,6 +22,7 @@ from pylink.diagnostics import (
 )
 from pylink.diagnostics.configure import control, find_kind
 from pylink.diagnostics.policy import SUPPRESSED
+from pylink.diagnostics.record import Source
 from pylink.errors import LinkError
 
 
@@ -297,3 +300,39 @@ def test_a_link_with_nothing_to_say_loads_little() -> None:
     assert loaded == {f"pylink.diagnostics.{name}" for name in names}
     heavy = "dataclasses typing enum re argparse pathlib functools collections contextlib json"
     assert not set(heavy.split()) & set(run.stdout.split())
+
+
+def test_an_explanation_is_asked_for_once_and_only_by_who_looks() -> None:
+    asked = []
+
+    def explain(diagnostic: Diagnostic) -> None:
+        asked.append(diagnostic.kind)
+        diagnostic.section = ".text.k"
+        diagnostic.notes = [note("referenced-here", symbol="f"), note("more-references")]
+
+    stream = io.StringIO()
+    sink = Sink(NvlinkRenderer(stream))
+    control(sink, "suppress", "more-references")
+    record = sink.report("undefined-reference", explain=explain, symbol="f", file="a.cubin")
+    assert record is not None
+    assert stream.getvalue() == "pylink error   : Undefined reference to 'f' in 'a.cubin'\n"
+    assert asked == []
+    assert record.where == "a.cubin: .text.k"
+    assert [one.kind for one in record.notes] == ["referenced-here"]
+    assert record.notes[0].parent is record
+    assert (record.offset, record.source, record.context) == (None, None, [])
+    assert asked == ["undefined-reference"]
+    with pytest.raises(AttributeError):
+        _ = record.nonsense  # type: ignore[attr-defined] # it is not there
+
+
+def test_what_a_report_says_is_not_explained_away() -> None:
+    def explain(diagnostic: Diagnostic) -> None:
+        diagnostic.source = Source("k.cu", 1)
+
+    sink = Sink()
+    record = sink.report("malformed", explain=explain, file="a", section="s", index=3, reason="r")
+    assert record is not None
+    assert record.message == "a: s[3]: r"
+    assert record.source is not None
+    assert record.where == "a: s[3]"

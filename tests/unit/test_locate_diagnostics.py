@@ -312,3 +312,35 @@ def test_a_damaged_relocation_is_shown_at_its_line(folder: Path) -> None:
         "1 error detected in this link.\n"
     )
     assert folder.is_dir()
+
+
+def test_the_file_of_the_message_need_not_be_one_that_uses_the_symbol() -> None:
+    """nvlink names the first file that mentions a symbol; the place is not given to that file."""
+    mention = Cubin()
+    mention.function("other", kernel=True)
+    mention.external("_Z4losti")
+    printed = link(("m.cubin", mention), ("k.cubin", calling(lines=False, calls=(16,))))
+    assert printed.startswith(
+        "m.cubin: error: Undefined reference to '_Z4losti' in 'm.cubin'\n"
+        "            '_Z4losti' is lost(int)\n"
+        "k.cubin(.text.k+0x10): note: '_Z4losti' is referenced here\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("k", "k"),
+        ("_Z4losti", "lost"),
+        ("_ZN2ns1fIiEEvT_", "f"),
+        ("_ZN2ns5classC1Ev", "class"),
+        ("_Z1fIXadL_Z1gvEEEvv", "f"),
+        ("_ZN1AclEv", None),
+        ("a-b", None),
+        ("", None),
+    ],
+)
+def test_the_name_that_source_code_has_for_a_symbol(symbol: str, name: str | None) -> None:
+    from pylink.locate.column import source_name  # noqa: PLC0415 -- after the skip above
+
+    assert source_name(symbol) == name

@@ -54,8 +54,8 @@ class Source:
 # The facts of a report that are the place in an input; all others fill the template.
 PLACE = ("file", "section", "index", "offset", "symbol")
 
-# What an explanation may find out.
-_FOUND = ("section", "index", "offset", "source", "notes", "context")
+# What an explanation may find out, where the report does not say.
+_FOUND = (*PLACE, "source", "notes", "context")
 
 
 class Diagnostic:
@@ -97,6 +97,8 @@ class Diagnostic:
         "type",
     )
 
+    file: str | None
+    symbol: str | None
     section: str | None
     index: int | None
     offset: int | None
@@ -124,8 +126,6 @@ class Diagnostic:
         self.type = type
         self.parent: Diagnostic | None = None
         self.hidden: frozenset[str] = frozenset()
-        self.file: str | None = None
-        self.symbol: str | None = None
         self.children = list(children)
         self.extra = list(extra)
         self._explain = explain

@@ -16,12 +16,15 @@ _IDENTIFIER = re.compile(r"([^\W\d]\w*)\s*(?:<.*>)?\s*(?:\(.*)?$", re.DOTALL)
 
 
 def source_name(symbol: str) -> str | None:
-    """The identifier that source code uses for a symbol: `f` for `_ZN2ns1fIiEEvT_`."""
+    """The identifier that source code uses for a symbol: `f` for `_ZN2ns1fIiEEvT_`.
+
+    None for an operator, which code uses without its name.
+    """
     readable = demangle(symbol)
     if readable == symbol:
         return symbol if symbol.isidentifier() else None
     found = _IDENTIFIER.search(_without_parameters(readable))
-    return None if found is None else found[1]
+    return None if found is None or found[1] == "operator" else found[1]
 
 
 def find_name(symbol: str, source: Source) -> tuple[int, int]:

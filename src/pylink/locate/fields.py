@@ -5,7 +5,8 @@ from __future__ import annotations
 from struct import iter_unpack, unpack_from
 
 from pylink.locate.places import places_of
-from pylink.tables import ENTITY, FIX, OUT, PATCH, PLACE, SECTION, entity_name, rows
+from pylink.sections import rules
+from pylink.tables import ENTITY, FIX, KEEP, OUT, PATCH, PLACE, SECTION, entity_name, rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,9 +14,8 @@ if TYPE_CHECKING:
     from pylink.phases.layout import Placed
     from pylink.phases.merge import Merged
 
-# An extern array without a size, and how sections of code are marked (rows.pxd).
-_UNSIZED = 512
-_TEXT = 20
+_UNSIZED = 512  # flag of an entity that is an extern array (rows.pxd)
+_CUT_BANK = 3  # the constant bank that a link which selects kernels folds
 
 
 def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: bytes, bad: int) -> None:
@@ -24,7 +24,7 @@ def explain_patch(diagnostic: Diagnostic, placed: Placed, patches: bytes, bad: i
     starts = [place[0] for place in rows(placed.places, PLACE)]
     for fix in rows(placed.merged.fixes, FIX):
         if fix[2] == type and starts[fix[3]] + fix[0] == at:
-            _explain_fix(diagnostic, placed.merged, fix)
+            _explain(diagnostic, placed.merged, fix[3], fix[0], fix[4])
             return
 
 
@@ -32,15 +32,30 @@ def explain_deleted(diagnostic: Diagnostic, placed: Placed) -> None:
     """The place and symbol of the first relocation of data against an extern array."""
     merged = placed.merged
     for fix in rows(merged.fixes, FIX):
-        if fix[4] < 0 or OUT.unpack_from(placed.outs, fix[3] * OUT.size)[2] == _TEXT:
+        if fix[4] < 0 or OUT.unpack_from(placed.outs, fix[3] * OUT.size)[2] == rules.TEXT:
             continue
         if ENTITY.unpack_from(merged.entities, fix[4] * ENTITY.size)[3] & _UNSIZED:
-            _explain_fix(diagnostic, merged, fix)
+            _explain(diagnostic, merged, fix[3], fix[0], fix[4])
             return
 
 
-def _explain_fix(diagnostic: Diagnostic, merged: Merged, fix: tuple[int, ...]) -> None:
-    offset, out, entity = fix[0], fix[3], fix[4]
+def explain_cut(diagnostic: Diagnostic, placed: Placed) -> None:
+    """The place and symbol of a relocation that stays, behind the end of its constant bank."""
+    merged = placed.merged
+    outs = list(rows(placed.outs, OUT))
+    for relocations in outs:
+        target, at = relocations[10], relocations[16]
+        if relocations[2] != rules.RELOC or target < 0 or outs[target][2] != rules.CONSTANT:
+            continue
+        while at >= 0:
+            offset, _, _, entity, _, at = KEEP.unpack_from(merged.keeps, at * KEEP.size)
+            if outs[target][3] == _CUT_BANK and offset >= outs[target][6]:
+                _explain(diagnostic, merged, target, offset, entity)
+                return
+
+
+def _explain(diagnostic: Diagnostic, merged: Merged, out: int, offset: int, entity: int) -> None:
+    """Give a record the input and the symbol of a field of an output section."""
     objects = merged.objects
     if entity >= 0:
         diagnostic.symbol = entity_name(objects.arena, objects.symbols, merged.entities, entity)

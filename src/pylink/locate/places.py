@@ -55,7 +55,7 @@ class Places:
         diagnostic.section = section_name(self._objects.arena, self._objects.sections, section)
         diagnostic.offset = offset
         file = self.file_of(section)
-        diagnostic.file = self._objects.names[file]
+        diagnostic.file = diagnostic.file or self._objects.names[file]
         self._set_lines(diagnostic, file, self.frames(section, offset), name)
 
     def fill_definition(self, diagnostic: Diagnostic, symbol: int) -> None:
@@ -63,7 +63,7 @@ class Places:
         objects = self._objects
         fields = SYMBOL.unpack_from(objects.symbols, symbol * SYMBOL.size)
         value, file, section = fields[1], fields[5], fields[6]
-        diagnostic.file = objects.names[file]
+        diagnostic.file = diagnostic.file or objects.names[file]
         if section >= 0:
             diagnostic.section = section_name(objects.arena, objects.sections, section)
             diagnostic.offset = value
@@ -177,6 +177,10 @@ class Places:
             section_name(self._objects.arena, self._objects.sections, section) in _LINE_SECTIONS
             for section in range(row[2], row[2] + row[3])
         )
+
+    def name_of(self, section: int) -> str:
+        """The name of the input that a section is from."""
+        return self._objects.names[self.file_of(section)]
 
     def file_of(self, section: int) -> int:
         """The number of the input that a section is from."""

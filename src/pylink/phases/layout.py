@@ -284,7 +284,14 @@ def _fold_constants(placed: Placed, sink: Sink) -> None:
     placed.blobs.append(blob)
     placed.spans.append(spans)
     if constants.find_cut_relocation(placed.outs, merged.keeps):
-        sink.fatal("internal-error", reason="Internal error: relocation is past end of offset")
+
+        def explain(diagnostic: Diagnostic) -> None:
+            from pylink.locate.fields import explain_cut  # noqa: PLC0415 -- when it is looked at
+
+            explain_cut(diagnostic, placed)
+
+        reason = "Internal error: relocation is past end of offset"
+        sink.fatal("internal-error", explain=explain, reason=reason)
 
 
 def _make_contents(placed: Placed) -> None:

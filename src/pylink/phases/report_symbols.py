@@ -105,18 +105,22 @@ def report_undefined(merged: Merged, undefined: Sequence[int], sink: Sink) -> No
 
 
 def _list_references(places: Places, diagnostic: Diagnostic, found: list[Reference]) -> None:
-    """The first use is the place of the record; a note tells of each other line, up to a limit."""
+    """The first use is the place of the record; a note tells of each other line, up to a limit.
+
+    nvlink names the first file that mentions a symbol, which need not use it.
+    """
     symbol = diagnostic.symbol
     assert symbol is not None
     shown = _on_distinct_lines(places, found[:MOST_LOOKED_UP])
     if not shown:
         return
-    places.fill(diagnostic, *shown[0], symbol)
+    if places.name_of(shown[0][0]) == diagnostic.file:
+        places.fill(diagnostic, *shown.pop(0), symbol)
     diagnostic.notes += [
         places.note_at("referenced-here", section, offset, symbol=symbol)
-        for section, offset in shown[1:MOST_REFERENCES]
+        for section, offset in shown[: MOST_REFERENCES - 1]
     ]
-    more = len(shown[MOST_REFERENCES:]) + len(found[MOST_LOOKED_UP:])
+    more = len(shown[MOST_REFERENCES - 1 :]) + len(found[MOST_LOOKED_UP:])
     if more:
         from pylink.diagnostics.record import note  # noqa: PLC0415 -- a long list
 
