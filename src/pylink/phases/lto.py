@@ -77,7 +77,13 @@ def ptxas_lto(program: Optimized, timing: CsvTiming | None, sink: Sink) -> Optim
     loaded = program.loaded
     options = loaded.job.options
     request = ptxas.Request(
-        "lto.ptx", "", "lto.cubin", program.ptx, options.arch, relocatable=not program.whole
+        "lto.ptx",
+        "",
+        "lto.cubin",
+        program.ptx,
+        options.arch,
+        relocatable=not program.whole,
+        optimized=True,
     )
     (cubin,) = ptxas.compile_ptx([request], options, sink, timing)
     if program.whole:

@@ -70,9 +70,8 @@ def compile_lto(
             last = outcome.log.strip().rpartition("\n")[2]
             reason = ": ".join(filter(None, (f"the compiler {outcome.failure}", last)))
         sink.fatal("lto-failed", reason=reason)
-    if timing is not None:
-        row = Request("lto.nvvm", "", "lto.ptx", b"", options.arch)
-        write_row(timing, "cicc", row, outcome.elapsed, sink)
+    row = Request("lto.nvvm", "", "lto.ptx", b"", options.arch)
+    write_row(timing, "cicc", row, outcome.elapsed, sink)
     return outcome.data
 
 

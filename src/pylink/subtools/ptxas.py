@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT = 3600
 
+# Said anyway, ptxas would note them.
+DEFAULTS = (("-split-compile", 1), ("-Ofc", "0"))
+
 # More digits make nvlink refuse the link, once there is something to compile.
 MAX_REGISTERS = 999
 
@@ -34,10 +37,20 @@ class Request:
 
     `source`, `name` and `output` are the row's cells in the table of -time. `options` is the text
     of ptxas options that an entry of a fat binary carries. The cubin is a relocatable one unless
-    `relocatable` is False, which makes a whole program of the text.
+    `relocatable` is False, which makes a whole program of the text. `optimized` says that the text
+    is the result of LTO, whose row nvlink writes even when the run fails.
     """
 
-    __slots__ = ("arch", "data", "name", "options", "output", "relocatable", "source")
+    __slots__ = (
+        "arch",
+        "data",
+        "name",
+        "optimized",
+        "options",
+        "output",
+        "relocatable",
+        "source",
+    )
 
     def __init__(
         self,
@@ -49,6 +62,7 @@ class Request:
         *,
         options: str = "",
         relocatable: bool = True,
+        optimized: bool = False,
     ) -> None:
         self.source = source
         self.name = name
@@ -57,6 +71,7 @@ class Request:
         self.arch = arch
         self.options = options
         self.relocatable = relocatable
+        self.optimized = optimized
 
 
 def compile_ptx(
@@ -84,10 +99,10 @@ def compile_ptx(
     for request, outcome in zip(requests, outcomes, strict=True):
         name = request.name or request.source
         report_messages(outcome, name, sink)
+        if failed is None and (outcome.failure is None or request.optimized):
+            write_row(timing, "ptxas", request, outcome.elapsed, sink)
         if outcome.failure is not None:
             failed = failed or (name, outcome.failure)
-        elif timing is not None and failed is None:
-            write_row(timing, "ptxas", request, outcome.elapsed, sink)
     if failed is not None:
         name, failure = failed
         sink.fatal("tool-failed", file=name, tool=tool, failure=failure)
@@ -111,7 +126,7 @@ def arguments(request: Request, options: Options) -> list[str]:
         ("-split-compile", options.split_compile),
         ("-Ofc", options.Ofast_compile),
     ):
-        if value is not None:
+        if value is not None and (flag, value) not in DEFAULTS:
             words += [flag, str(value)]
     if options.device_stack_protector is not None:
         words += ["-device-stack-protector", "true" if options.device_stack_protector else "false"]
@@ -137,8 +152,12 @@ def entry_options(text: str) -> list[str]:
     return words
 
 
-def write_row(timing: CsvTiming, phase: str, request: Request, elapsed: float, sink: Sink) -> None:
+def write_row(
+    timing: CsvTiming | None, phase: str, request: Request, elapsed: float, sink: Sink
+) -> None:
     """Add a run to the table of -time; a table that cannot be opened any more ends the link."""
+    if timing is None:
+        return
     try:
         timing.row(
             phase,

@@ -1,11 +1,13 @@
 """The tool note of a cubin from ptxas -g, without the names of the files that ptxas worked on.
 
-With -g ptxas notes its output's name, and its input and output among the options. nvlink compiles
-in memory, and the note then has `elf.o` and no files; ours would be paths of this process.
+With -g ptxas notes its output's name, and its input and output among the options, all without
+their directories. nvlink compiles in memory, and the note then has `elf.o` and no files; ours would
+be numbers of this process.
 """
 
 from __future__ import annotations
 
+import os
 import struct
 
 SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
@@ -24,10 +26,9 @@ def forget_files(cubin: bytes, source: str, result: str) -> bytes:
     The note gets shorter and its section with it; the file keeps its size. What is no cubin with
     such a note stays as it is.
     """
-    if source.encode() not in cubin:
-        return cubin
+    names = [os.path.basename(path).encode() for path in (source, result)]
     try:
-        return _rewritten(bytearray(cubin), source.encode(), result.encode())
+        return _rewritten(bytearray(cubin), *names)
     except (struct.error, ValueError):
         return cubin
 
@@ -35,6 +36,8 @@ def forget_files(cubin: bytes, source: str, result: str) -> bytes:
 def _rewritten(cubin: bytearray, source: bytes, result: bytes) -> bytes:
     (table,) = struct.unpack_from("<Q", cubin, 40)
     (count,) = struct.unpack_from("<H", cubin, 60)
+    if table > len(cubin):
+        raise ValueError("the section headers lie outside the file")
     for index in range(count):
         place = table + index * SECTION_HEADER.size
         fields = list(SECTION_HEADER.unpack_from(cubin, place))
@@ -59,8 +62,10 @@ def _shorter(record: bytes, source: bytes, result: bytes) -> bytes:
     version, *starts = RECORD.unpack_from(record)
     text = record[RECORD.size :]
     strings = [text[start : text.index(b"\0", start)] for start in starts]
+    if strings[0] != result:
+        return record
     strings[0] = NAME_IN_MEMORY
-    strings[-1] = strings[-1].replace(source + b" ", b"").replace(b"-o " + result + b" ", b"")
+    strings[-1] = strings[-1].removeprefix(source + b" ").replace(b"-o " + result + b" ", b"", 1)
     starts = [sum(len(one) + 1 for one in strings[:number]) for number in range(len(strings))]
     packed = RECORD.pack(version, *starts) + b"".join(one + b"\0" for one in strings)
     return packed.ljust(len(packed) + 3 & ~3, b"\0")

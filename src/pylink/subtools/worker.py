@@ -29,7 +29,13 @@ FAILED = 4
 KEEP_ARCH = "compute_75"
 
 
+# Linux: <sys/personality.h>.
+ADDR_NO_RANDOMIZE = 0x0040000
+CURRENT = 0xFFFFFFFF
+
+
 def main(argv: list[str]) -> int:
+    fix_addresses()
     source, _, result = argv
     with open(source, "rb") as stream:
         task = json.loads(stream.readline())
@@ -51,6 +57,20 @@ def main(argv: list[str]) -> int:
     with open(result, "wb") as stream:
         stream.write(text)
     return 0
+
+
+def fix_addresses() -> None:
+    """Start again at fixed addresses.
+
+    The compiler goes through some tables in the order of addresses: without optimization, and
+    with -Ofc=max, the variables of its PTX come in another order each time.
+    """
+    libc = ctypes.CDLL(None)
+    flags = libc.personality(CURRENT)
+    if flags == -1 or flags & ADDR_NO_RANDOMIZE:
+        return
+    if libc.personality(flags | ADDR_NO_RANDOMIZE) != -1:
+        os.execv(sys.executable, [sys.executable, *sys.argv])
 
 
 class CompileError(Exception):

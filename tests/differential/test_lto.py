@@ -1,0 +1,210 @@
+"""Link-time optimization gives nvlink's PTX and programs, byte for byte where all is LTO-IR."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from helpers import oracle
+from helpers.lto_sources import SOURCES, write_ltoir, write_nvvm
+
+from pylink.cli import main
+from pylink.inspect.image import Image
+
+pytestmark = oracle.needs_oracle
+pytest.importorskip("cuda.bindings", reason="needs nvJitLink: pip install '.[cuda]'")
+
+LTO = ("-lto", "-nvvmpath=nvvm")
+
+OPTIONS = """
+-dlto
+-Ofc=0
+-Ofc=min
+-Ofc=mid
+-Ofc=max
+-Xnvvm=-opt=0
+-Xnvvm=-fma=0,-opt=3
+-Xptxas=-O1
+-maxrregcount=32
+-device-stack-protector=true
+-split-compile=1
+-split-compile=2
+-split-compile-extended=2
+-g -suppress-debug-info
+-use-host-info
+-ignore-host-info
+-kernels-used=k3
+-variables-used=used_var
+-kernels-used=k1,k3 -variables-used=gvar
+-v
+"""
+
+# With these, nvlink puts the variables of a program in another order each time.
+UNSTABLE = ("-Ofc=max", "-Xnvvm=-opt=0")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """LTO-IR of all sources, and the directory for -nvvmpath."""
+    made = tmp_path_factory.mktemp("lto")
+    write_ltoir(made, *SOURCES)
+    write_nvvm(made)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    for name in ("ours", "theirs", "t1", "t2"):
+        Path(name).unlink(missing_ok=True)
+
+
+def link(arch: str, *words: str) -> oracle.NvlinkResult:
+    """Link with both; nvlink's result. The tables of -time are compared."""
+    argv = [f"-arch=sm_{arch}", *LTO, *words]
+    expected = oracle.run_nvlink([*argv, "-o", "theirs", "-time=t1"], Path.cwd(), "theirs")
+    assert main([*argv, "-o", "ours", "-time=t2"]) == expected.code
+    rows, wanted = (
+        re.sub(r"\d+\.\d{4} , ms", "TIME", Path(table).read_text()) for table in ("t2", "t1")
+    )
+    assert rows == wanted
+    return expected
+
+
+def kernels(image: bytes) -> set[str]:
+    return {name for name in functions(image) if re.match(r"_Z\d+k\d", name)}
+
+
+def functions(image: bytes) -> set[str]:
+    """Names of the functions that have a section of their own."""
+    return {
+        one.name.removeprefix(".text.")
+        for one in Image(image).sections
+        if one.name.startswith(".text.")
+    }
+
+
+@pytest.mark.parametrize("arch", ["80", "89", "90", "90a", "100", "103", "120a"])
+def test_whole_programs(arch: str) -> None:
+    for names in (["caller", "called"], ["library"], ["user", "library", "alone"]):
+        expected = link(arch, *(f"{name}.ltoir" for name in names))
+        assert Path("ours").read_bytes() == expected.image
+
+
+@pytest.mark.parametrize("line", OPTIONS.strip().splitlines())
+def test_options(line: str) -> None:
+    inputs = ("caller.ltoir", "called.ltoir", "library.ltoir")
+    expected = link("90", *shlex.split(line), *inputs)
+    if line not in UNSTABLE:
+        assert Path("ours").read_bytes() == expected.image
+    Path("ours").unlink()
+    expected = link("90", *shlex.split(line), "-emit-ptx", *inputs)
+    ours = Path("ours").read_bytes()
+    assert expected.image is not None
+    if line in UNSTABLE:
+        assert sorted(ours.splitlines()) == sorted(expected.image.splitlines())
+    else:
+        assert ours == expected.image
+
+
+@pytest.mark.parametrize("option", UNSTABLE)
+def test_the_same_bytes_every_time(option: str) -> None:
+    made = set()
+    for _ in range(4):
+        argv = ["-arch=sm_90", *LTO, option, "caller.ltoir", "called.ltoir", "library.ltoir"]
+        assert main([*argv, "-emit-ptx", "-o", "ours"]) == 0
+        made.add(Path("ours").read_bytes())
+    assert len(made) == 1
+
+
+def test_line_information(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_ltoir(tmp_path, "caller", "called", flags=("-lineinfo",))
+    write_nvvm(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    expected = link("90", "caller.ltoir", "called.ltoir")
+    assert Path("ours").read_bytes() == expected.image
+
+
+@pytest.mark.parametrize("arch", ["80", "90", "100"])
+def test_cubins_beside_ltoir(arch: str) -> None:
+    """nvlink leaves the LTO-IR of plain files out of such a link, and finds references undefined.
+
+    What it should have made is what it makes of the cubins alone.
+    """
+    Path("user.cubin").write_bytes(oracle.compile(SOURCES["user"], arch))
+    library = oracle.compile(SOURCES["library"], arch)
+    words = [f"-arch=sm_{arch}", *LTO, "user.cubin", "library.ltoir", "-o", "ours", "-time=t2"]
+    assert main(words) == 0
+    plain = oracle.link([Path("user.cubin").read_bytes(), library], arch)
+    assert plain.image is not None
+    ours = Path("ours").read_bytes()
+    assert kernels(ours) == kernels(plain.image) == {"_Z2k3Pi", "_Z2k4Pi", "_Z2k5Pi"}
+    assert "_Z6wantedi" in functions(ours)
+    assert "_Z4deadi" not in functions(ours)
+    assert [line.split(" , ")[1] for line in Path("t2").read_text().splitlines()[1:]] == [
+        "cicc",
+        "ptxas",
+    ]
+
+
+@pytest.mark.parametrize("arch", ["80", "90", "100"])
+def test_ltoir_that_calls_cubins(arch: str) -> None:
+    Path("called.cubin").write_bytes(oracle.compile(SOURCES["called"], arch))
+    assert main([f"-arch=sm_{arch}", *LTO, "caller.ltoir", "called.cubin", "-o", "ours"]) == 0
+    assert kernels(Path("ours").read_bytes()) == {"_Z2k1Pi", "_Z2k2Pf"}
+    assert "_Z6helperi" in functions(Path("ours").read_bytes())
+
+
+def test_ptx_of_a_program_whose_cubins_call_all_functions() -> None:
+    Path("caller.cubin").write_bytes(oracle.compile(SOURCES["caller"], "90"))
+    expected = link("90", "-emit-ptx", "called.ltoir", "caller.cubin")
+    assert Path("ours").read_bytes() == expected.image
+
+
+@pytest.mark.parametrize("arch", ["90", "100"])
+def test_ptx_beside_ltoir(arch: str) -> None:
+    Path("user.ptx").write_text(oracle.compile_ptx(SOURCES["user"], "75"))
+    words = [f"-arch=sm_{arch}", *LTO, "user.ptx", "library.ltoir", "-o", "ours", "-time=t2"]
+    assert main(words) == 0
+    assert "_Z2k5Pi" in kernels(Path("ours").read_bytes())
+    rows = [line.split(" , ")[:4] for line in Path("t2").read_text().splitlines()[1:]]
+    assert rows == [
+        ["user.ptx", "ptxas", "user.ptx", ""],
+        ["lto.nvvm", "cicc", "", "lto.ptx"],
+        ["lto.ptx", "ptxas", "", "lto.cubin"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("caller.ltoir",), "error   : lto.ptx: Unresolved extern function '_Z6helperi'"),
+        (
+            ("caller.ltoir", "caller.ltoir"),
+            "fatal   : Link-time optimization failed: .*'gvar': symbol multiply defined",
+        ),
+        (("-Xnvvm=-bogus", "alone.ltoir"), "fatal   : .* -bogus is an unsupported option"),
+        (("-split-compile=-1", "alone.ltoir"), "error   : lto.ptx: Invalid value '-1'"),
+    ],
+)
+def test_failures(words: tuple[str, ...], message: str, capfd: pytest.CaptureFixture[str]) -> None:
+    expected = link("90", *words)
+    assert expected.code == 1
+    assert re.search(f"^pylink {message}", capfd.readouterr().err, re.MULTILINE)
+    assert not Path("ours").exists()
+
+
+def test_phases_of_the_trace(capfd: pytest.CaptureFixture[str]) -> None:
+    def phases(*words: str) -> list[str]:
+        argv = ["-arch=sm_90", *LTO, "-edbg=32", *words, "-o", "ours"]
+        assert main(argv) == 0
+        printed = capfd.readouterr().err.splitlines()
+        return [line.split()[0] for line in printed if " time: " in line]
+
+    linking = ["read", "merge", "layout", "relocate", "finalize", "write"]
+    Path("user.cubin").write_bytes(oracle.compile(SOURCES["user"], "90"))
+    assert phases("user.cubin", "library.ltoir") == ["cicc-lto", "ptxas-lto", *linking]
+    assert phases("alone.ltoir") == ["cicc-lto", "ptxas-lto", "write"]
+    assert phases("-emit-ptx", "alone.ltoir") == ["cicc-lto", "write"]

@@ -1,0 +1,79 @@
+"""Programs for tests of PTX and LTO inputs, and the compiler runs that make such inputs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from helpers import oracle
+
+# One file's kernel calls the other's function, which reads the first one's variable.
+CALLER = """
+__device__ int helper(int x);
+__device__ int gvar = 7;
+__global__ void k1(int *p) { p[threadIdx.x] = helper(p[0]) + gvar; }
+__global__ void k2(float *p) {
+    __shared__ float s[128];
+    s[threadIdx.x] = p[threadIdx.x];
+    __syncthreads();
+    p[threadIdx.x] = s[127 - threadIdx.x] * sinf(p[1]);
+}
+"""
+CALLED = """
+extern __device__ int gvar;
+__device__ __noinline__ int helper(int x) { return x * 3 + gvar; }
+"""
+# Functions that only other files call, a dead one, and one with a stack frame.
+LIBRARY = """
+__device__ int dead_var = 3;
+__device__ int used_var = 4;
+static __device__ int own = 1;
+__device__ __noinline__ int dead(int x) { return x * 3 + dead_var; }
+__device__ __noinline__ int called(int x) { return x * 7 + used_var; }
+__device__ __noinline__ int wanted(int x) { return x * 9; }
+__device__ __noinline__ int framed(int *p) {
+    volatile char b[64];
+    for (int i = 0; i < 64; i++) b[i] = p[i];
+    return b[p[0] & 63];
+}
+__global__ void k3(int *p) { p[threadIdx.x] = called(p[0]) + own; }
+__global__ void k4(int *p) { p[1] = framed(p); }
+"""
+USER = """
+extern __device__ int wanted(int x);
+__global__ void k5(int *p) { p[threadIdx.x] = wanted(p[0]); }
+"""
+ALONE = "__global__ void k6(int *p) { p[threadIdx.x] = 5; }\n"
+
+SOURCES = {
+    "caller": CALLER,
+    "called": CALLED,
+    "library": LIBRARY,
+    "user": USER,
+    "alone": ALONE,
+}
+
+# LTO-IR for this arch can be linked for all newer ones.
+LTO_ARCH = "80"
+
+
+def write_ltoir(folder: Path, *names: str, flags: tuple[str, ...] = ()) -> None:
+    """Compile sources to `name.ltoir` in `folder`."""
+    for name in names:
+        source = folder / f"{name}.cu"
+        source.write_text(SOURCES[name])
+        os.utime(source, (oracle.SOURCE_TIME, oracle.SOURCE_TIME))
+        argv = [oracle.toolchain().tool("nvcc"), "-dlto", "-rdc=true", "-ltoir", *flags]
+        argv += [f"-arch=sm_{LTO_ARCH}", source.name, "-o", f"{name}.ltoir"]
+        subprocess.run(argv, cwd=folder, check=True, capture_output=True)
+
+
+def write_nvvm(folder: Path) -> None:
+    """Make `nvvm`, the directory that -nvvmpath names, of the libraries of a wheel or toolkit."""
+    root = oracle.toolchain().bin.parent
+    found = [path for path in sorted(root.glob("**/libnvvm.so*")) if path.is_file()]
+    if not found:
+        raise oracle.OracleError("no libnvvm beside nvlink (pip install '.[oracle]')")
+    (folder / "nvvm" / "lib64").mkdir(parents=True)
+    (folder / "nvvm" / "lib64" / "libnvvm.so").symlink_to(found[0])

@@ -1,0 +1,158 @@
+"""Running programs: results in order, every way to fail, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from helpers.fake_tool import fake_tool
+
+from pylink.subtools import run
+from pylink.subtools.run import Command, run_all
+
+COPY = 'cat "$in" > "$out"'
+
+
+def failure(tool: Path, timeout: float = 60) -> str | None:
+    (outcome,) = run_all([Command([str(tool)], b"in")], timeout=timeout)
+    return outcome.failure
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def is_running(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_results_come_in_the_order_of_the_commands(tmp_path: Path) -> None:
+    slow = fake_tool(tmp_path / "slow", f"sleep 0.2; {COPY}; echo slow >&2")
+    fast = fake_tool(tmp_path / "fast", f"{COPY}; echo fast; echo $1")
+    commands = [Command([str(slow)], b"1"), Command([str(fast), "word"], bytes(100_000))]
+    first, second = run_all(commands * 3, timeout=60)[2:4]
+    assert (first.data, first.log, first.failure) == (b"1", "slow\n", None)
+    assert (second.data, second.log, second.failure) == (bytes(100_000), "fast\nword\n", None)
+    assert first.elapsed > 0
+
+
+def test_no_more_at_once_than_there_are_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
+    running = tmp_path / "running"
+    running.mkdir()
+    tool = fake_tool(
+        tmp_path / "tool", f'd={running}; touch $d/$$; ls $d | wc -l > "$out"; sleep 0.05; rm $d/$$'
+    )
+    outcomes = run_all([Command([str(tool)], b"")] * 8, timeout=60)
+    assert {int(outcome.data) for outcome in outcomes} <= {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("exit 3", "ended with status 3"),
+        ("kill -SEGV $$", "was killed by signal 11"),
+        ("exit 0", "ended without a result"),
+    ],
+)
+def test_failures(body: str, reason: str, tmp_path: Path) -> None:
+    assert failure(fake_tool(tmp_path / "tool", body)) == reason
+
+
+def test_programs_that_cannot_be_started(tmp_path: Path) -> None:
+    assert failure(tmp_path / "missing") == "cannot be started: No such file or directory"
+    assert failure(tmp_path) == "cannot be started: Permission denied"
+    tool = tmp_path / "tool"
+    tool.write_bytes(b"\x00\x01 no program")
+    tool.chmod(0o755)
+    assert failure(tool) == "cannot be started: Exec format error"
+    assert str(failure(tmp_path / "a\0b")).startswith("cannot be started: ")
+
+
+def test_a_hanging_program_is_stopped(tmp_path: Path) -> None:
+    tool = fake_tool(tmp_path / "tool", f"echo $$ > {tmp_path}/pid; exec sleep 60")
+    start = time.monotonic()
+    reason = failure(tool, timeout=0.3)
+    assert reason == "did not end in time and was stopped; see --tool-timeout"
+    assert time.monotonic() - start < 30
+    assert not is_running(int((tmp_path / "pid").read_text()))
+
+
+def test_a_program_that_prints_without_end_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "LOG_LIMIT", 10_000)
+    reason = failure(fake_tool(tmp_path / "tool", "exec yes"))
+    assert reason == "printed more than 10000 bytes and was stopped"
+
+
+def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    before = open_files()
+    for body in (COPY, "exit 1"):
+        tool = fake_tool(tmp_path / "tool", body)
+        run_all([Command([str(tool)], b"in")] * 3, timeout=60)
+    failure(tmp_path / "missing")
+    assert open_files() == before
+    assert list(folder.iterdir()) == []
+
+
+def test_an_exception_ends_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = fake_tool(tmp_path / "tool", f"echo $$ > {tmp_path}/pid; exec sleep 60")
+
+    def interrupt(seconds: float) -> None:
+        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
+            raise KeyboardInterrupt
+
+    before = open_files()
+    monkeypatch.setattr(time, "sleep", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run_all([Command([str(tool)], b"")], timeout=60)
+    assert not is_running(int((tmp_path / "pid").read_text()))
+    assert open_files() == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_pylink_ends_what_runs(number: int, tmp_path: Path) -> None:
+    tool = fake_tool(tmp_path / "tool", f"echo $$ > {tmp_path}/pid; exec sleep 60")
+    code = "import sys; from pylink.subtools.run import *; "
+    code += "run_all([Command([sys.argv[1]], b'')], timeout=60)"
+    parent = subprocess.Popen([sys.executable, "-c", code, str(tool)])
+    deadline = time.monotonic() + 30
+    while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    parent.send_signal(number)
+    assert parent.wait(30) == -number
+    child = int((tmp_path / "pid").read_text())
+    while is_running(child):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_handlers_of_the_caller_stay(tmp_path: Path) -> None:
+    def mine(number: int, frame: object) -> None:
+        """Never called."""
+
+    tool = fake_tool(tmp_path / "tool", COPY)
+    earlier = signal.signal(signal.SIGTERM, mine)
+    try:
+        run_all([Command([str(tool)], b"in")], timeout=60)
+        assert signal.getsignal(signal.SIGTERM) is mine
+    finally:
+        signal.signal(signal.SIGTERM, earlier)
+    run_all([Command([str(tool)], b"in")], timeout=60)
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
