@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from helpers import oracle
-from helpers.lto_sources import SOURCES, write_ltoir, write_nvvm
+from helpers.compare import compare
+from helpers.lto_sources import SOURCES, write_fatbin, write_host_object, write_ltoir, write_nvvm
 
 from pylink.cli import main
 from pylink.inspect.image import Image
@@ -147,6 +148,41 @@ def test_cubins_beside_ltoir(arch: str) -> None:
         "cicc",
         "ptxas",
     ]
+
+
+@pytest.mark.parametrize("arch", ["80", "90", "100"])
+def test_host_objects(arch: str, folder: Path) -> None:
+    """The program is nvlink's where plain inputs call all functions of the LTO-IR."""
+    caller, wanted = (write_host_object(folder, name, "lto_80") for name in ("caller", "wanted"))
+    called, user, alone = (
+        write_host_object(folder, name, f"sm_{arch}") for name in ("called", "user", "alone")
+    )
+    for inputs in (
+        [caller, called],
+        [called, caller],
+        [user, wanted, called, caller],
+        [wanted, alone, user],
+        [alone, wanted, user, caller, called],
+    ):
+        expected = link(arch, *inputs)
+        assert expected.image is not None
+        assert compare(Path("ours").read_bytes(), expected.image) == []
+
+
+def test_fat_binaries(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    first = write_fatbin(folder, "caller", "lto_80")
+    second = write_fatbin(folder, "called", "lto_80")
+    for inputs in ([first, second], [first, "called.ltoir"]):
+        expected = link("90", *inputs)
+        assert Path("ours").read_bytes() == expected.image
+    capfd.readouterr()
+    lines = write_fatbin(folder, "called", "lto_80", ("-lineinfo",))
+    expected = link("90", first, lines)
+    assert Path("ours").read_bytes() == expected.image
+    assert capfd.readouterr().err == expected.stderr.replace("nvlink", "pylink")
+    fast = write_fatbin(folder, "called", "lto_80", ("-ftz=true", "-fmad=false"))
+    expected = link("90", first, fast)
+    assert capfd.readouterr().err == expected.stderr.replace("nvlink", "pylink")
 
 
 @pytest.mark.parametrize("arch", ["80", "90", "100"])

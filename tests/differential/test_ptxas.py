@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers import oracle
 from helpers.compare import compare
-from helpers.lto_sources import ALONE, LIBRARY, USER
+from helpers.lto_sources import ALONE, LIBRARY, USER, write_fatbin, write_host_object
 
 from pylink.cli import main
 
@@ -70,6 +70,16 @@ def test_options(line: str, arch: str, folder: Path) -> None:
     if (line, arch) == ("-g", "100"):
         pytest.skip("the place of .nv.merc.debug_line differs, for such cubins of any origin")
     check(folder, arch, [*shlex.split(line), "alone.ptx", "library.ptx"])
+
+
+@pytest.mark.parametrize("arch", ["75", "80", "90", "100"])
+def test_ptx_of_fat_binaries(arch: str, folder: Path) -> None:
+    """Options that the source was compiled with stand in the entry, and count."""
+    for flags in ((), ("-lineinfo",), ("-maxrregcount=64", "-Xptxas=-O2")):
+        file = write_fatbin(folder, "library", "compute_75", flags)
+        check(folder, arch, [file])
+        check(folder, arch, ["-maxrregcount=32", file])
+    check(folder, arch, [write_host_object(folder, "library", "compute_75")])
 
 
 def test_debug_output_names_no_file_of_this_process(folder: Path) -> None:

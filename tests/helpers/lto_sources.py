@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 from helpers import oracle
@@ -46,12 +48,21 @@ __global__ void k5(int *p) { p[threadIdx.x] = wanted(p[0]); }
 """
 ALONE = "__global__ void k6(int *p) { p[threadIdx.x] = 5; }\n"
 
+# Every function of it is called by USER.
+WANTED = """
+__device__ int factor = 4;
+static __device__ int own = 1;
+__device__ __noinline__ int wanted(int x) { return x * 9 + factor; }
+__global__ void k7(int *p) { p[threadIdx.x] = wanted(p[0]) + own; }
+"""
+
 SOURCES = {
     "caller": CALLER,
     "called": CALLED,
     "library": LIBRARY,
     "user": USER,
     "alone": ALONE,
+    "wanted": WANTED,
 }
 
 # LTO-IR for this arch can be linked for all newer ones.
@@ -61,12 +72,40 @@ LTO_ARCH = "80"
 def write_ltoir(folder: Path, *names: str, flags: tuple[str, ...] = ()) -> None:
     """Compile sources to `name.ltoir` in `folder`."""
     for name in names:
-        source = folder / f"{name}.cu"
+        made = _compile(name, ("-dlto", "-ltoir", f"-arch=sm_{LTO_ARCH}", *flags))
+        (folder / f"{name}.ltoir").write_bytes(made)
+
+
+def write_host_object(folder: Path, name: str, code: str) -> str:
+    """Compile a source to a host object with device code of the kind `code`; its file name."""
+    made = _compile(name, ("-dc", "-gencode", f"arch={_virtual(code)},code={code}"))
+    (folder / f"{name}.{code}.o").write_bytes(made)
+    return f"{name}.{code}.o"
+
+
+def write_fatbin(folder: Path, name: str, code: str, flags: tuple[str, ...] = ()) -> str:
+    """Compile a source to a fat binary with code of one kind; its file name."""
+    made = _compile(name, ("-fatbin", *flags, "-gencode", f"arch={_virtual(code)},code={code}"))
+    output = f"{name}.{code}.{len(flags)}.fatbin"
+    (folder / output).write_bytes(made)
+    return output
+
+
+def _virtual(code: str) -> str:
+    kind, _, arch = code.partition("_")
+    return "compute_" + (LTO_ARCH if kind == "lto" else arch)
+
+
+@functools.cache
+def _compile(name: str, flags: tuple[str, ...]) -> bytes:
+    """What nvcc makes of a source, which has the same time in every run."""
+    with tempfile.TemporaryDirectory(prefix="pylink-oracle-") as folder:
+        source = Path(folder) / f"{name}.cu"
         source.write_text(SOURCES[name])
         os.utime(source, (oracle.SOURCE_TIME, oracle.SOURCE_TIME))
-        argv = [oracle.toolchain().tool("nvcc"), "-dlto", "-rdc=true", "-ltoir", *flags]
-        argv += [f"-arch=sm_{LTO_ARCH}", source.name, "-o", f"{name}.ltoir"]
+        argv = [oracle.toolchain().tool("nvcc"), "-rdc=true", *flags, source.name, "-o", "made"]
         subprocess.run(argv, cwd=folder, check=True, capture_output=True)
+        return (Path(folder) / "made").read_bytes()
 
 
 def write_nvvm(folder: Path) -> None:

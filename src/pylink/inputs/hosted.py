@@ -135,5 +135,13 @@ def add_piece(hosted: Hosted, source: Source, entry: Entry, unpacker: Unpacker, 
         body = view[offset : start + size]
         data = CONTAINER_HEADER.pack(MAGIC, 1, CONTAINER_HEADER.size, len(body)) + body
     hosted.pieces.append(
-        Piece(source.name, PIECE_OF.get(kind, LTOIR), data, arch=sm, embedded=True, options=options)
+        Piece(
+            source.name,
+            PIECE_OF.get(kind, LTOIR),
+            data,
+            arch=sm,
+            embedded=True,
+            hosted=source.kind == HOST,
+            options=options,
+        )
     )

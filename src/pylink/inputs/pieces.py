@@ -61,11 +61,12 @@ class Piece:
     `name` is that of its source and `kind` one of `PIECE_KINDS`. `embedded` says that it was an
     entry of a fat binary, `arch` is the entry's SM number, 0 for what came as a file. `options` is
     the text of ptxas options that a PTX entry carries. The data of an LTO-IR entry is a fat binary
-    with that entry alone, which nvJitLink can read; the payload by itself is scrambled. `number`
-    counts the sources: that of the one it is from.
+    with that entry alone, which nvJitLink can read; the payload by itself is scrambled. `hosted`
+    says that the fat binary was part of a host object. `number` counts the sources: that of the
+    one it is from.
     """
 
-    __slots__ = ("arch", "data", "embedded", "kind", "name", "number", "options")
+    __slots__ = ("arch", "data", "embedded", "hosted", "kind", "name", "number", "options")
 
     def __init__(
         self,
@@ -75,6 +76,7 @@ class Piece:
         *,
         arch: int = 0,
         embedded: bool = False,
+        hosted: bool = False,
         options: str = "",
     ) -> None:
         self.name = name
@@ -82,5 +84,6 @@ class Piece:
         self.data = data
         self.arch = arch
         self.embedded = embedded
+        self.hosted = hosted
         self.options = options
         self.number = -1

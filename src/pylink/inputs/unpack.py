@@ -1,7 +1,8 @@
 """Taking inputs apart: files and archive members to pieces, pieces to the cubins of the link.
 
 Cubins come in the order of what they were in: direct inputs as they stand, members as they stand
-in their archive, and a compiled PTX text where the text was. The result of LTO comes last.
+in their archive, and a compiled PTX text where the text was. The result of LTO comes where the last
+host object with LTO-IR was, and last where there is none.
 """
 
 from __future__ import annotations

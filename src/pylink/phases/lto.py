@@ -1,7 +1,7 @@
 """Phases cicc-lto and ptxas-lto: the LTO-IR of a link becomes PTX, and that a cubin.
 
 When all inputs have LTO-IR, the cubin is the whole program and the result of the link. Otherwise
-it is one more relocatable cubin, behind the others.
+it is one more relocatable cubin.
 """
 
 from __future__ import annotations
@@ -89,14 +89,21 @@ def ptxas_lto(program: Optimized, timing: CsvTiming | None, sink: Sink) -> Optim
     if program.whole:
         return Optimized(loaded, program.ptx, whole=True, image=cubin)
     extents = memoryview(loaded.extents).cast("Q")
-    pieces = loaded.pieces or [Piece(name, CUBIN, b"") for name in loaded.names]
+    pieces = list(loaded.pieces)
     for number, piece in enumerate(pieces):
         start, size = extents[2 * number], extents[2 * number + 1]
         piece.data = loaded.arena[start : start + size]
-    linked = with_cubins(
-        loaded.job, [*pieces, Piece("lto.cubin", CUBIN, cubin)], [], loaded.references
-    )
+    pieces.insert(find_place(loaded), Piece("lto.cubin", CUBIN, cubin))
+    linked = with_cubins(loaded.job, pieces, [], loaded.references)
     return Optimized(linked, program.ptx, whole=False)
+
+
+def find_place(loaded: Loaded) -> int:
+    """Before which of the cubins the result comes: where the last host object with LTO-IR was."""
+    hosted = [module.number for module in loaded.modules if module.hosted]
+    if not hosted:
+        return len(loaded.pieces)
+    return sum(piece.number < hosted[-1] for piece in loaded.pieces)
 
 
 def plain_names(loaded: Loaded) -> list[str]:
