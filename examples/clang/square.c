@@ -1,0 +1,4 @@
+int square(int value)
+{
+    return value * value;
+}
