@@ -193,6 +193,7 @@ HELP = {
         "<count>",
         "The same, for more of the compilation; counts as --split-compile here.",
     ),
+    "shared": ("", "The host link makes a shared library, as nvcc says; not needed here."),
     "suppress-arch-warning": ("", "Do not warn about objects without code for the target."),
     "suppress-debug-info": ("", "Leave debug data out of the output; needs --debug."),
     "suppress-stack-size-warning": ("", "Do not warn about kernels of unknown stack size."),

@@ -115,6 +115,7 @@ class Options:
     relocatable_link: bool
     report_arch: bool
     sarif_output: str | None
+    shared: bool
     split_compile: int | None
     split_compile_extended: int | None
     suppress_arch_warning: bool

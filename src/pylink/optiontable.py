@@ -152,8 +152,9 @@ OPTIONS = (
     Option("ptxas-path", "", TEXT, recorded=NEVER),
     Option("tool-timeout", "", NUMBER, recorded=NEVER),
     Option("max-uncompressed-size", "", NUMBER, recorded=NEVER),
-    # nvcc names the host compiler, which no link needs.
+    # nvcc says what the host link is like, which makes no difference to the device code.
     Option("host-ccbin", "host-ccbin", TEXT, recorded=NEVER),
+    Option("shared", "shared", recorded=NEVER),
     Option("merc-dedup", "", TEXT, choices=("on", "off"), recorded=NEVER),
     Option("lazy-archives", "", recorded=NEVER),
     # These two hold for what comes after them, so the parser keeps them by place.
