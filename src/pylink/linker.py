@@ -46,7 +46,8 @@ class LinkResult:
     """What a link made.
 
     `image` is the linked file, also when it was written to a path. `diagnostics` are the records
-    of a link that worked, warnings at most. `timings` maps the name of each phase that ran to its
+    of a link that worked, warnings at most; one whose place nobody looked at keeps the inputs in
+    memory, which `del` of the result lets go. `timings` maps the name of each phase that ran to its
     milliseconds. `profile` is what the link cost, None unless it was asked for.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib.util
 import io
 import subprocess
@@ -22,6 +23,7 @@ from helpers.cubin_builder import (
 from helpers.line_program import Lines, Row
 
 import pylink
+from pylink.phases.read import Objects
 
 if importlib.util.find_spec("elftools") is None:
     pytest.skip("pyelftools is not installed", allow_module_level=True)
@@ -344,3 +346,21 @@ def test_the_name_that_source_code_has_for_a_symbol(symbol: str, name: str | Non
     from pylink.locate.column import source_name  # noqa: PLC0415 -- after the skip above
 
     assert source_name(symbol) == name
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_record_that_was_looked_at_keeps_nothing_of_the_inputs() -> None:
+    def inputs() -> int:
+        return sum(isinstance(one, Objects) for one in gc.get_objects())
+
+    gc.collect()
+    before = inputs()
+    gc.disable()
+    try:
+        result = pylink.link([("k.cubin", recursing().build())], arch="sm_80")
+        (warning,) = result.diagnostics
+        assert inputs() == before + 1
+        assert warning.source is not None
+        assert inputs() == before
+    finally:
+        gc.enable()

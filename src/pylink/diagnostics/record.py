@@ -70,7 +70,8 @@ class Diagnostic:
 
     `explain` finds the place, the source and the notes of a record when somebody looks at them:
     what shows messages alone never pays for that. It is called once, with the record, and sets
-    what it finds; a record has it instead of notes, not besides them.
+    what it finds; a record has it instead of notes, not besides them. Until somebody looks, the
+    record keeps the inputs of the link in memory.
     """
 
     __slots__ = (

@@ -10,6 +10,7 @@ offsets are those in the rewritten code.
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import pairwise
 
 from pylink.diagnostics.record import Source, note
@@ -36,7 +37,7 @@ _LINE_SECTIONS = (".debug_line", ".nv_debug_line_sass")
 def places_of(objects: Objects) -> Places:
     """The places of the inputs, kept with them: what was read of their lines is used again."""
     if objects.places is None:
-        objects.places = Places(objects)
+        objects.places = Places(copy(objects))  # no cycle, which would keep the inputs in memory
     return objects.places
 
 
