@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from pylink.observers import Observer
 from pylink.wholefile import write_whole
 
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.options import Options
     from pylink.phases.init import Job
+
+THIN = b"!<thin>\n"
 
 # What GNU make and Ninja take literally only behind a backslash; a dollar is doubled.
 _ESCAPES = str.maketrans({" ": "\\ ", "\t": "\\\t", "#": "\\#", "$": "$$"})
@@ -30,6 +34,20 @@ def rule(target: str, prerequisites: Iterable[str]) -> str:
     lines = [f"{target.translate(_ESCAPES)}:{''.join(f' {file}' for file in files)}"]
     lines += [f"\n{file}:" for file in files]
     return "\n".join(lines) + "\n"
+
+
+def files_of(path: str) -> list[str]:
+    """An input, and the files that it refers to if it is a thin archive."""
+    if not os.path.isfile(path):  # a pipe cannot be read again
+        return [path]
+    with open(path, "rb") as stream:
+        if stream.read(len(THIN)) != THIN:
+            return [path]
+        data = THIN + stream.read()
+    from pylink.inputs.archiveformat import read_archive  # noqa: PLC0415 -- thin ones are few
+    from pylink.inputs.archivethin import member_file  # noqa: PLC0415
+
+    return [path, *(member_file(each.name, path) for each in read_archive(data, 0, len(data)))]
 
 
 class DepfileObserver(Observer):
@@ -53,7 +71,7 @@ class DepfileObserver(Observer):
         file = self._options.depfile
         if failed or self._job is None or file is None:
             return
-        read = [one.name for one in self._job.inputs if one.data is None]
+        read = [path for one in self._job.inputs if one.data is None for path in files_of(one.name)]
         read += self._options.options_file
         try:
             text = rule(self._options.output_file or file, read)

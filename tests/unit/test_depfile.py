@@ -35,6 +35,18 @@ def test_every_file_read_is_named(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.skipif(shutil.which("ar") is None, reason="ar is not installed")
+@pytest.mark.parametrize("form", ["r", "rT"])
+def test_libraries_and_what_thin_ones_refer_to(tmp_path: Path, form: str) -> None:
+    for name in ("main", "part"):
+        (tmp_path / f"{name}.cubin").write_bytes(one_kernel(name).build())
+    subprocess.run(["ar", form, "libx.a", "part.cubin"], cwd=tmp_path, check=True)
+    words = ["-arch=sm_80", str(tmp_path / "main.cubin"), f"-L{tmp_path}", "-lx"]
+    assert main([*words, "-o", str(tmp_path / "o"), "--depfile", str(tmp_path / "d")]) == 0
+    files = (tmp_path / "d").read_text().splitlines()[0].replace(f"{tmp_path}/", "")
+    assert files == "o: main.cubin libx.a" + (" part.cubin" if "T" in form else "")
+
+
 def test_names_that_need_escapes() -> None:
     assert rule("o", NAMES).splitlines()[0] == (
         "o: a.cubin with\\ blank.cubin dollar$$.cubin hash\\#.cubin"

@@ -31,7 +31,7 @@ def external_members(
     however often it is named.
     """
     files: dict[str, tuple[int, int]] = {}  # number and size
-    places = [_member_file(entry.name, path) for entry in entries]
+    places = [member_file(entry.name, path) for entry in entries]
     total = 0
     for entry, file in zip(entries, places, strict=True):
         if file not in files:
@@ -80,7 +80,7 @@ def identity(path: str) -> Identity | None:
     return status.st_dev, status.st_ino
 
 
-def _member_file(name: str, path: str) -> str:
+def member_file(name: str, path: str) -> str:
     """The file of a member: beside the archive or, as with nvlink, where the link runs."""
     beside = os.path.join(os.path.dirname(path), name)
     return name if not os.path.lexists(beside) and os.path.lexists(name) else beside
