@@ -134,6 +134,10 @@ cdef void merge_all(Merge* m, const int32_t* pools, size_t pool_count) noexcept 
         relocations(m, &m.files[f])
         if m.failed:
             return
+    for i in range(m.outs.count):
+        # Inputs without code have an empty .debug_frame.
+        if out_row(m, i).size == 0 and out_row(m, i).kind in (K_DEBUG, K_MERC_DEBUG):
+            out_row(m, i).notes |= OF_NO_SYMBOL
     for i in range(m.entity_count):
         m.has_commons = m.has_commons or m.entities[i].flags & EF_COMMON != 0
     if m.has_commons:

@@ -87,8 +87,8 @@ def merge_compat(bytes arena, bytes sections, int family, bint arch_specific, ui
 
     Attribute 2 is 0 if any input has 0, else the largest; 3 the union; 5 has two fields of two
     bits, each 0 if any input has 0, else the largest; 6 stays while equal, else 1; 7 the largest;
-    9 depends on the target; 0x0b, from sm_100 on, the intersection, also with `features`. Order
-    and formats are those of the first input. Empty for inputs without any.
+    9 depends on the target; 0x0b, from sm_100 on, the intersection over inputs with code, also
+    with `features`. Order and formats are those of the first input. Empty for inputs without any.
     """
     cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
@@ -97,6 +97,10 @@ def merge_compat(bytes arena, bytes sections, int family, bint arch_specific, ui
     cdef uint8_t* record
     cdef const uint8_t* data
     cdef uint64_t at, mine, size
+    cdef bytes coded = bytes(s[n - 1].file + 1 if n else 0)
+    cdef uint8_t* has_code = <uint8_t*>PyBytes_AS_STRING(coded)
+    for i in range(n):
+        has_code[s[i].file] |= s[i].kind == K_TEXT
     for i in range(n):
         if s[i].kind != K_COMPAT:
             continue
@@ -112,7 +116,11 @@ def merge_compat(bytes arena, bytes sections, int family, bint arch_specific, ui
             mine = find(merged, data[1])
             if mine == <uint64_t>len(merged):
                 merged += data[:size]
+                if data[1] == 0x0b and data[0] == 4 and not has_code[s[i].file]:
+                    merged[mine + 4:] = b"\xff" * <Py_ssize_t>(size - 4)
                 continue
+            if data[1] == 0x0b and not has_code[s[i].file]:
+                continue            # what has no code needs no features
             record = merged
             combine(record + mine, data, size)
     mine = find(merged, COMPAT_SPECIFIC)

@@ -92,8 +92,8 @@ def unpack_hosted(job: Job, sources: list[Source], sink: Sink) -> dict[Source, H
                 source = group[number]
                 add_piece(found[source], source, entry, unpacker, sink)
         if not job.options.suppress_arch_warning:
-            for source, count in zip(group, missing, strict=True):
-                for _ in range(0 if source.overlooked else count):
+            for number, source in enumerate(group):
+                if missing[number] and number not in damaged and not source.overlooked:
                     sink.report("arch-not-found", arch=job.options.arch, file=source.name)
     return found
 

@@ -7,6 +7,7 @@ from struct import pack
 from pylink import __version__
 from pylink._native import notes
 from pylink.sections import rules
+from pylink.target import FAMILY_A, FAMILY_C
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +53,10 @@ def cuinfo_note(objects: Objects) -> bytes:
 def compat_note(objects: Objects, *, has_code: bool) -> bytes:
     """.nv.compat of the output."""
     target = objects.job.target
+    if not objects.names and target.family != FAMILY_A:
+        # Of a link without any cubin: the target's suffix, and no features.
+        specific = pack("<BBBx", 2, 9, target.specific)
+        return specific + (pack("<BBH8x", 4, 0x0B, 8) if target.family == FAMILY_C else b"")
     features = target.features if has_code else 0
     return notes.merge_compat(
         objects.arena, objects.sections, target.family, target.specific, features

@@ -1,0 +1,210 @@
+"""Damaged fat binaries and host objects: one error that names file, section, entry and reason."""
+
+from __future__ import annotations
+
+import struct
+import sys
+import tracemalloc
+
+import pytest
+from helpers.cubin_builder import one_kernel
+from helpers.fatbin_builder import LTOIR, MAGIC, compress, container, entry, host_object
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pylink
+
+CUBIN = one_kernel().build()
+GOOD = container(entry(CUBIN, 80, mode="zstd"))
+KEYWORD = {"zstd": "Zstandard", "lz4": "LZ4"}
+
+
+def host(fatbin: bytes) -> bytes:
+    return host_object([("__nv_module_id", b"_id\0"), ("__nv_relfatbin", fatbin)])
+
+
+def refusal(data: bytes, name: str = "a.o", limit: int | None = None) -> str:
+    with pytest.raises(pylink.LinkError) as caught:
+        pylink.link([(name, data)], arch="sm_80", max_uncompressed_size=limit)
+    (record,) = caught.value.diagnostics
+    return record.message
+
+
+def in_fatbin(data: bytes, limit: int | None = None) -> str:
+    """The reason that both a file and a host object of these bytes are refused for."""
+    alone, hosted = refusal(data, "a.fatbin", limit), refusal(host(data), "a.o", limit)
+    head, _, reason = alone.partition("fat binary is damaged: ")
+    assert head.startswith("a.fatbin")
+    assert hosted.startswith("a.o: __nv_relfatbin")
+    assert hosted.endswith(reason)
+    return head.removeprefix("a.fatbin").strip(": ") + " " + reason
+
+
+def test_what_is_whole_links() -> None:
+    alone = pylink.link([("a.fatbin", GOOD)], arch="sm_80").image
+    assert alone == pylink.link([("a.o", host(GOOD))], arch="sm_80").image
+    assert alone == pylink.link([("a.cubin", CUBIN)], arch="sm_80").image
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (struct.pack("<IHHQ", MAGIC, 2, 16, 0), "container version 2, not 1"),
+        (struct.pack("<IHHQ", MAGIC, 1, 0, 0), "a container header of 0 bytes"),
+        (struct.pack("<IHHQ", MAGIC, 1, 17, 0), "a container header of 17 bytes"),
+        (struct.pack("<IHH", MAGIC, 1, 16), "a container header of 8 bytes, at least 16"),
+        (container(size=1 << 63), "a container of 9223372036854775808 bytes, and 0 are left"),
+        (container(size=(1 << 64) - 1), "a container of 18446744073709551615 bytes"),
+        (container(b"\0" * 8), "[0] 8 bytes are left, and an entry header needs 64"),
+        (container(entry(CUBIN, 80, header=0)), "[0] an entry header of 0 bytes; 64 are needed"),
+        (container(entry(CUBIN, 80, header=1 << 31)), "[0] an entry header of 2147483648 bytes"),
+        (container(entry(CUBIN, 80, size=1 << 40)), "[0] a payload of 1099511627776 bytes, and"),
+        (container(entry(CUBIN, 80, size=(1 << 64) - 64)), "[0] a payload of 184467440737095"),
+        (container(entry(CUBIN, 75), entry(CUBIN, 80, size=1 << 40)), "[1] a payload of 10995"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_damaged_structure(data: bytes, message: str) -> None:
+    assert message in in_fatbin(data)
+
+
+def test_another_magic_number_in_a_host_object() -> None:
+    assert refusal(host(b"\1" * 64)) == (
+        "a.o: __nv_relfatbin: fat binary is damaged: it starts with 0x1010101, not 0xba55ed50"
+    )
+
+
+@pytest.mark.parametrize("mode", ["zstd", "lz4"])
+def test_damaged_payloads(mode: str) -> None:
+    packed = compress(CUBIN, mode)
+    name = KEYWORD[mode]
+    cut = in_fatbin(container(entry(CUBIN, 80, mode=mode, stored=packed[:-9])))
+    assert cut.startswith(f"[0] {name}: ") or "decompresses to" in cut
+    assert in_fatbin(container(entry(CUBIN, 80, mode=mode, stored=b"\xff" * 40))).startswith(
+        f"[0] {name}: "
+    )
+    assert in_fatbin(container(entry(CUBIN, 80, mode=mode, stated=len(CUBIN) - 8)))
+    assert in_fatbin(container(entry(CUBIN, 80, mode=mode, stated=len(CUBIN) + 8)))
+    assert in_fatbin(container(entry(CUBIN, 80, mode=mode, stated=0)))
+    assert "both LZ4 and Zstandard" in in_fatbin(
+        container(entry(CUBIN, 80, mode=mode, flags=0x11 | 0xA000))
+    )
+
+
+@pytest.mark.parametrize("mode", ["zstd", "lz4"])
+def test_only_what_is_stated_is_decompressed(mode: str) -> None:
+    """A bomb costs no more memory than its stated size, and that has a limit."""
+    bomb = compress(bytes(1 << 26), mode)
+    lying = container(entry(b"", 80, mode=mode, stored=bomb, stated=1 << 16))
+    honest = container(entry(b"", 80, mode=mode, stored=bomb, stated=1 << 26))
+    tracemalloc.start()
+    assert in_fatbin(lying)
+    limited = in_fatbin(honest, limit=1 << 20)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "67108864 bytes when decompressed; --max-uncompressed-size allows 1048576" in limited
+    assert peak < 1 << 24
+    assert "allows 2147483647 in all" in in_fatbin(
+        container(entry(b"", 80, mode=mode, stored=bomb, stated=1 << 40))
+    )
+
+
+def test_the_limit_counts_all_entries_together() -> None:
+    inputs = [(f"{name}.fatbin", GOOD) for name in "ab"]
+    enough = 2 * len(CUBIN)
+    with pytest.raises(pylink.LinkError, match="Multiple definition"):
+        pylink.link(inputs, arch="sm_80", max_uncompressed_size=enough)
+    with pytest.raises(pylink.LinkError, match=r"^b\.fatbin: .* in all"):
+        pylink.link(inputs, arch="sm_80", max_uncompressed_size=enough - 1)
+
+
+def test_entries_that_are_not_chosen_may_hold_anything() -> None:
+    other = entry(CUBIN, 75, mode="zstd", stored=b"not a frame", stated=1 << 60)
+    image = pylink.link([("a.o", host(container(other, entry(CUBIN, 80))))], arch="sm_80").image
+    assert image == pylink.link([("a.cubin", CUBIN)], arch="sm_80").image
+
+
+def test_every_truncation_is_refused() -> None:
+    whole = host(GOOD)
+    for size in range(1, len(whole)):
+        message = refusal(whole[:size])
+        assert "a.o" in message, size
+
+
+def test_damaged_host_objects() -> None:
+    whole = bytearray(host(GOOD))
+    table = int.from_bytes(whole[40:48], "little")
+    damaged = bytearray(whole)
+    damaged[40:48] = b"\xff" * 8
+    assert refusal(bytes(damaged)).startswith("a.o: host object is damaged: the section header")
+    damaged = bytearray(whole)
+    damaged[58] = 63  # e_shentsize
+    assert "section header table" in refusal(bytes(damaged))
+    damaged = bytearray(whole)
+    damaged[60:62] = b"\xff\xff"  # e_shnum
+    assert "section header table" in refusal(bytes(damaged))
+    for field, message in ((0, "the name of section 2"), (24, "section 2 lies outside")):
+        damaged = bytearray(whole)
+        start = table + 2 * 64 + field
+        damaged[start : start + 4] = b"\xff" * 4
+        assert message in refusal(bytes(damaged))
+
+
+def test_sections_that_share_their_bytes_cost_no_time() -> None:
+    """Thousands of headers for one large section would make the work quadratic."""
+    fatbin = container(*[entry(b"", 75) for _ in range(2000)])
+    whole = host_object([("__nv_relfatbin", fatbin), *[("x", b"")] * 2000])
+    table = int.from_bytes(whole[40:48], "little")
+    header = whole[table + 64 : table + 128]
+    damaged = whole[: table + 64] + header * 2001 + whole[table + 64 * 2002 :]
+    assert "device code of" in refusal(damaged)
+
+
+@pytest.mark.parametrize("name", ["na\u00efve \u2014 \U0001f4a5.o", "bytes \udcff.o", "a\nb.o"])
+def test_names_that_are_no_ascii_are_shown(name: str) -> None:
+    assert refusal(host(b"\1" * 64), name).startswith(f"{name}: __nv_relfatbin: ")
+
+
+@pytest.mark.parametrize(("mode", "package"), [("zstd", "zstandard"), ("lz4", "lz4")])
+def test_a_missing_package_is_named(
+    mode: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    message = refusal(container(entry(CUBIN, 80, mode=mode)), "a.fatbin")
+    assert message.startswith(f"Input file 'a.fatbin' is compressed with {KEYWORD[mode]}")
+    assert message.endswith(f"pip install {package}")
+
+
+def test_lto_entries_ask_for_their_option() -> None:
+    lone = container(entry(b"x" * 64, 80, kind=LTOIR))
+    assert refusal(lone, "a.fatbin") == "LTO objects found, use -dlto"
+
+
+SAMPLE = host(container(entry(CUBIN, 75, mode="lz4"), entry(CUBIN, 80, mode="zstd")) * 2)
+
+
+@given(data=st.data())
+@settings(max_examples=400, deadline=None, derandomize=True)
+def test_random_damage_ends_in_an_image_or_an_error(data: st.DataObject) -> None:
+    image = bytearray(SAMPLE)
+    place = st.integers(0, len(image) - 1)
+    for at, bits in data.draw(st.lists(st.tuples(place, st.integers(1, 255)), max_size=6)):
+        image[at] ^= bits
+    at = data.draw(st.integers(0, len(image)))
+    name = data.draw(st.sampled_from(["a.o", "a.fatbin", "a"]))
+    try:
+        linked = pylink.link([(name, bytes(image[:at] or image))], arch="sm_80").image
+    except pylink.LinkError:
+        return
+    assert linked[:4] == b"\x7fELF"
+
+
+@given(st.binary(max_size=400))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_random_containers_end_in_an_image_or_an_error(noise: bytes) -> None:
+    for data in (struct.pack("<IHHQ", MAGIC, 1, 16, len(noise)) + noise, host(noise)):
+        try:
+            linked = pylink.link([("a.o", data)], arch="sm_80").image
+        except pylink.LinkError:
+            continue
+        assert linked[:4] == b"\x7fELF"

@@ -1,0 +1,144 @@
+"""Host objects: which of their sections count, module ids, and the kernels that host code uses."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.cubin_builder import Cubin, one_kernel
+from helpers.fatbin_builder import container, entry, host_object
+
+import pylink
+from pylink.inspect.image import Image
+
+
+def kernels(*names: str) -> bytes:
+    cubin = Cubin()
+    for name in names:
+        cubin.function(name, kernel=True)
+    return cubin.build()
+
+
+def host(
+    cubin: bytes, references: list[bytes] | None = None, *, machine: int = 62, kind: str = "E"
+) -> bytes:
+    sections = [("__nv_relfatbin", container(entry(cubin, 80)))]
+    if references is not None:
+        sections.append((".nvHRKE", b"\0"))
+        sections.append((f".nvHRK{kind}", b"".join(name + b"\0" for name in references) or b"\0"))
+    return host_object(sections, machine)
+
+
+def linked(*inputs: bytes, **options: Any) -> set[str]:
+    """The kernels in the output."""
+    pairs = [(f"{number}.o", data) for number, data in enumerate(inputs)]
+    image = pylink.link(pairs, arch="sm_80", **options).image
+    return {
+        section.removeprefix(".text.") for section in names(image) if section.startswith(".text.")
+    }
+
+
+def names(image: bytes) -> list[str]:
+    return [section.name for section in Image(image).sections]
+
+
+K = kernels("k1", "k2", "k2b")
+OTHER = kernels("other")
+PLAIN = host_object([(".text", b"\x90")])
+
+
+def test_objects_of_every_host_are_linked() -> None:
+    for machine in (3, 21, 40, 62, 183, 243):
+        assert linked(host(K, machine=machine)) == {"k1", "k2", "k2b"}
+
+
+def test_what_is_already_linked_or_has_no_device_code_is_ignored() -> None:
+    already = host_object([(".nv_fatbin", container(entry(OTHER, 80)))])
+    shared = bytearray(host(OTHER))
+    shared[16] = 3  # ET_DYN
+    assert linked(host(K), already, PLAIN, bytes(shared)) == {"k1", "k2", "k2b"}
+    assert linked(PLAIN) == set()
+
+
+@pytest.mark.parametrize(
+    ("references", "stay"),
+    [
+        ([b"k1"], {"k1"}),
+        ([b"k2"], {"k2"}),
+        ([b"k2*"], {"k2", "k2b"}),
+        ([b"*2"], {"k2"}),
+        ([b"k*b", b"k1"], {"k1", "k2b"}),
+        ([b"*"], {"k1", "k2", "k2b"}),
+        ([b"k"], set()),
+        ([b"unknown"], set()),
+        ([], {"k1", "k2", "k2b"}),
+        (None, {"k1", "k2", "k2b"}),
+    ],
+)
+def test_kernels_that_host_code_does_not_name_are_removed(
+    references: list[bytes] | None, stay: set[str]
+) -> None:
+    assert linked(host(K, references)) == stay
+    assert linked(host(K, references), use_host_info=True) == stay
+    assert linked(host(K, references), ignore_host_info=True) == {"k1", "k2", "k2b"}
+    assert linked(host(K, references), relocatable_link=True) == {"k1", "k2", "k2b"}
+    assert linked(host(K, references), debug=True) == {"k1", "k2", "k2b"}
+
+
+def test_the_lists_of_all_objects_count_together() -> None:
+    assert linked(host(K, [b"other", b"k1"]), host(OTHER, [b"k2"])) == {"k1", "k2", "other"}
+
+
+@pytest.mark.parametrize("silent", [OTHER, container(entry(OTHER, 80)), host(OTHER), PLAIN])
+def test_one_input_without_a_list_keeps_all_kernels(silent: bytes) -> None:
+    assert linked(host(K, [b"k1"]), silent) >= {"k1", "k2", "k2b"}
+
+
+def test_options_that_name_kernels_win() -> None:
+    assert linked(host(K, [b"k1"]), kernels_used="k2") == {"k2", "k2b"}
+
+
+def test_internal_names_are_for_internal_kernels() -> None:
+    assert linked(host(K, [b"k1"], kind="I")) == set()
+
+
+def registered(tmp_path: Path, *inputs: tuple[str, bytes]) -> list[str]:
+    file = tmp_path / "reg.c"
+    pylink.link(list(inputs), arch="sm_80", register_link_binaries=str(file))
+    first, *calls = file.read_bytes().decode("utf-8", "surrogateescape").splitlines()
+    assert first == f"#define NUM_PRELINKED_OBJECTS {len(calls)}"
+    return [call.removeprefix("DEFINE_REGISTER_FUNC(").removesuffix(")") for call in calls]
+
+
+def test_register_link_binaries_lists_module_ids(tmp_path: Path) -> None:
+    def with_id(text: bytes, cubin: bytes, sm: int = 80) -> bytes:
+        fatbin = container(entry(cubin, sm))
+        return host_object([("__nv_module_id", text), ("__nv_relfatbin", fatbin)])
+
+    other = container(entry(OTHER, 75))
+    assert registered(
+        tmp_path,
+        ("/plain.o", PLAIN),
+        ("/a.o", with_id(b"_id_a\0", K)),
+        ("/b.cubin", OTHER),
+        ("/no_id.o", host_object([("__nv_relfatbin", other)])),
+        ("/two.o", with_id(b"_x\0\0\0_y\xe9", one_kernel("z").build())),
+        ("/c.fatbin", container(entry(one_kernel("c").build(), 80))),
+        ("/wrong.fatbin", other),
+        ("/wrong.o", with_id(b"_wrong\0", OTHER, 75)),
+    ) == ["_id_a", "_b_cubin", "_no_id_o", "_x", "_y\udce9", "_c_fatbin", "_wrong"]
+
+
+def test_patterns_agree_with_a_reference() -> None:
+    """Random names and patterns over a small alphabet, as regular expressions match them."""
+    rng = random.Random(5)
+    for _ in range(60):
+        found = {"".join(rng.choices("ab", k=rng.randrange(1, 6))) for _ in range(12)}
+        patterns = ["".join(rng.choices("ab*", k=rng.randrange(1, 5))) for _ in range(3)]
+        expressions = [re.compile(one.replace("*", ".*")) for one in patterns]
+        wanted = {name for name in found if any(one.fullmatch(name) for one in expressions)}
+        cubin = kernels(*sorted(found))
+        assert linked(host(cubin, [one.encode() for one in patterns])) == wanted, patterns
