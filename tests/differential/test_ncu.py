@@ -6,11 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-from helpers import ncu
-from helpers.report_link import PHASES, link_report
+from helpers import ncu, oracle
+from helpers.report_link import PHASES, SOURCE, link_report
 
-from pylink.report import write_report
-from pylink.report.model import Action, NvtxState, Process, Report
+from pylink.report import IContext, write_report
+from pylink.report.display import add_display_metrics
+from pylink.report.model import Action, NvtxState, Process, Report, SourceFile, SourceFiles
+from pylink.report.source.loaded import load
 
 pytestmark = ncu.needs_ncu
 
@@ -146,6 +148,34 @@ def test_source_page_has_instructions_and_our_columns(path: Path) -> None:
     assert all(each[1].strip() and "???" not in each[1] for each in rows)
     counted = {each[0]: each[2:] for each in rows if each[2] != "0"}
     assert list(counted.values()) == [["1", "8"], ["2", "16"]]
+
+
+@oracle.needs_oracle
+def test_source_page_goes_down_to_the_lines(tmp_path: Path) -> None:
+    text = "__global__ void k(int *p) {\n  p[threadIdx.x] = 7;\n  p[1] += 3;\n}\n"
+    cubin = oracle.link([oracle.compile(text, "86", ["-lineinfo"])], "86").image
+    assert cubin is not None
+    code = load(cubin)
+    ((function, start),) = code.addresses.items()
+    report = Report(Process(1, "host", "pylink"))
+    action = Action("k", "k", function, source=report.add_source(code.source))
+    add_display_metrics(action, 86, "sm_86")
+    action.set("launch__function_pcs", start)
+    action.set("reloc__applied_at", 3, instances={start: 1, start + 0x20: 2})
+    action.sections.append(SOURCE)
+    report.actions.append(action)
+    place = IContext(report)[0][0].source_info(start)
+    assert place is not None
+    report.sources[0].source_files = SourceFiles([SourceFile(place.file_name(), text)])
+    write_report(report, tmp_path / "lines.ncu-rep")
+    said = ncu.ncu(
+        tmp_path / "lines.ncu-rep",
+        *("--page", "source", "--kernel-name", "k", "--print-source", "cuda,sass"),
+    )
+    lines = [line.split() for line in said.splitlines()]
+    assert ["1", "__global__", "void", "k(int", "*p)", "{", "1"] in lines
+    assert ["2", "p[threadIdx.x]", "=", "7;", "2"] in lines
+    assert any(line[:1] == [hex(start)] for line in lines)
 
 
 def test_two_processes(tmp_path: Path) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import ncu
-from helpers.ncu_dump import dump
+from helpers import ncu, oracle
+from helpers.ncu_dump import dump, instructions
 from helpers.report_link import link_report
 from helpers.report_nvtx import RESULTS, TWO, nvtx_report
 
@@ -20,6 +21,7 @@ from pylink.report.model import Report
 
 pytestmark = ncu.needs_ncu_report
 
+NVDISASM = oracle.optional_tool("nvdisasm")
 FILTERS: list[tuple[list[str], list[str]]] = [
     *(([each], []) for each in RESULTS),
     *((includes, excludes) for includes, excludes, _ in TWO),
@@ -80,6 +82,17 @@ def test_rule_messages_are_those_that_ncu_prints(path: Path) -> None:
             assert _squeezed(text) in said
             count += 1
     assert count > 0
+
+
+@ncu.needs_samples
+@pytest.mark.skipif(NVDISASM is None, reason="nvdisasm is not installed")
+@pytest.mark.parametrize("path", ncu.SAMPLES, ids=lambda path: path.stem)
+def test_instructions_are_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert NVDISASM is not None
+    monkeypatch.setenv("PATH", str(Path(NVDISASM).parent), prepend=os.pathsep)
+    ours = instructions(pylink.report, str(path))
+    assert len(ours) > 10
+    assert ours == ncu.real("instructions", str(path))
 
 
 def _squeezed(text: str) -> str:

@@ -72,11 +72,15 @@ def ncu_csv(path: Path, *options: str) -> list[list[str]]:
 def real_dump(
     path: Path, skipped: Sequence[str] = (), filters: Sequence[tuple[list[str], list[str]]] = ()
 ) -> Any:
-    """`ncu_dump.dump` by the real module, in a process of its own."""
+    """`ncu_dump.dump` by the real module."""
+    return real("dump", str(path), list(skipped), [list(each) for each in filters])
+
+
+def real(function: str, *arguments: Any) -> Any:
+    """A function of `ncu_dump` with the real module, in a process of its own."""
     script = Path(__file__).with_name("ncu_dump.py")
-    arguments = json.dumps([str(path), list(skipped), [list(each) for each in filters]])
     result = subprocess.run(
-        [PYTHON, str(script), str(MODULES), arguments],
+        [PYTHON, str(script), str(MODULES), function, json.dumps(arguments)],
         capture_output=True,
         text=True,
         timeout=120,

@@ -43,6 +43,14 @@ def _action(action: Any, skipped: list[str]) -> Any:
     return found
 
 
+def instructions(module: Any, path: str) -> list[str]:
+    """The instructions that `inst_executed` counts in the first action."""
+    context = module.load_report(path)
+    action = context[0][0]
+    ids = action["inst_executed"].correlation_ids()
+    return [action.sass_by_pc(ids.value(index)) for index in range(ids.num_instances())]
+
+
 def _line(action: Any, address: int) -> Any:
     place = action.source_info(address)
     return [
@@ -120,11 +128,11 @@ def _range(opened: Any) -> Any:
 
 
 def main() -> None:
-    """Arguments: the folder of the real module, then the arguments of `dump` as JSON."""
+    """Arguments: the folder of the real module, a function's name, its arguments as JSON."""
     sys.path.insert(0, sys.argv[1])
     import ncu_report  # type: ignore[import-not-found]  # noqa: PLC0415 -- of that folder
 
-    json.dump(dump(ncu_report, *json.loads(sys.argv[2])), sys.stdout)
+    json.dump(globals()[sys.argv[2]](ncu_report, *json.loads(sys.argv[3])), sys.stdout)
 
 
 if __name__ == "__main__":

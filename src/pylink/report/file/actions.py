@@ -7,7 +7,7 @@ from typing import Any
 
 from pylink.report.errors import ReportError
 from pylink.report.file.convert import attributes, to_message, to_model, unknown_fields
-from pylink.report.file.values import read_metric, write_metrics
+from pylink.report.file.values import Names, read_metric, write_metrics
 from pylink.report.model import Action, Scope, Section
 from pylink.report.proto import report_pb2 as pb
 from pylink.report.proto.section_pb2 import ProfilerSection
@@ -84,10 +84,10 @@ class ActionReader:
 
 
 class ActionWriter:
-    """Writes the actions of one file; `names` are those of the metrics so far, by number."""
+    """Writes the actions of one file; `names` are those of their metrics."""
 
     def __init__(self) -> None:
-        self.names: dict[str, int] = {}
+        self.names = Names()
         # By identity, with the section itself so that its id stays its own.
         self._sections: dict[int, tuple[Section, bytes]] = {}
 

@@ -39,6 +39,7 @@ def parse_report(data: bytes, name: str = "<report>") -> Report:
         raise frames.fail(f"version {header.Version} of the format is older than {VERSION}", 0)
     report = Report(version=header.Version, unknown=unknown_fields(header))
     session = ReportSessionDetails()
+    unknown: list[bytes] = []
     names: list[str] = []
     entries: list[_Entry] = []
     first = True
@@ -47,7 +48,7 @@ def parse_report(data: bytes, name: str = "<report>") -> Report:
         # Results may come before the block that names their metrics.
         names.extend(map(text, block.StringTable.Strings))
         session.MergeFrom(block.SessionDetails)
-        report.block_unknown += unknown_fields(block)
+        unknown.append(unknown_fields(block))
         process = None
         if block.HasField("Process"):
             process = to_model(block.Process, Process, careful=True)
@@ -60,6 +61,7 @@ def parse_report(data: bytes, name: str = "<report>") -> Report:
         entries += _entries(frames, pb.ProfileResult, block.NumResults, end, process)
         entries += _entries(frames, pb.RangeResult, block.NumRangeResults, end, process)
         frames.end_block(end)
+    report.block_unknown = b"".join(unknown)
     report.session = to_model(session, Session, careful=True)
     report.actions = _actions(frames, names, entries)
     return report

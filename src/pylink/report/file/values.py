@@ -73,8 +73,29 @@ def read_metric(message: Any, name: str) -> Metric:
     return Metric(name, value, kind, instances)
 
 
-def write_metrics(metrics: dict[str, Metric], rows: Any, names: dict[str, int]) -> None:
-    """Add a ProfileMetricResult per metric, and the metrics' names to `names` with their numbers.
+class Names:
+    """The names of the metrics of a file, by number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._fresh: list[str] = []
+
+    def number(self, name: str) -> int:
+        """The number of a name, a new one for a name that is new."""
+        found = self._numbers.get(name)
+        if found is None:
+            found = self._numbers[name] = len(self._numbers)
+            self._fresh.append(encodable(name))
+        return found
+
+    def take(self) -> list[str]:
+        """The names that are new since this was called last."""
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+
+def write_metrics(metrics: dict[str, Metric], rows: Any, names: Names) -> None:
+    """Add a ProfileMetricResult per metric, numbered by `names`.
 
     A metric that has no value at all is left out: readers crash on it.
     """
@@ -82,7 +103,7 @@ def write_metrics(metrics: dict[str, Metric], rows: Any, names: dict[str, int]) 
         if metric.value is None and not metric.instances:
             continue
         row = rows.add()
-        row.NameId = names.setdefault(encodable(name), len(names))
+        row.NameId = names.number(name)
         if metric.value is not None:
             write_value(row.MetricValue, metric.value, metric.kind, name)
         for instance in metric.instances:

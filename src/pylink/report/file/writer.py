@@ -54,7 +54,6 @@ def _blocks(report: Report) -> Iterator[bytes]:
     yield _block(first, sources, report.process)
 
     writer = ActionWriter()
-    written = 0
     for (_, scope), group in groupby(report.actions, _block_of):
         for payload, process in _split(group, writer, report.process):
             header = pb.BlockHeader(NumSources=0, NumResults=0, NumRangeResults=0)
@@ -63,8 +62,7 @@ def _blocks(report: Report) -> Iterator[bytes]:
             else:
                 header.NumResults = len(payload)
             # The names of the block alone: readers append them to those of the blocks before.
-            header.StringTable.Strings.extend(list(writer.names)[written:])
-            written = len(writer.names)
+            header.StringTable.Strings.extend(writer.names.take())
             yield _block(header, payload, process)
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from pylink.inspect.image import Image, MalformedCubin, Section
 from pylink.report.model import Source
 from pylink.report.source.linetable import LineTable, MalformedLines, read_lines
+from pylink.report.source.loaded import code_sections
 from pylink.report.source.sass import disassemble
 
 
@@ -19,6 +20,9 @@ class SourceMap:
 
     def __init__(self, source: Source | None) -> None:
         self._source = source
+        self._tables: dict[str, LineTable] = {}
+        # {start of a section of code: {address: instruction}}
+        self._sass: dict[int, dict[int, str]] = {}
 
     def line(self, address: int) -> tuple[str, int] | None:
         """The source file and line of an address."""
@@ -33,7 +37,19 @@ class SourceMap:
 
     def sass(self, address: int) -> str:
         """The instruction at an address; "" without a disassembler."""
-        return self._sass.get(address, "")
+        image = self._image
+        for start, section in self._code:
+            if image and start <= address < start + section.file_size:
+                if start not in self._sass:
+                    code = image.content(section)
+                    self._sass[start] = disassemble(code, self._sm(image), start)
+                return self._sass[start].get(address, "")
+        return ""
+
+    def _sm(self, image: Image) -> int:
+        """The target; older cubins have it in another place of their header than `Image` looks."""
+        revision = self._source.sm_revision if self._source else None
+        return image.sm if not revision else (revision >> 16) * 10 + (revision & 0xFFFF)
 
     @cached_property
     def _image(self) -> Image | None:
@@ -51,10 +67,6 @@ class SourceMap:
         return found
 
     @cached_property
-    def _tables(self) -> dict[str, LineTable]:
-        return {}
-
-    @cached_property
     def _ptx(self) -> list[str]:
         if self._source is None:
             return []
@@ -67,20 +79,11 @@ class SourceMap:
         return text.decode("utf-8", "replace").split("\n")
 
     @cached_property
-    def _sass(self) -> dict[int, str]:
-        if self._source is None or not self._source.binary or self._image is None:
-            return {}
-        starts = {}
+    def _code(self) -> list[tuple[int, Section]]:
         try:
-            for name, row in zip(self._image.symbols, _symbols(self._image), strict=False):
-                if row[1] & 15 == _STT_FUNC:
-                    starts[name] = row[4]
+            return code_sections(self._image) if self._image else []
         except MalformedCubin:
-            return {}
-        return disassemble(self._source.binary, starts)
-
-
-_STT_FUNC = 2
+            return []
 
 
 def _table(image: Image | None, name: str) -> LineTable:

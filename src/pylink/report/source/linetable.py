@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 _COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE = 1, 2, 3, 4
 _CONST_ADD_PC, _FIXED_ADVANCE_PC = 8, 9
+_LONGEST = 70  # bits of a number; more are damage, and would take long to add up
 _END_SEQUENCE, _SET_ADDRESS, _DEFINE_FILE = 1, 2, 3
 
 
@@ -125,6 +126,8 @@ class _Program:
             elif opcode == 0:
                 size = self._unsigned()
                 place = self.at
+                if size > self.end - place:
+                    raise IndexError
                 extended = self._byte() if size else None
                 if extended == _END_SEQUENCE:
                     self.rows.append(Row(address, None, 0))
@@ -163,7 +166,7 @@ class _Program:
         return self.data[self.at - 1]
 
     def _string(self) -> str:
-        stop = self.data.index(b"\0", self.at, self.end) if self.at < self.end else -1
+        stop = self.data.find(b"\0", self.at, self.end)
         if stop < 0:
             raise IndexError
         text = self.data[self.at : stop].decode("utf-8", "backslashreplace")
@@ -178,6 +181,8 @@ class _Program:
             shift += 7
             if not byte & 0x80:
                 return value
+            if shift > _LONGEST:
+                raise IndexError
 
     def _signed(self) -> int:
         value = shift = 0
@@ -187,3 +192,5 @@ class _Program:
             shift += 7
             if not byte & 0x80:
                 return value - (1 << shift) if byte & 0x40 else value
+            if shift > _LONGEST:
+                raise IndexError

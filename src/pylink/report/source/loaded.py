@@ -9,13 +9,14 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from pylink.inspect.image import SYMBOL, Image
+from pylink.inspect.image import SYMBOL, Image, Section
 from pylink.report.model import Source
 
 # Where the first function lies. Any address but 0 will do; this one is seen to be none of a file.
 BASE = 0x7F00_0000_0000
 _ALIGNMENT = 0x100
 _EXECUTABLE = 4  # SHF_EXECINSTR
+_LINES = (".debug_line", ".nv_debug_line_sass")
 _STT_SECTION, _STT_FUNC = 3, 2
 # Of the levels that Nsight Compute knows, that of its newest reports.
 _SASS_LEVEL = 8
@@ -38,7 +39,7 @@ def load(cubin: bytes) -> Loaded:
             starts[section.index] = at
             at += -(-section.size // _ALIGNMENT) * _ALIGNMENT
     changed = bytearray(cubin)
-    addresses = {}
+    addresses, values = {}, {}
     symtab = image.section(".symtab")
     if symtab is not None:
         for number, name in enumerate(image.symbols):
@@ -48,8 +49,45 @@ def load(cubin: bytes) -> Loaded:
             if start is None or info & 15 not in (_STT_SECTION, _STT_FUNC):
                 continue
             struct.pack_into("<Q", changed, place + 8, start + value)
+            values[number] = start + value
             if info & 15 == _STT_FUNC:
                 addresses[name] = start + value
+    _relocate_lines(image, changed, values)
     major, minor = divmod(image.sm, 10)
     source = Source(binary=bytes(changed), sass_level=_SASS_LEVEL, sm_revision=major << 16 | minor)
     return Loaded(source, addresses)
+
+
+def code_sections(image: Image) -> list[tuple[int, Section]]:
+    """The sections of code in a loaded cubin, each with the address that it lies at."""
+    symtab = image.section(".symtab")
+    if symtab is None:
+        return []
+    starts: dict[int, int] = {}
+    for number, row in enumerate(image.entries(symtab, "<IBBHQQ")):
+        index = image.section_of_symbol(symtab, number, row[3])
+        if index < len(image.sections) and image.sections[index].flags & _EXECUTABLE:
+            starts[index] = min(row[4], starts.get(index, row[4]))
+    return [(start, image.sections[index]) for index, start in starts.items()]
+
+
+def _relocate_lines(image: Image, changed: bytearray, values: dict[int, int]) -> None:
+    """Put addresses into the line tables, as the loader of a program does.
+
+    Without it `ncu` finds no source lines. Each relocation there is of a 64-bit address, the
+    operand of DW_LNE_set_address.
+    """
+    for table in filter(None, map(image.section, _LINES)):
+        for each in image.sections:
+            if each.info != table.index or not each.name.startswith((".rel.", ".rela.")):
+                continue
+            for offset, info, *addend in image.entries(
+                each, "<QQq" if "rela" in each.name else "<QQ"
+            ):
+                value = values.get(info >> 32)
+                if value is None or offset > table.file_size - 8:
+                    continue
+                place = table.offset + offset
+                (stored,) = struct.unpack_from("<Q", changed, place)
+                total = value + (addend[0] if addend else stored)
+                struct.pack_into("<Q", changed, place, total & 0xFFFF_FFFF_FFFF_FFFF)

@@ -1,4 +1,4 @@
-"""Disassembly of a cubin by `nvdisasm`, where it is installed."""
+"""Disassembly of code by `nvdisasm`, where it is installed."""
 
 from __future__ import annotations
 
@@ -7,30 +7,29 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 
-_FUNCTION = re.compile(r"^\.section\s+\.text\.(\S+?),")
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
 _PREDICATE = re.compile(r"(@!?U?P\w+)\s+")
-_SECONDS = 60
+_SECONDS = 20
 
 
-def disassemble(cubin: bytes, starts: Mapping[str, int]) -> dict[int, str]:
-    """{address: instruction}; `starts` are the addresses of functions.
+def disassemble(code: bytes, sm: int, start: int) -> dict[int, str]:
+    """{address: instruction} for the code of a section that lies at `start`, of target `sm`.
 
-    As in Nsight Compute, a predicate takes the first 6 columns. Targets of branches stay labels.
-    Empty without `nvdisasm`, or when it refuses the cubin.
+    As in Nsight Compute, a predicate takes the first 6 columns. Empty without `nvdisasm`, or when
+    it does not know the target. It is given bare code: at the symbols and line tables of a cubin
+    with load addresses it does not end.
     """
     tool = _find()
     if tool is None:
         return {}
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "code.cubin"
-        path.write_bytes(cubin)
+        path = Path(folder) / "code"
+        path.write_bytes(code)
         try:
             result = subprocess.run(
-                [tool, "-c", str(path)],
+                [tool, "--binary", f"SM{sm}", "--base-address", hex(start), str(path)],
                 capture_output=True,
                 text=True,
                 timeout=_SECONDS,
@@ -38,7 +37,7 @@ def disassemble(cubin: bytes, starts: Mapping[str, int]) -> dict[int, str]:
             )
         except (OSError, subprocess.TimeoutExpired):
             return {}
-    return _read(result.stdout, starts) if result.returncode == 0 else {}
+    return _read(result.stdout, start) if result.returncode == 0 else {}
 
 
 def _find() -> str | None:
@@ -48,14 +47,13 @@ def _find() -> str | None:
     )
 
 
-def _read(text: str, starts: Mapping[str, int]) -> dict[int, str]:
-    found: dict[int, str] = {}
-    start = None
+def _read(text: str, start: int) -> dict[int, str]:
+    found = {}
     for line in text.splitlines():
-        if function := _FUNCTION.match(line):
-            start = starts.get(function[1].strip('"'))
-        elif start is not None and (instruction := _INSTRUCTION.match(line)):
-            found[start + int(instruction[1], 16)] = _columns(instruction[2])
+        instruction = _INSTRUCTION.match(line)
+        if instruction is not None:
+            at = int(instruction[1], 16)
+            found[at if at >= start else start + at] = _columns(instruction[2])
     return found
 
 
