@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from pylink.inputs.hosted import Hosted
     from pylink.inputs.pieces import Source
 
-# Its members are linked when something needs them, and say nothing of the program's host code.
-SYSTEM_LIBRARY = "libcudadevrt.a"
-
 
 class References:
     """Patterns for the kernels that host code uses: `external` for global names, or `internal`."""
@@ -31,25 +28,19 @@ class References:
 
 
 def host_references(sources: list[Source], hosted: dict[Source, Hosted]) -> References | None:
-    """The kernels that the host code of all inputs uses, None when that is not known.
+    """The kernels that the host code of all sources uses, None when that is not known.
 
-    One input without a list is enough not to know it, and so are lists without any name.
+    One source without a list is enough not to know it, and so are lists without any name.
     """
     external: dict[bytes, None] = {}
     internal: dict[bytes, None] = {}
     for source in sources:
-        if is_system(source):
-            continue
         found = hosted.get(source)
         if found is None or source.kind != HOST or not found.containers or found.external is None:
             return None
         external.update(dict.fromkeys(found.external))
         internal.update(dict.fromkeys(found.internal or ()))
     return References(list(external), list(internal)) if external or internal else None
-
-
-def is_system(source: Source) -> bool:
-    return os.path.basename(source.name.partition(":")[0]) == SYSTEM_LIBRARY
 
 
 def identifiers(sources: list[Source], hosted: dict[Source, Hosted]) -> list[tuple[str, bool]]:

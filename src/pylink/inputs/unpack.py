@@ -14,7 +14,7 @@ from pylink.inputs import kinds
 from pylink.inputs.hosted import unpack_hosted
 from pylink.inputs.pieces import ALWAYS, NEEDED, PIECE_KINDS, Piece, Source
 from pylink.inputs.references import host_references, identifiers
-from pylink.inputs.selection import select, warn_of_skipped
+from pylink.inputs.selection import is_system, select, warn_of_skipped
 from pylink.phases.load import Loaded
 from pylink.target import FAMILY_A
 
@@ -49,7 +49,9 @@ def unpack(
     job.registered = identifiers(find_registered(sources, taken), hosted)
     if job.uses_host_info:
         looked_at = [
-            one for number, one in enumerate(sources) if number in taken or not one.overlooked
+            one
+            for number, one in enumerate(sources)
+            if number in taken or not (one.overlooked or is_system(job, one.name))
         ]
         loaded.references = host_references(looked_at, hosted)
     return loaded
