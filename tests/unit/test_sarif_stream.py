@@ -96,6 +96,17 @@ def test_every_severity_has_a_level() -> None:
     assert set(STREAM_LEVELS.values()) == levels
 
 
+def test_a_member_of_an_archive_is_in_the_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("lib.a").touch()
+    assert file_uri("lib.a:k.o") == (tmp_path / "lib.a").as_uri()
+    Path("lib.a:k.o").touch()
+    assert file_uri("lib.a:k.o") == f"{(tmp_path / 'lib.a').as_uri()}%3Ak.o"
+    assert file_uri("none.a:k.o").endswith("/none.a%3Ak.o")
+
+
 def test_text_of_any_kind_stays_json() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="utf-8")

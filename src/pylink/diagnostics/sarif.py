@@ -56,7 +56,13 @@ def unicode_text(text: str) -> str:
 
 
 def file_uri(path: str) -> str:
-    """The absolute `file:///` URI of a path, percent-encoded by bytes."""
+    """The absolute `file:///` URI of a path, percent-encoded by bytes.
+
+    A member of an archive, `archive:member`, is in no file of its own: the archive's URI.
+    """
+    archive, colon, _ = path.rpartition(":")
+    if colon and os.path.isfile(archive) and not os.path.lexists(path):
+        path = archive
     return "file://" + quote(os.fsencode(os.path.abspath(path)))
 
 
