@@ -52,12 +52,12 @@ class _Exception(NamedTuple):
     write: Callable[[Any, Any], None]
 
 
-_plans: dict[tuple[type, str], _Plan] = {}
+_plans: dict[tuple[type, type], _Plan] = {}
 
 
 def plan(cls: type, message: protobuf.Message) -> _Plan:
     """Which field of the message each attribute of `cls` is."""
-    key = (cls, message.DESCRIPTOR.full_name)
+    key = (cls, type(message))
     found = _plans.get(key)
     if found is None:
         found = _plans[key] = _make_plan(cls, [field.name for field in message.DESCRIPTOR.fields])

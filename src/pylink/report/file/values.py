@@ -53,10 +53,7 @@ def write_value(message: Any, value: Scalar, kind: ValueKind, name: str) -> None
 
 def read_metric(message: Any, name: str) -> Metric:
     """A metric from its ProfileMetricResult."""
-    value: Scalar | None = None
-    kind = ValueKind.UNKNOWN
-    if message.HasField("MetricValue"):
-        value, kind = read_value(message.MetricValue)
+    value, kind = read_value(message.MetricValue)
     elements = message.MetricValueList
     if not elements:
         return Metric(name, value, kind)
