@@ -11,7 +11,7 @@ NATIVE := $(wildcard src/_native/*.pyx src/_native/*.pxd)
 .PHONY: help demo test lint types pytest bench test-gpu package clean
 
 help:
-	@echo "make demo      build, link real cubins, compare with what nvlink made of them"
+	@echo "make demo      build, link real cubins, compare with nvlink's result, profile a link"
 	@echo "make test      build, lint, check types, run all tests against nvlink"
 	@echo "make bench     time pylink against nvlink and a plain copy"
 	@echo "make test-gpu  run linked kernels on the GPU of this machine"
@@ -28,7 +28,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --ed
 BYTECODE := $(BIN)/python -m compileall -q src/pylink
 
 $(VENV)/built: $(VENV)/bin/python pyproject.toml setup.py $(NATIVE)
-	$(INSTALL) .
+	$(INSTALL) '.[plot]'
 	$(BYTECODE)
 	@touch $@
 

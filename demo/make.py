@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "tests")]
 
 from helpers import oracle
-from program import sources
+from program import file_name, sources
 
 ARCHES = ("90a", "100")
 RUNS = 80
@@ -30,7 +30,7 @@ def main() -> None:
         folder = HERE / "cubins" / f"sm_{arch}"
         folder.mkdir(parents=True, exist_ok=True)
         for name, source in sources().items():
-            cubin = oracle.compile(source, arch, ["-lineinfo"], name=f"{name}.cu")
+            cubin = oracle.compile(source, arch, ["-lineinfo"], name=file_name(name))
             (folder / f"{name}.cubin").write_bytes(cubin)
         files = sorted(f"cubins/sm_{arch}/{name}.cubin" for name in sources())
         target = f"linked/sm_{arch}.cubin"

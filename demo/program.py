@@ -3,6 +3,7 @@
 A small particle simulation, split over modules as a large one would be: one for each force, with
 tables in constant memory and helpers of its own, one for random numbers, one for the reduction in
 shared memory, and one with the kernels. Functions cross modules, so nothing runs without a linker.
+Two modules are the same templates, as when two libraries of a build both bring a third one's.
 """
 
 from __future__ import annotations
@@ -81,6 +82,23 @@ __global__ void field_NUMBER(const Particle *particles, float *field, int count)
 }
 """
 
+SMOOTHING = """\
+template <int N> __device__ __noinline__ float blend(float value)
+{
+    float sum = value;
+    for (int i = 0; i < N; ++i)
+        sum = sum * value + i;
+    return sum;
+}
+template <class T> __device__ __noinline__ T smooth(T a, T b)
+{
+    return a * b + blend<3>(a) * blend<5>(b);
+}
+template __device__ float blend<3>(float);
+template __device__ float blend<5>(float);
+template __device__ float smooth<float>(float, float);
+"""
+
 STEP = """\
 DECLARATIONS
 typedef float3 (*Force)(const Particle &, const Particle &);
@@ -114,6 +132,7 @@ def sources() -> dict[str, str]:
     """Module name to CUDA source."""
     numbers = range(FORCES)
     modules = {"random": RANDOM, "reduction": REDUCTION}
+    modules["smoothing_a"] = modules["smoothing_b"] = SMOOTHING
     for number in numbers:
         table = ", ".join(f"{(i * 37 + number * 11) % 101 / 101:.4f}f" for i in range(64))
         force = FORCE.replace("NUMBER", f"{number:02}").replace("TABLE", table)
@@ -124,3 +143,8 @@ def sources() -> dict[str, str]:
     names = ", ".join(f"force_{n:02}" for n in numbers)
     modules["step"] = STEP.replace("DECLARATIONS", declarations).replace("NAMES", names)
     return {name: HEADER + text for name, text in modules.items()}
+
+
+def file_name(module: str) -> str:
+    """The file a module is compiled from: two modules are from one."""
+    return f"{module.removesuffix('_a').removesuffix('_b')}.cu"

@@ -2,7 +2,7 @@
 
     python demo/run.py
 
-Times are the best of several whole processes. Where nvlink 13.0.88 is installed it runs in turn
+Then it profiles one of the links, and writes a page about what that cost. Times are the best of several whole processes. Where nvlink 13.0.88 is installed it runs in turn
 with pylink; elsewhere the times recorded by demo/make.py are shown.
 """
 
@@ -21,6 +21,7 @@ from pylink.dedup import MercuryObject, fold
 
 HERE = Path(__file__).parent
 OUT = HERE.parent / "build" / "demo"
+PYLINK = Path(sys.executable).with_name("pylink")
 RUNS = 15
 SHOWN = 8
 # Why a cubin does not fold; docs/dedup.md has the stages.
@@ -51,7 +52,7 @@ def find_nvlink() -> str | None:
     return str(path) if path.is_file() else None
 
 
-def show_dedup(cubins: Sequence[str]) -> None:
+def show_dedup(cubins: Sequence[str], saved: int) -> None:
     """What folds when equal mercury sections are kept once; sm_90 and before have none."""
     objects = [MercuryObject.from_cubin(Path(cubin).read_bytes(), name=cubin) for cubin in cubins]
     objects = [one for one in objects if one.primary]
@@ -60,9 +61,11 @@ def show_dedup(cubins: Sequence[str]) -> None:
         return
     result = fold(objects, prefilter="none")
     folded = sum(reference is not None for reference in result.reference)
-    print(
-        f"  deduplicated      {folded} of {len(objects)} cubins, {result.bytes_saved} bytes saved",
-    )
+    print(f"  deduplicated      {folded} of {len(objects)} cubins, {saved} bytes saved")
+    for row, reference in enumerate(result.reference):
+        if reference is not None:
+            names = [Path(objects[number].name).name for number in (row, reference)]
+            print(f"    {names[0]} has the mercury sections of {names[1]}")
     codes = [verdict.code for verdict in result.verdicts if verdict is not None and verdict.code]
     for code in sorted(set(codes)):
         print(f"    {codes.count(code)} kept with code {code}: {REASONS[code]}")
@@ -85,8 +88,9 @@ def show(folder: Path) -> bool:
     phases = ", ".join(f"{phase} {ms:.2f}" for phase, ms in result.timings.items())
     print(f"  in one process    pylink.link {in_process:.1f} ms ({phases})")
 
+    # What nvlink writes has every copy.
     output = OUT / f"{arch}.cubin"
-    ours = [str(Path(sys.executable).with_name("pylink")), f"-arch={arch}", *cubins]
+    ours = [str(PYLINK), f"-arch={arch}", "--merc-dedup=off", *cubins]
     commands = [[*ours, "-o", str(output)]]
     nvlink = find_nvlink()
     if nvlink:
@@ -99,12 +103,13 @@ def show(folder: Path) -> bool:
     how = "" if nvlink else " (recorded)"
     print(f"  whole process     pylink {times[0]:.1f} ms, nvlink {times[1]:.1f} ms{how}")
 
-    show_dedup(cubins)
+    whole = pylink.link(cubins, arch=arch, merc_dedup="off").image
+    show_dedup(cubins, len(whole) - len(result.image))
 
     differences = compare(output.read_bytes(), (HERE / "linked" / output.name).read_bytes())
-    if output.read_bytes() != result.image:
+    if output.read_bytes() != whole:
         differences.append("the command line and the Python interface made different images")
-    print(f"  output            {output.relative_to(HERE.parent)}, {len(result.image)} bytes")
+    print(f"  output            {output.relative_to(HERE.parent)}, {len(whole)} bytes with all copies")
     verdict = "no" if differences else "yes, but for the note that names the tool"
     print(f"  equal to nvlink's {verdict}")
     for difference in differences[:SHOWN]:
@@ -112,11 +117,25 @@ def show(folder: Path) -> bool:
     return not differences
 
 
+def profile(folder: Path) -> None:
+    """Profile a link, and show what its report and page say."""
+    cubins = sorted(map(str, folder.glob("*.cubin")))
+    report, growth, page = (OUT / name for name in ("link.ncu-rep", "link.aprof", "link.html"))
+    options = [f"--profile={report}", f"--profile-aprof={growth}", f"--Map={OUT / 'link.map'}"]
+    output = str(OUT / "profiled.cubin")
+    subprocess.run([PYLINK, f"-arch={folder.name}", *cubins, "-o", output, *options], check=True)
+    subprocess.run([PYLINK, "report", report, growth, "--html", page], check=True)
+    print(f"profile of {folder.name}: open {page.relative_to(HERE.parent)} in a browser, or run")
+    print(f"  {PYLINK.relative_to(HERE.parent)} report {report.relative_to(HERE.parent)}")
+
+
 def main() -> int:
     """Show every architecture; exit status 1 when a result differs."""
     OUT.mkdir(parents=True, exist_ok=True)
     print(f"pylink {pylink.__version__}")
-    equal = [show(folder) for folder in sorted((HERE / "cubins").iterdir())]
+    folders = sorted((HERE / "cubins").iterdir())
+    equal = [show(folder) for folder in folders]
+    profile(folders[0])
     return 0 if all(equal) else 1
 
 
