@@ -9,6 +9,7 @@ with pylink; elsewhere the times recorded by demo/make.py are shown.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import sysconfig
@@ -126,7 +127,7 @@ def profile(folder: Path) -> None:
     subprocess.run([PYLINK, f"-arch={folder.name}", *cubins, "-o", output, *options], check=True)
     subprocess.run([PYLINK, "report", report, growth, "--html", page], check=True)
     print(f"profile of {folder.name}: open {page.relative_to(HERE.parent)} in a browser, or run")
-    print(f"  {PYLINK.relative_to(HERE.parent)} report {report.relative_to(HERE.parent)}")
+    print(f"  {os.path.relpath(PYLINK, HERE.parent)} report {report.relative_to(HERE.parent)}")
 
 
 def main() -> int:
