@@ -2,8 +2,9 @@
 
     python demo/run.py
 
-Then it profiles one of the links, and writes a page about what that cost. Times are the best of several whole processes. Where nvlink 13.0.88 is installed it runs in turn
-with pylink; elsewhere the times recorded by demo/make.py are shown.
+Then it profiles one of the links, and writes a page about what that cost. Times are the best of
+several whole processes. Where nvlink 13.0.88 is installed it runs in turn with pylink; elsewhere the
+times recorded by demo/make.py are shown.
 """
 
 from __future__ import annotations
@@ -110,7 +111,9 @@ def show(folder: Path) -> bool:
     differences = compare(output.read_bytes(), (HERE / "linked" / output.name).read_bytes())
     if output.read_bytes() != whole:
         differences.append("the command line and the Python interface made different images")
-    print(f"  output            {output.relative_to(HERE.parent)}, {len(whole)} bytes with all copies")
+    print(
+        f"  output            {output.relative_to(HERE.parent)}, {len(whole)} bytes with all copies"
+    )
     verdict = "no" if differences else "yes, but for the note that names the tool"
     print(f"  equal to nvlink's {verdict}")
     for difference in differences[:SHOWN]:

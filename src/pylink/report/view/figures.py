@@ -10,7 +10,7 @@ from pylink.aprof import Fit
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
 from pylink.report.view.html import Figures, Named, render
-from pylink.report.view.pages import DURATION, START, action_name, phases
+from pylink.report.view.pages import DURATION, START, phase_name, phases
 from pylink.report.view.runs import add_runs
 
 if TYPE_CHECKING:
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
     from pylink.report.view import plots
 
-# Routines whose plots a page has: those that cost most at ten times the size.
+# Routines whose plots a page has: those that cost most at ten times the size, and were seen with
+# enough sizes to tell anything.
 MOST_CURVES = 12
+FEWEST_POINTS = 3
 
 
 def page(reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, aprof.Report]]) -> str:
@@ -79,7 +81,7 @@ def _timeline(report: Report) -> Figure:
         duration = float(action.number(DURATION) or 0)
         start = action.number(START)
         begin = end if start is None else float(start)
-        stretches.append(plots.Stretch(action_name(action), begin, duration))
+        stretches.append(plots.Stretch(phase_name(action), begin, duration))
         end = begin + duration
     return plots.timeline(stretches)
 
@@ -88,11 +90,11 @@ def _phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:
     from pylink.report.view import plots  # noqa: PLC0415 -- needs matplotlib
 
     names = list(
-        dict.fromkeys(action_name(each) for _, report in reports for each in phases(report))
+        dict.fromkeys(phase_name(each) for _, report in reports for each in phases(report))
     )
     series = []
     for name, report in reports:
-        times = {action_name(each): each.number(DURATION) or 0 for each in phases(report)}
+        times = {phase_name(each): each.number(DURATION) or 0 for each in phases(report)}
         series.append((name, [float(times.get(phase, 0)) for phase in names]))
     return plots.bars(names, series, "nsecond")
 
@@ -111,8 +113,9 @@ def _curves(report: aprof.Report) -> list[plots.Curve]:
             fit.model or "",
             cost_unit=unit,
         )
-        for fit in aprof.fit_report(report)[:MOST_CURVES]
-    ]
+        for fit in aprof.fit_report(report)
+        if fit.sizes >= FEWEST_POINTS
+    ][:MOST_CURVES]
 
 
 def _scaled(fit: Fit, scale: float) -> plots.Growth:

@@ -13,7 +13,15 @@ from pylink.report.model import Report
 from pylink.report.view.compare import Change, compare, notable
 from pylink.report.view.markup import plain
 from pylink.report.view.numbers import text
-from pylink.report.view.pages import ActionPage, Row, Said, action_pages, largest, session_rows
+from pylink.report.view.pages import (
+    ActionPage,
+    Row,
+    Said,
+    action_pages,
+    largest,
+    session_rows,
+    summary,
+)
 
 # Rows of the table of changes; the page is to be read, the rest is in --compare.
 MOST_CHANGES = 60
@@ -56,7 +64,8 @@ def render(reports: Sequence[Named], figures: Figures) -> str:
         changes = notable(compare(reports[0].report, reports[-1].report))[:MOST_CHANGES]
     return environment.get_template("page.html.j2").render(
         version=__version__,
-        title=shown.name if shown else "Cost functions",
+        title=Path(shown.name).name if shown else "Cost functions",
+        summary=summary(shown.report) if shown else "",
         session=session_rows(shown.report, shown.name) if shown else [],
         advice=advice(pages),
         pages=pages,

@@ -13,6 +13,7 @@ SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "byte": ((1, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")),
     "hz": ((1, "Hz"), (1e3, "kHz"), (1e6, "MHz"), (1e9, "GHz")),
     "cycle": ((1, "cycles"), (1e3, "k cycles"), (1e6, "M cycles"), (1e9, "G cycles")),
+    "count": ((1, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")),
     "inst": ((1, "inst"), (1e3, "k inst"), (1e6, "M inst"), (1e9, "G inst")),
 }
 

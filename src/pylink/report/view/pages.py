@@ -44,6 +44,9 @@ MARKS = {
 DURATION = "link__time_duration.sum"
 START = "link__start_time.min"
 
+# Characters of a command line that are shown; that of a large link would fill the screen.
+LONGEST = 160
+
 # Instances that a bar chart shows; the rest is summed up.
 MOST_BARS = 10
 
@@ -137,6 +140,31 @@ def phases(report: Report) -> list[Action]:
     ]
 
 
+def phase_name(action: Action) -> str:
+    """What a phase is called without what it worked on."""
+    return action.function_name or action_name(action)
+
+
+def summary(report: Report) -> str:
+    """The whole link in a sentence; empty for a report that is of no link."""
+    whole = next(report.ranges(), None)
+    time = None if whole is None else whole.number(DURATION)
+    if whole is None or time is None:
+        return ""
+    words = f"The link took {text(time, 'nsecond')}"
+    files, size = whole.number("file__opened.sum"), whole.number("file__bytes_read.sum")
+    if files is not None and size is not None:
+        words += f" for {text(files, '')} files of {text(size, 'byte')}"
+    floor = whole.number("link__time_per_copy_floor.ratio")
+    if floor is not None:
+        words += f", {text(float(floor), '')} times what reading and writing took"
+    longest = max(phases(report), key=lambda each: each.number(DURATION) or 0, default=None)
+    if longest is not None:
+        words += f". Its longest phase was {phase_name(longest)}"
+        words += f" with {text(longest.number(DURATION), 'nsecond')}"
+    return f"{words}."
+
+
 def session_rows(report: Report, file: str) -> list[tuple[str, str]]:
     """Where the report comes from, as pairs of a label and text; what it does not say is absent."""
     session, process = report.session, report.process
@@ -147,7 +175,8 @@ def session_rows(report: Report, file: str) -> list[tuple[str, str]]:
     if session.creation_time is not None:
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(session.creation_time))
         rows.append(("Created", moment))
-    rows.append(("Command line", session.profiler_cmdline or ""))
+    words = session.profiler_cmdline or ""
+    rows.append(("Command line", words if len(words) <= LONGEST else f"{words[:LONGEST]}..."))
     rows += [(each.provider, each.version) for each in session.version_info]
     if session.host_system_info is not None:
         rows.append(("Processor", session.host_system_info.processor or ""))

@@ -10,7 +10,7 @@ try:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 except ImportError as error:
     raise ImportError(
         "plots need the matplotlib package: run `pip install 'pylink[plot]'`", name=error.name
@@ -41,7 +41,7 @@ class Curve:
     points: Sequence[tuple[float, float]]
     fit: Growth | None = None
     growth: str = ""
-    size_unit: str = ""
+    size_unit: str = "count"
     cost_unit: str = "nsecond"
 
 
@@ -127,6 +127,7 @@ def image(figure: Figure, suffix: str) -> bytes:
 
 def _format(axis: Axis, unit: str) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: text(value, unit)))
+    axis.set_major_locator(MaxNLocator(5))
 
 
 def _trim(axes: Axes, title: str) -> None:

@@ -23,6 +23,7 @@ from pylink.report.view.pages import (
     instances_of,
     largest,
     session_rows,
+    summary,
 )
 
 BAR_WIDTH = 32
@@ -71,7 +72,10 @@ def show_raw(out: Console, report: Report, *, instances: bool = False) -> None:
 
 
 def show_session(out: Console, report: Report, file: str) -> None:
-    """Where the report comes from."""
+    """What the report says in a sentence, and where it comes from."""
+    words = summary(report)
+    if words:
+        out.print(Text(words, style="bold"))
     table = Table.grid(padding=(0, 2))
     for label, shown in session_rows(report, file):
         table.add_row(Text(label, style="dim"), Text(shown))
