@@ -3,8 +3,8 @@
     python demo/run.py
 
 Then it profiles one of the links, and writes a page about what that cost. Times are the best of
-several whole processes. Where nvlink 13.0.88 is installed it runs in turn with pylink; elsewhere the
-times recorded by demo/make.py are shown.
+several whole processes. Where nvlink 13.0.88 is installed it runs in turn with pylink; elsewhere
+the times recorded by demo/make.py are shown.
 """
 
 from __future__ import annotations
