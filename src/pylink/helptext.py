@@ -33,6 +33,7 @@ HELP = {
         "<gpu architecture name>",
         "Architecture to link for, such as sm_90a. Always needed.",
     ),
+    "allow-empty": ("", "Make an executable without any code of a link without inputs."),
     "allow-missing-libraries": ("", "Go on without libraries that are not found, as nvlink does."),
     "brief-diagnostics": (
         "<true or false>",

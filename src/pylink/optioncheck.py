@@ -34,7 +34,7 @@ def check(values: Mapping[str, Value], sink: Sink, *, has_inputs: bool, needs_ou
     virtual = not arch.startswith("sm_")
     if needs_output and not virtual and values.get("output_file") is None:
         sink.fatal("no-output-file")
-    if not has_inputs:
+    if not (has_inputs or values.get("allow_empty")):
         sink.fatal("no-input-files")
     for one, two, option, other in CONFLICTS:
         absent = two.startswith("no ")

@@ -48,6 +48,7 @@ class Options:
 
     __slots__ = (*(option.attribute for option in OPTIONS), "recorded")
 
+    allow_empty: bool
     allow_missing_libraries: bool
     arch: str
     brief_diagnostics: bool | None

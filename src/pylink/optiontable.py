@@ -160,6 +160,7 @@ OPTIONS = (
     # These two hold for what comes after them, so the parser keeps them by place.
     Option("whole-archive", "", recorded=NEVER),
     Option("no-whole-archive", "", recorded=NEVER),
+    Option("allow-empty", "", recorded=NEVER),
     Option("allow-missing-libraries", "", recorded=NEVER),
     Option("Map", "", TEXT, recorded=NEVER),
     Option("depfile", "", TEXT, recorded=NEVER),

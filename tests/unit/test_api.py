@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.fatbin_builder import host_object
 
 import pylink
 from pylink.cli import main
@@ -144,6 +145,17 @@ def test_wrong_arguments_are_type_errors(options: dict[str, Any]) -> None:
 def test_no_inputs() -> None:
     with pytest.raises(pylink.LinkError, match="No input files specified"):
         pylink.link([], arch=ARCH)
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90a", "sm_100"])
+def test_no_inputs_make_an_empty_executable_on_request(arch: str, tmp_path: Path) -> None:
+    plain = host_object([(".text", b"\x90")])
+    empty = pylink.link([], arch=arch, allow_empty=True)
+    assert not empty.diagnostics
+    assert empty.image == pylink.link([("plain.o", plain)], arch=arch).image
+    output = tmp_path / "out.cubin"
+    assert main(["--allow-empty", f"-arch={arch}", "-o", str(output)]) == 0
+    assert output.read_bytes() == empty.image
 
 
 def test_linker_takes_inputs_one_by_one(image: bytes) -> None:

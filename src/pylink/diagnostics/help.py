@@ -16,7 +16,8 @@ HELP: dict[str, str] = {
     "boolean-expected": "The argument of an option must be the word true or the word false.",
     "conflicting-options": "Two options exclude each other, or one needs another that is missing.",
     "no-output-file": "The link needs a name for its output. Give it with `-o`.",
-    "no-input-files": "No input was named. Give cubins, archives or libraries to link.",
+    "no-input-files": "No input was named. Give cubins, archives or libraries to link. Where a "
+    "build may have no objects, `--allow-empty` makes an executable without code.",
     "unknown-arch": "The target architecture is missing or unknown. Give it with `-arch`, as in "
     "`-arch=sm_90a`.",
     "option-redefined": "An option was given twice with different values. The last one counts.",
