@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 from helpers.report_link import PHASES, link_report
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pylink.report import ReportError, parse_report, read_report, report_bytes, write_report
 from pylink.report.file.frames import Frames, framed
@@ -291,3 +293,30 @@ def test_text_that_is_no_utf8_is_escaped() -> None:
     damaged = SMALLEST.replace(b"sm_80", b"sm_\xff0").replace(b"link__arch", b"link__\xffrch")
     metrics = parse_report(damaged).actions[0].metrics
     assert metrics[r"link__\xffrch"].value == r"sm_\xff0"
+
+
+SCALARS = st.one_of(
+    st.integers(0, (1 << 64) - 1),
+    st.floats(allow_nan=False),
+    st.text(st.characters(exclude_categories=["Cs"])),
+)
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+METRICS = st.builds(
+    Metric,
+    NAMES,
+    SCALARS,
+    instances=st.lists(st.builds(Instance, SCALARS, st.none() | SCALARS), max_size=4),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), NAMES, st.lists(METRICS, max_size=4)), max_size=5))
+def test_any_values_survive(drawn: list[tuple[bool, str, list[Metric]]]) -> None:
+    report = Report(Process(1))
+    for ranged, name, metrics in drawn:
+        scope = Scope.RANGE if ranged else Scope.LAUNCH
+        action = Action("" if ranged else name, scope=scope)
+        for metric in metrics:
+            action.add(metric)
+        report.actions.append(action)
+    assert parse_report(report_bytes(report)) == report
