@@ -1,0 +1,72 @@
+"""A CUDA toolkit whose device linker links twice: with pylink, and the same with nvlink."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from helpers import oracle
+from helpers.compare import compare
+
+from pylink.overlay import make_overlay
+
+# Stands in the place of the overlay's linker. Each link leaves two files, numbered.
+BOTH = """\
+#!{python}
+import os, shutil, subprocess, sys
+
+words = sys.argv[1:]
+at = words.index("-o") + 1
+status = subprocess.call([{linker!r}, *words])
+if status == 0:
+    number = len(os.listdir({kept!r})) // 2
+    shutil.copy(words[at], os.path.join({kept!r}, f"{{number}}.pylink.cubin"))
+    words[at] = os.path.join({kept!r}, f"{{number}}.nvlink.cubin")
+    subprocess.check_call([{nvlink!r}, *words])
+sys.exit(status)
+"""
+
+
+class Toolkit:
+    """An overlay in `root` whose links are kept, and done again by nvlink, in `kept`."""
+
+    def __init__(self, place: Path) -> None:
+        self.root = place / "toolkit"
+        self.kept = place / "kept"
+        self.kept.mkdir()
+        real = oracle.toolchain()
+        make_overlay(str(self.root), str(real.bin.parent))
+        linker = self.root / "bin" / "nvlink"
+        linker.rename(place / "nvlink")
+        linker.write_text(
+            BOTH.format(
+                python=sys.executable,
+                linker=str(place / "nvlink"),
+                kept=str(self.kept),
+                nvlink=real.tool("nvlink"),
+            )
+        )
+        linker.chmod(0o755)
+
+    def check(self) -> int:
+        """Assert that all that was linked equals what nvlink makes; the number of links."""
+        made = sorted(self.kept.glob("*.pylink.cubin"))
+        for file in made:
+            expected = file.with_name(file.name.replace("pylink", "nvlink"))
+            assert compare(file.read_bytes(), expected.read_bytes()) == [], file.name
+        return len(made)
+
+
+def run(*command: str | Path, **variables: str) -> None:
+    """Run a command of a build, which must succeed without a warning."""
+    done = subprocess.run(
+        command,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "warning" not in done.stderr, done.stderr
