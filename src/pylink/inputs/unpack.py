@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.archivethin import Identity
     from pylink.inputs.hosted import Hosted
-    from pylink.inputs.references import References
     from pylink.options import Input
     from pylink.phases.init import Job
     from pylink.timing import CsvTiming
+
+# What diagnostics call the result of LTO, as the table of -time does.
+OPTIMIZED = "lto.cubin"
 
 
 def unpack(
@@ -43,10 +45,67 @@ def unpack(
         sink.fatal("lto-entry" if modules[0].embedded else "lto-file", file=modules[0].name)
     compile_ptx(job, pieces, timing, sink)
     cubins = [piece for piece in pieces if piece.kind == kinds.CUBIN]
-    loaded = select(with_cubins(job, cubins, modules, None), sources)
+    loaded = with_cubins(job, cubins, modules)
+    if modules:  # what these need is known only when they are compiled
+        loaded.opened = Opened(sources, hosted)
+        return loaded
+    return settle(loaded, sources, hosted, sink)
+
+
+class Opened:
+    """All sources of a link, and what the containers among them hold."""
+
+    __slots__ = ("hosted", "sources")
+
+    def __init__(self, sources: list[Source], hosted: dict[Source, Hosted]) -> None:
+        self.sources = sources
+        self.hosted = hosted
+
+
+def add_optimized(loaded: Loaded, cubin: bytes | None, sink: Sink) -> Loaded:
+    """The link with the result of LTO, None for what is not linked, and all other files it takes.
+
+    The cubin comes where the last host object with LTO-IR was, and last where there is none.
+    """
+    assert loaded.opened is not None
+    sources = [*loaded.opened.sources, Source(OPTIMIZED, kinds.CUBIN, b"", 0, 0)]
+    rows = memoryview(loaded.extents).cast("Q")
+    pieces = list(loaded.pieces)
+    for number, piece in enumerate(pieces):
+        start, size = rows[2 * number], rows[2 * number + 1]
+        piece.data = loaded.arena[start : start + size]
+    if cubin is not None:
+        piece = Piece(OPTIMIZED, kinds.CUBIN, cubin)
+        piece.number = len(sources) - 1
+        pieces.insert(find_place(loaded), piece)
+    linked = with_cubins(loaded.job, pieces, loaded.modules)
+    return settle(linked, sources, loaded.opened.hosted, sink)
+
+
+def find_place(loaded: Loaded) -> int:
+    """Before which of the cubins the result of LTO comes."""
+    hosted = [module.number for module in loaded.modules if module.hosted]
+    if not hosted:
+        return len(loaded.pieces)
+    return sum(piece.number < hosted[-1] for piece in loaded.pieces)
+
+
+def settle(
+    loaded: Loaded, sources: list[Source], hosted: dict[Source, Hosted], sink: Sink
+) -> Loaded:
+    """The link of what it takes of all sources; also settles what host code has a say in."""
+    job = loaded.job
+    loaded = select(loaded, sources)
     warn_of_skipped(loaded, sources, sink)
-    taken = {piece.number for piece in (*loaded.pieces, *modules)}
-    job.registered = identifiers(find_registered(sources, taken), hosted)
+    taken = {piece.number for piece in (*loaded.pieces, *loaded.modules)}
+    registered = find_registered(job, sources, taken)
+    if loaded.modules:
+        unlisted = {sources[module.number] for module in loaded.modules if not module.hosted}
+        unlisted.add(sources[-1])  # the result of LTO
+        registered = [one for one in registered if one not in unlisted]
+        if not loaded.pieces:  # nvlink has the files of a whole program in the other direction
+            registered.reverse()
+    job.registered = identifiers(registered, hosted)
     if job.uses_host_info:
         looked_at = [
             one
@@ -57,22 +116,24 @@ def unpack(
     return loaded
 
 
-def find_registered(sources: list[Source], taken: set[int]) -> list[Source]:
+def find_registered(job: Job, sources: list[Source], taken: set[int]) -> list[Source]:
     """The sources of which the host program must register device code, by nvlink's rule.
 
-    A member that was not `taken` still counts where the host's linker may take it.
+    A member that was not `taken` still counts where the host's linker may take it, unless it is
+    of the device runtime.
     """
     return [
         source
         for number, source in enumerate(sources)
-        if (number in taken or source.demand in (ALWAYS, NEEDED))
+        if (
+            number in taken
+            or (source.demand in (ALWAYS, NEEDED) and not is_system(job, source.name))
+        )
         and (source.kind == kinds.HOST or not source.group)
     ]
 
 
-def with_cubins(
-    job: Job, pieces: list[Piece], modules: list[Piece], references: References | None
-) -> Loaded:
+def with_cubins(job: Job, pieces: list[Piece], modules: list[Piece]) -> Loaded:
     """What `load` gives for these cubins and, still to be compiled, LTO-IR."""
     data: list[bytes | None] = [piece.data for piece in pieces]
     sizes = [len(piece.data) for piece in pieces]
@@ -80,7 +141,7 @@ def with_cubins(
     for piece in pieces:
         piece.data = b""  # the arena has them
     names = [piece.name for piece in pieces]
-    return Loaded(job, names, arena, extents, pieces, modules, references)
+    return Loaded(job, names, arena, extents, pieces, modules)
 
 
 def find_sources(job: Job, arena: bytes, extents: bytes, found: bytes, sink: Sink) -> list[Source]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.pieces import Piece
     from pylink.inputs.references import References
+    from pylink.inputs.unpack import Opened
     from pylink.options import Input
     from pylink.phases.init import Job
     from pylink.timing import CsvTiming
@@ -35,11 +36,11 @@ class Loaded:
 
     `names` are what diagnostics call them. `pieces` are what the inputs were taken apart into, by
     number of the cubin, empty for a link of plain cubins; `modules` are LTO-IR pieces, which
-    become one more cubin. `references` are the kernels that host code uses, None
-    unless all others are removed.
+    become one more cubin, and `opened` is what that one is linked with. `references` are the
+    kernels that host code uses, None unless all others are removed.
     """
 
-    __slots__ = ("arena", "extents", "job", "modules", "names", "pieces", "references")
+    __slots__ = ("arena", "extents", "job", "modules", "names", "opened", "pieces", "references")
 
     def __init__(
         self,
@@ -57,6 +58,7 @@ class Loaded:
         self.extents = extents
         self.pieces = pieces or []
         self.modules = modules or []
+        self.opened: Opened | None = None
         self.references = references
 
 

@@ -10,9 +10,7 @@ import os
 import re
 
 from pylink._native import elfread
-from pylink.inputs.kinds import CUBIN
-from pylink.inputs.pieces import Piece
-from pylink.inputs.unpack import with_cubins
+from pylink.inputs.unpack import add_optimized
 from pylink.phases.faults import report_fault
 from pylink.sections import rules
 from pylink.subtools import ptxas
@@ -86,24 +84,10 @@ def ptxas_lto(program: Optimized, timing: CsvTiming | None, sink: Sink) -> Optim
         optimized=True,
     )
     (cubin,) = ptxas.compile_ptx([request], options, sink, timing)
+    linked = add_optimized(loaded, None if program.whole else cubin, sink)
     if program.whole:
-        return Optimized(loaded, program.ptx, whole=True, image=cubin)
-    extents = memoryview(loaded.extents).cast("Q")
-    pieces = list(loaded.pieces)
-    for number, piece in enumerate(pieces):
-        start, size = extents[2 * number], extents[2 * number + 1]
-        piece.data = loaded.arena[start : start + size]
-    pieces.insert(find_place(loaded), Piece("lto.cubin", CUBIN, cubin))
-    linked = with_cubins(loaded.job, pieces, [], loaded.references)
+        return Optimized(linked, program.ptx, whole=True, image=cubin)
     return Optimized(linked, program.ptx, whole=False)
-
-
-def find_place(loaded: Loaded) -> int:
-    """Before which of the cubins the result comes: where the last host object with LTO-IR was."""
-    hosted = [module.number for module in loaded.modules if module.hosted]
-    if not hosted:
-        return len(loaded.pieces)
-    return sum(piece.number < hosted[-1] for piece in loaded.pieces)
 
 
 def plain_names(loaded: Loaded) -> list[str]:
