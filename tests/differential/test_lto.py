@@ -169,6 +169,41 @@ def test_host_objects(arch: str, folder: Path) -> None:
         assert compare(Path("ours").read_bytes(), expected.image) == []
 
 
+@pytest.mark.parametrize("arch", ["80", "90", "100"])
+def test_the_device_runtime_joins_where_it_is_called(arch: str, folder: Path) -> None:
+    library = str(oracle.device_runtime() / "libcudadevrt.a")
+    launcher = write_host_object(folder, "launcher", "lto_80")
+    caller, called = (write_host_object(folder, name, "lto_80") for name in ("caller", "called"))
+    expected = link(arch, caller, called, library)
+    assert Path("ours").read_bytes() == expected.image
+    expected = link(arch, launcher, library)
+    assert expected.image is not None
+    ours = functions(Path("ours").read_bytes())
+    assert ours == functions(expected.image) > {"_Z6parentPi", "__cudaCDP2LaunchDeviceV2"}
+
+
+def test_what_the_host_program_registers(folder: Path) -> None:
+    library = str(oracle.device_runtime() / "libcudadevrt.a")
+    caller, called, launcher, wanted = (
+        write_host_object(folder, name, "lto_80")
+        for name in ("caller", "called", "launcher", "wanted")
+    )
+    alone = write_host_object(folder, "alone", "sm_90")
+    for inputs in (
+        [caller, called, wanted, library],
+        [caller, called, alone, library],
+        [launcher, wanted, library],
+        [alone, caller, called, "library.ltoir"],
+        ["library.ltoir", wanted, library],
+        [alone, library],
+    ):
+        argv = ["-arch=sm_90", *LTO, *inputs]
+        Path("r1").unlink(missing_ok=True)  # nvlink leaves a file alone that exists
+        oracle.run_nvlink([*argv, "-o", "theirs", "--register-link-binaries=r1"], folder)
+        assert main([*argv, "-o", "ours", "--register-link-binaries=r2"]) == 0
+        assert Path("r2").read_text() == Path("r1").read_text()
+
+
 def test_fat_binaries(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     first = write_fatbin(folder, "caller", "lto_80")
     second = write_fatbin(folder, "called", "lto_80")

@@ -56,12 +56,18 @@ __device__ __noinline__ int wanted(int x) { return x * 9 + factor; }
 __global__ void k7(int *p) { p[threadIdx.x] = wanted(p[0]) + own; }
 """
 
+LAUNCHER = """
+__global__ void child(int *p) { p[threadIdx.x] = 1; }
+__global__ void parent(int *p) { child<<<1, 32>>>(p); }
+"""
+
 SOURCES = {
     "caller": CALLER,
     "called": CALLED,
     "library": LIBRARY,
     "user": USER,
     "alone": ALONE,
+    "launcher": LAUNCHER,
     "wanted": WANTED,
 }
 
