@@ -194,7 +194,7 @@ def test_what_the_host_program_registers(folder: Path) -> None:
         [caller, called, alone, library],
         [launcher, wanted, library],
         [alone, caller, called, "library.ltoir"],
-        ["library.ltoir", wanted, library],
+        ["alone.ltoir", wanted, library],
         [alone, library],
     ):
         argv = ["-arch=sm_90", *LTO, *inputs]

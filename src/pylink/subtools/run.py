@@ -143,14 +143,8 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
                 if command is None:
                     more = False
                     break
-                try:
-                    run = Run(command, timeout)
-                except (OSError, ValueError) as error:
-                    reason = error.strerror if isinstance(error, OSError) else str(error)
-                    outcomes.append(Outcome(f"cannot be started: {reason}"))
-                    continue
-                outcomes.append(run.outcome)
-                running.append(run)
+                with guard:
+                    outcomes.append(start(command, timeout, running))
             for run in [run for run in running if run.ended()]:
                 run.close()
                 running.remove(run)
@@ -164,25 +158,50 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
     return outcomes
 
 
+def start(command: Command, timeout: float, running: list[Run]) -> Outcome:
+    """Start a command and add it to those that run; its outcome, which may be settled by that."""
+    try:
+        run = Run(command, timeout)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        return Outcome(f"cannot be started: {reason}")
+    running.append(run)
+    return run.outcome
+
+
 class _Guard:
     """Ends the running programs with this process when a signal ends it.
 
     Only where nobody handles the signal, and only in the main thread: elsewhere Python does not
-    let a handler be set.
+    let a handler be set. Within a `with` block the end waits for that of the block, so that no
+    program is missed that has started and is not yet in the list.
     """
 
-    __slots__ = ("_running", "_signals")
+    __slots__ = ("_running", "_signals", "_starting", "_waiting")
 
     def __init__(self, running: list[Run]) -> None:
         self._running = running
         self._signals: list[int] = []
+        self._starting = False
+        self._waiting = 0
         if threading.current_thread() is threading.main_thread():
             for number in ENDING_SIGNALS:
                 if signal.getsignal(number) is signal.SIG_DFL:
                     signal.signal(number, self._end)
                     self._signals.append(number)
 
+    def __enter__(self) -> None:
+        self._starting = True
+
+    def __exit__(self, *exception: object) -> None:
+        self._starting = False
+        if self._waiting:
+            self._end(self._waiting, None)
+
     def _end(self, number: int, frame: FrameType | None) -> None:
+        if self._starting:
+            self._waiting = number
+            return
         for run in self._running:
             run.process.kill()
         signal.signal(number, signal.SIG_DFL)
