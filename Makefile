@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 # What pip installs beside pylink for the tests. EXTRAS=test leaves out nvlink and the CUDA compiler.
-EXTRAS ?= test,oracle
+EXTRAS ?= test,oracle,cuda
 
 NATIVE := $(wildcard src/_native/*.pyx src/_native/*.pxd)
 

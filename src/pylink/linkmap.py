@@ -47,6 +47,8 @@ class MapObserver(Observer):
 
     __slots__ = ("_file", "_placed", "_sink")
 
+    of_cubins = True
+
     def __init__(self, file: str, sink: Sink) -> None:
         self._file = file
         self._sink = sink

@@ -55,10 +55,18 @@ def link(options: Options, inputs: list[Input], sink: Sink) -> Linked:
         image = run_phases(options, inputs, sink, timer, timing, watching)
         failed = False
     finally:
-        for observer in watching:
-            observer.close(failed=failed)
+        close(watching, timer, sink, failed=failed)
     profiles = [observer.profile for observer in watching if observer.profile is not None]
     return Linked(image, timer.timings, profiles[0] if profiles else None)
+
+
+def close(watching: list[Observer], timer: PhaseTimer, sink: Sink, *, failed: bool) -> None:
+    """End what watched the link; without a phase read there was none, and LTO made the program."""
+    nothing = not failed and "read" not in timer.timings
+    for observer in watching:
+        observer.close(failed=failed or (nothing and observer.of_cubins))
+    if nothing and any(observer.of_cubins for observer in watching):
+        sink.report("nothing-linked")
 
 
 def run_phases(

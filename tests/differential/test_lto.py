@@ -267,6 +267,19 @@ def test_failures(words: tuple[str, ...], message: str, capfd: pytest.CaptureFix
     assert not Path("ours").exists()
 
 
+def test_reports_about_a_link_that_is_none(capfd: pytest.CaptureFixture[str]) -> None:
+    reports = ["--Map=map", "--profile=profile", "--time-trace=trace", "--depfile=depfile"]
+    reports += ["--pass-remarks=.*", "--pass-remarks-output=remarks", "-v", "-dump-callgraph"]
+    assert main(["-arch=sm_90", *LTO, "alone.ltoir", "-o", "ours", *reports]) == 0
+    assert "no map or profile" in capfd.readouterr().err
+    assert not Path("map").exists()
+    assert Path("depfile").read_text().startswith("ours: alone.ltoir")
+    Path("user.cubin").write_bytes(oracle.compile(SOURCES["user"], "90"))
+    assert main(["-arch=sm_90", *LTO, "library.ltoir", "user.cubin", "-o", "ours", *reports]) == 0
+    assert "lto.cubin" in Path("map").read_text()
+    assert all(Path(name).stat().st_size for name in ("profile", "trace", "remarks"))
+
+
 def test_phases_of_the_trace(capfd: pytest.CaptureFixture[str]) -> None:
     def phases(*words: str) -> list[str]:
         argv = ["-arch=sm_90", *LTO, "-edbg=32", *words, "-o", "ours"]

@@ -203,6 +203,8 @@ HELP: dict[str, str] = {
     "lto-options-differ": "Inputs with LTO-IR were compiled with different settings of floating "
     "point arithmetic, of which the whole program can have only one.",
     "lto-line-info": "Inputs with LTO-IR differ in whether they have line information.",
+    "nothing-linked": "All inputs have LTO-IR, and what ptxas made of them is the output. Maps and "
+    "profiles tell what a linker does; link a cubin with it to have one.",
     "lto-relocatable": "A relocatable output keeps all functions, and nvJitLink makes whole "
     "programs only.",
     "internal-error": "The linker met a state that it holds to be impossible. Please report it "

@@ -344,6 +344,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Some objects do not have '-lineinfo' specified but others do; "
         "will build everything with '-lineinfo'",
     ),
+    "nothing-linked": (
+        817,
+        WARNING,
+        "Link-time optimization made the whole program; no cubins were linked, and there is "
+        "no map or profile",
+    ),
     "lto-relocatable": (
         816,
         CATASTROPHE,

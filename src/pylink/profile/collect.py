@@ -61,6 +61,7 @@ class Recorder(Observer):
     )
 
     timed = True
+    of_cubins = True
 
     def __init__(self) -> None:
         self._clock = Clock()
