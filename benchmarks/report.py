@@ -59,7 +59,8 @@ class Report:
 
     `outcomes` are those of links; `starts` by arch the ratio of a small link to bare Python;
     `rates` by group and implementation relocations in a second; `silences` the ratio of a link
-    that has nothing to say, though it was asked to, to one that was not.
+    that has nothing to say, though it was asked to, to one that was not; `profiles` by link the
+    processor seconds of the plain one, of the one that is profiled, and of those that write a file.
     """
 
     def __init__(self) -> None:
@@ -67,6 +68,7 @@ class Report:
         self.starts: dict[str, float] = {}
         self.rates: dict[tuple[str, str], float] = {}
         self.silences: dict[str, float] = {}
+        self.profiles: dict[str, dict[str, list[float]]] = {}
 
     def lines(self) -> list[str]:
         lines = []
@@ -76,6 +78,8 @@ class Report:
         for arch, ratio in self.starts.items():
             lines.append(f"sm_{arch}, 2 inputs: a CLI process / python -c pass")
             lines.append(verdict("CLI / python -c pass", ratio, 2.5, least=False))
+        for link, times in self.profiles.items():
+            lines += costs_of_profiles(link, times)
         for (group, name), rate in self.rates.items():
             lines.append(f"{group}: {name} {rate / 1e6:.2f} million a second")
             if name == "kernel":
@@ -146,6 +150,18 @@ def goals(outcomes: list[Outcome]) -> list[str]:
                 verdict("peak MB of the CLI at 1600", one.peaks[CLI] / MB, room, least=False),
             ]
     return [line for line in found if line]
+
+
+def costs_of_profiles(link: str, times: dict[str, list[float]]) -> list[str]:
+    """How much more processor time a profiled link takes; the first of `times` is the plain one."""
+    plain, collected, *files = times
+    lines = [f"{link}, 1600 inputs: processor time of a link with a profile / without"]
+    for name in files:
+        one, other = median(times[name]), median(times[plain])
+        lines.append(f"  {name:16} {one / other:6.2f}  {1000 * (one - other):+8.1f} ms")
+    cost = ratio(times[collected], times[plain])
+    lines.append(verdict("collecting a profile / plain", cost, 1.05, least=False))
+    return lines
 
 
 def verdict(goal: str, got: float, limit: float, *, least: bool) -> str:

@@ -1,7 +1,8 @@
 # Times of the items of one kernel, for links that are profiled; other links read no clock.
 #
 # Moments are those of Python's time.perf_counter_ns, so that rows of kernels and of phases fit into
-# one timeline. Reading the wall clock takes 25 ns; the processor time of a thread is a system call.
+# one timeline. Reading the wall clock takes 25 ns; the processor time of a thread is a system call,
+# which takes as long as a tenth of reading a small file.
 
 from libc.stdint cimport uint64_t
 
@@ -14,6 +15,9 @@ cdef extern from "<time.h>" nogil:
     int clock_gettime(clockid_t clock, timespec* moment)
     clockid_t CLOCK_MONOTONIC
     clockid_t CLOCK_THREAD_CPUTIME_ID
+
+cdef enum:
+    SHORT = 20000               # nanoseconds
 
 # What one item took, in nanoseconds; `lane` is 0 for the thread of the link, 1 for its helper.
 cdef packed struct TimeRow:
@@ -29,15 +33,28 @@ cdef inline uint64_t nanoseconds(clockid_t clock) noexcept nogil:
     return <uint64_t>moment.tv_sec * 1000000000 + <uint64_t>moment.tv_nsec
 
 
-cdef inline void start_item(TimeRow* row, uint64_t lane) noexcept nogil:
-    """Begin the item of `row`, which is NULL when nobody wants to know."""
+cdef inline void start_item(TimeRow* row, uint64_t lane, uint64_t* spent) noexcept nogil:
+    """Begin the item of `row`, which is NULL when nobody wants to know.
+
+    `spent` has the processor time of each lane at the end of its last item, 0 before the first:
+    the threads do nothing between items.
+    """
     if row != NULL:
         row.lane = lane
-        row.cpu = nanoseconds(CLOCK_THREAD_CPUTIME_ID)
+        if spent[lane] == 0:
+            spent[lane] = nanoseconds(CLOCK_THREAD_CPUTIME_ID)
         row.start = nanoseconds(CLOCK_MONOTONIC)
 
 
-cdef inline void end_item(TimeRow* row) noexcept nogil:
-    if row != NULL:
-        row.wall = nanoseconds(CLOCK_MONOTONIC) - row.start
-        row.cpu = nanoseconds(CLOCK_THREAD_CPUTIME_ID) - row.cpu
+cdef inline void end_item(TimeRow* row, uint64_t* spent) noexcept nogil:
+    """End it. What was as short as SHORT did not wait: its wall time is its processor time."""
+    cdef uint64_t now
+    if row == NULL:
+        return
+    row.wall = row.cpu = nanoseconds(CLOCK_MONOTONIC) - row.start
+    if row.wall > SHORT:
+        now = nanoseconds(CLOCK_THREAD_CPUTIME_ID)
+        row.cpu = min(now - spent[row.lane], row.wall) if now > spent[row.lane] else 0
+        spent[row.lane] = now
+    else:
+        spent[row.lane] += row.cpu

@@ -5,7 +5,8 @@ cubins has some 60,000 sections and 300,000 relocations, which takes a milliseco
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from elf64 cimport *
@@ -51,108 +52,152 @@ cdef inline bint is_relocations(uint32_t kind) noexcept nogil:
     return kind == K_RELOC or kind == K_MERC_RELA
 
 
-def count_files(bytes files not None, bytes sections not None, bytes symbols not None,
-                bytes out_of not None, bytes stand_ins not None):
-    """A FileCount per file; `stand_ins` may be empty."""
+def count_sections(bytes files not None, bytes sections not None, bytes symbols not None,
+                   bytes out_of not None, bytes stand_ins not None, bytes outs not None,
+                   bytes section_index not None, bytes places not None, bytes fixes not None):
+    """A FileCount per file, one of all files together, and a KindCount per kind of section.
+
+    `stand_ins` may be empty. Relocations count for the kind of section that they change.
+    """
     cdef size_t n = PyBytes_GET_SIZE(files) // sizeof(FileRow), f
     cdef size_t section_count = PyBytes_GET_SIZE(sections) // sizeof(SectionRow)
     cdef size_t symbol_count = PyBytes_GET_SIZE(symbols) // sizeof(SymbolRow)
+    cdef Inputs c
+    cdef Outputs o
     cdef const FileRow* file = <const FileRow*>PyBytes_AS_STRING(files)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const SymbolRow* y = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    cdef const int32_t* out = <const int32_t*>PyBytes_AS_STRING(out_of)
-    cdef const int32_t* twin = <const int32_t*>PyBytes_AS_STRING(stand_ins) if stand_ins else NULL
-    cdef bytes made = PyBytes_FromStringAndSize(NULL, n * sizeof(FileCount))
-    cdef FileCount* row = <FileCount*>PyBytes_AS_STRING(made)
-    cdef uint32_t i
-    _check_columns(section_count, out_of, stand_ins)
+    cdef bytes file_rows = PyBytes_FromStringAndSize(NULL, n * sizeof(FileCount))
+    cdef bytes sums = PyBytes_FromStringAndSize(NULL, sizeof(FileCount))
+    cdef bytes kind_rows = PyBytes_FromStringAndSize(NULL, KINDS * sizeof(KindCount))
+    cdef uint64_t* total = <uint64_t*>PyBytes_AS_STRING(sums)
+    cdef size_t column
+    o.count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
+    o.fix_count = PyBytes_GET_SIZE(fixes) // sizeof(FixRow)
+    if <size_t>PyBytes_GET_SIZE(out_of) // 4 != section_count:
+        raise ValueError("one output section per section")
+    if stand_ins and <size_t>PyBytes_GET_SIZE(stand_ins) // 4 != section_count:
+        raise ValueError("one stand-in per section")
+    if (<size_t>PyBytes_GET_SIZE(section_index) // 4 != o.count
+            or PyBytes_GET_SIZE(places) // sizeof(PlaceRow) != o.count):
+        raise ValueError("output columns differ in length")
     for f in range(n):
         if (file[f].first_section > section_count
                 or file[f].section_count > section_count - file[f].first_section
                 or file[f].first_symbol > symbol_count
                 or file[f].symbol_count > symbol_count - file[f].first_symbol):
             raise IndexError(f"file {f} runs past the tables")
+    c.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
+    c.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
+    c.out_of = <const int32_t*>PyBytes_AS_STRING(out_of)
+    c.stand_in = <const int32_t*>PyBytes_AS_STRING(stand_ins) if stand_ins else NULL
+    c.out_count = o.count
+    c.kinds = o.kinds = <KindCount*>PyBytes_AS_STRING(kind_rows)
+    c.files = <FileCount*>PyBytes_AS_STRING(file_rows)
+    o.outs = <const OutRow*>PyBytes_AS_STRING(outs)
+    o.index = <const uint32_t*>PyBytes_AS_STRING(section_index)
+    o.places = <const PlaceRow*>PyBytes_AS_STRING(places)
+    o.fixes = <const FixRow*>PyBytes_AS_STRING(fixes)
+    o.copied = c.copied = <uint8_t*>calloc(o.count + 1, 1)
+    if o.copied == NULL:
+        raise MemoryError
     with nogil:
-        memset(row, 0, n * sizeof(FileCount))
+        memset(c.files, 0, n * sizeof(FileCount))
+        memset(total, 0, sizeof(FileCount))
+        memset(c.kinds, 0, KINDS * sizeof(KindCount))
+        count_outputs(&o)
         for f in range(n):
-            row[f].sections = file[f].section_count
-            row[f].symbols = file[f].symbol_count
-            for i in range(file[f].first_section, file[f].first_section + file[f].section_count):
-                if is_relocations(s[i].kind) and s[i].entsize:
-                    row[f].relocations += s[i].size // s[i].entsize
-                if s[i].kind == K_DEBUG or s[i].kind == K_MERC_DEBUG:
-                    row[f].debug_bytes += s[i].size
-                if twin != NULL and twin[i] >= 0:
-                    row[f].folded_bytes += s[i].size
-                elif out[i] >= 0:
-                    row[f].kept_sections += 1
-                    row[f].kept_bytes += s[i].size
-            for i in range(file[f].first_symbol, file[f].first_symbol + file[f].symbol_count):
-                if (y[i].info & 15) == STT_SECTION or y[i].name_size == 0:
-                    continue
-                if y[i].shndx == 0:
-                    row[f].undefined += 1
-                    continue
-                row[f].defined += 1
-                row[f].weak += y[i].info >> 4 == STB_WEAK
-                row[f].functions += (y[i].info & 15) == STT_FUNC
-    return made
+            count_input_sections(&c, &file[f], &c.files[f])
+            count_input_symbols(&c, &file[f], &c.files[f])
+            for column in range(sizeof(FileCount) // 8):
+                total[column] += (<uint64_t*>&c.files[f])[column]
+    free(o.copied)
+    return file_rows, sums, kind_rows
 
 
-def count_kinds(bytes sections not None, bytes out_of not None, bytes stand_ins not None,
-                bytes outs not None, bytes section_index not None, bytes places not None,
-                bytes fixes not None):
-    """A KindCount per kind of section, in the order of their numbers.
+ctypedef struct Inputs:
+    const SectionRow* sections
+    const SymbolRow* symbols
+    const int32_t* out_of
+    const int32_t* stand_in     # NULL: nothing was folded
+    const uint8_t* copied
+    size_t out_count
+    FileCount* files
+    KindCount* kinds
 
-    Relocations count for the kind of section that they change.
-    """
-    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
-    cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
-    cdef size_t fix_count = PyBytes_GET_SIZE(fixes) // sizeof(FixRow)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const int32_t* out = <const int32_t*>PyBytes_AS_STRING(out_of)
-    cdef const int32_t* twin = <const int32_t*>PyBytes_AS_STRING(stand_ins) if stand_ins else NULL
-    cdef const OutRow* o = <const OutRow*>PyBytes_AS_STRING(outs)
-    cdef const uint32_t* index = <const uint32_t*>PyBytes_AS_STRING(section_index)
-    cdef const PlaceRow* place = <const PlaceRow*>PyBytes_AS_STRING(places)
-    cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
-    cdef bytes made = PyBytes_FromStringAndSize(NULL, KINDS * sizeof(KindCount))
-    cdef KindCount* row = <KindCount*>PyBytes_AS_STRING(made)
-    cdef KindCount* k
+ctypedef struct Outputs:
+    const OutRow* outs
+    const uint32_t* index
+    const PlaceRow* places
+    const FixRow* fixes
+    size_t count
+    size_t fix_count
+    uint8_t* copied             # by OutRow: whether its bytes are the inputs'
+    KindCount* kinds
+
+
+cdef inline KindCount* counter(KindCount* kinds, uint32_t kind) noexcept nogil:
+    return &kinds[kind if kind < KINDS else K_OTHER]
+
+
+cdef void count_outputs(Outputs* o) noexcept nogil:
+    cdef size_t i
     cdef int32_t at
-    _check_columns(n, out_of, stand_ins)
-    if (<size_t>PyBytes_GET_SIZE(section_index) // 4 != out_count
-            or PyBytes_GET_SIZE(places) // sizeof(PlaceRow) != out_count):
-        raise ValueError("output columns differ in length")
-    with nogil:
-        memset(row, 0, KINDS * sizeof(KindCount))
-        for i in range(n):
-            k = &row[s[i].kind if s[i].kind < KINDS else K_OTHER]
-            k.input_sections += 1
-            k.input_bytes += s[i].size
-            if twin != NULL and twin[i] >= 0:
-                k.folded_bytes += s[i].size
-            elif out[i] < 0:
-                k.discarded_bytes += s[i].size
-            else:
-                k.kept_sections += 1
-                if (<size_t>out[i] < out_count and not is_nobits(&o[out[i]])
-                        and not place[out[i]].made):
-                    k.copied_bytes += s[i].size
-        for i in range(out_count):
-            if index[i] == 0:
-                continue
-            k = &row[o[i].kind if o[i].kind < KINDS else K_OTHER]
-            k.output_sections += 1
-            k.output_bytes += place[i].size
-            if is_relocations(o[i].kind):
-                at = patched(o, out_count, &o[i])
-                row[o[at].kind if at >= 0 and o[at].kind < KINDS else K_OTHER].kept += o[i].count
-        for i in range(fix_count):
-            if <size_t>fix[i].out < out_count:
-                at = fix[i].out
-                row[o[at].kind if o[at].kind < KINDS else K_OTHER].applied += 1
-    return made
+    cdef KindCount* k
+    for i in range(o.count):
+        o.copied[i] = not is_nobits(&o.outs[i]) and not o.places[i].made
+        if o.index[i] == 0:
+            continue
+        k = counter(o.kinds, o.outs[i].kind)
+        k.output_sections += 1
+        k.output_bytes += o.places[i].size
+        if is_relocations(o.outs[i].kind):
+            at = patched(o.outs, o.count, &o.outs[i])
+            counter(o.kinds, o.outs[at].kind if at >= 0 else K_OTHER).kept += o.outs[i].count
+    for i in range(o.fix_count):
+        if <size_t>o.fixes[i].out < o.count:
+            counter(o.kinds, o.outs[o.fixes[i].out].kind).applied += 1
+
+
+cdef void count_input_sections(Inputs* c, const FileRow* file, FileCount* row) noexcept nogil:
+    cdef const SectionRow* s
+    cdef KindCount* k
+    cdef uint32_t i
+    row.sections = file.section_count
+    for i in range(file.first_section, file.first_section + file.section_count):
+        s = &c.sections[i]
+        k = counter(c.kinds, s.kind)
+        k.input_sections += 1
+        k.input_bytes += s.size
+        if is_relocations(s.kind) and s.entsize:
+            row.relocations += s.size // s.entsize
+        if s.kind == K_DEBUG or s.kind == K_MERC_DEBUG:
+            row.debug_bytes += s.size
+        if c.stand_in != NULL and c.stand_in[i] >= 0:
+            k.folded_bytes += s.size
+            row.folded_bytes += s.size
+        elif c.out_of[i] < 0:
+            k.discarded_bytes += s.size
+        else:
+            k.kept_sections += 1
+            row.kept_sections += 1
+            row.kept_bytes += s.size
+            if <size_t>c.out_of[i] < c.out_count and c.copied[c.out_of[i]]:
+                k.copied_bytes += s.size
+
+
+cdef void count_input_symbols(Inputs* c, const FileRow* file, FileCount* row) noexcept nogil:
+    cdef const SymbolRow* y
+    cdef uint32_t i
+    row.symbols = file.symbol_count
+    for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
+        y = &c.symbols[i]
+        if (y.info & 15) == STT_SECTION or y.name_size == 0:
+            continue
+        if y.shndx == 0:
+            row.undefined += 1
+            continue
+        row.defined += 1
+        row.weak += y.info >> 4 == STB_WEAK
+        row.functions += (y.info & 15) == STT_FUNC
 
 
 cdef inline int32_t patched(const OutRow* o, size_t count, const OutRow* row) noexcept nogil:
@@ -175,7 +220,7 @@ def count_relocations(bytes fixes not None, bytes keeps not None, bytes outs not
                       bytes section_index not None):
     """A list of (type, applied, kept), by type; type 0xffffffff stands for all without a name."""
     cdef size_t fix_count = PyBytes_GET_SIZE(fixes) // sizeof(FixRow), i
-    cdef size_t keep_count = PyBytes_GET_SIZE(keeps) // sizeof(KeepRow), steps = 0
+    cdef size_t keep_count = PyBytes_GET_SIZE(keeps) // sizeof(KeepRow), steps = 0, listed = 0
     cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
     cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
     cdef const KeepRow* keep = <const KeepRow*>PyBytes_AS_STRING(keeps)
@@ -191,6 +236,13 @@ def count_relocations(bytes fixes not None, bytes keeps not None, bytes outs not
         memset(kept, 0, sizeof(kept))
         for i in range(fix_count):
             applied[counter_of(fix[i].type)] += 1
+        for i in range(out_count):
+            if index[i] != 0 and is_relocations(o[i].kind):
+                listed += o[i].count
+        if listed == keep_count:    # all rows are in lists, so that the order does not matter
+            for i in range(keep_count):
+                kept[counter_of(keep[i].type)] += 1
+            out_count = 0
         for i in range(out_count):
             if index[i] == 0 or not is_relocations(o[i].kind):
                 continue
@@ -226,11 +278,3 @@ def fixes_of(bytes fixes not None, int32_t out):
     cdef size_t n = PyBytes_GET_SIZE(fixes) // sizeof(FixRow), i
     cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
     return [(fix[i].offset, fix[i].type) for i in range(n) if fix[i].out == out]
-
-
-cdef int _check_columns(size_t sections, bytes out_of, bytes stand_ins) except -1:
-    if <size_t>PyBytes_GET_SIZE(out_of) // 4 != sections:
-        raise ValueError("one output section per section")
-    if stand_ins and <size_t>PyBytes_GET_SIZE(stand_ins) // 4 != sections:
-        raise ValueError("one stand-in per section")
-    return 0

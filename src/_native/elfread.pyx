@@ -66,6 +66,7 @@ def read_files(list paths, list sizes, list data, bytearray times=None):
     r.data = <const char**>PyBytes_AS_STRING(contents)
     r.times = time_rows(times, n)
     r.main = pthread_self()
+    r.spent[0] = r.spent[1] = 0
     for i in range(n):
         if paths[i] is None:
             chunk = data[i]
@@ -93,6 +94,7 @@ ctypedef struct Reading:
     int* outcome                # what `read_one` says
     TimeRow* times              # NULL: nobody wants to know
     pthread_t main
+    uint64_t spent[2]           # by thread, see start_item
 
 
 cdef TimeRow* time_rows(bytearray times, Py_ssize_t n) except? NULL:
@@ -109,14 +111,14 @@ cdef void read_input(void* context, size_t item) noexcept nogil:
     cdef uint64_t size = r.extent[2 * item + 1]
     cdef uint8_t* place = r.base + r.extent[2 * item]
     cdef TimeRow* row = NULL if r.times == NULL else &r.times[item]
-    start_item(row, not pthread_equal(pthread_self(), r.main))
+    start_item(row, not pthread_equal(pthread_self(), r.main), r.spent)
     memset(place + size, 0, ((size + ALIGN - 1) & ~<uint64_t>(ALIGN - 1)) - size)
     r.outcome[item] = 0
     if r.path[item] == NULL:
         memcpy(place, r.data[item], size)
     else:
         r.outcome[item] = read_one(r.path[item], place, size)
-    end_item(row)
+    end_item(row, r.spent)
 
 
 cdef int read_one(const char* path, uint8_t* place, uint64_t size) noexcept nogil:

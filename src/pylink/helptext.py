@@ -171,8 +171,9 @@ HELP = {
     ),
     "profile-aprof": (
         "<file>",
-        "Write how the cost of each routine grows with its input, as a report for aprof. Measures "
-        "parts of the link again, which takes as long as the link once more.",
+        "Write how the cost of each routine grows with its input, as a report for aprof. Links the "
+        "first half, quarter and so on of the inputs again, which takes two to four times as long "
+        "as the link.",
     ),
     "ptxas-path": (
         "<file or directory>",

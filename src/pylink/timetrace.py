@@ -15,6 +15,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pylink.profile.model import TIME, column
+
 if TYPE_CHECKING:
     from pylink.profile.model import Profile
 
@@ -23,8 +25,9 @@ Event = dict[str, Value | dict[str, Value]]
 
 LINK = "Link"
 READ, PARSE = "Read", "Parse"
-# Single inputs show from this many microseconds on: what takes less cannot be seen beside others.
-FILE_THRESHOLD_US = 10
+# Single inputs show from this many nanoseconds on; shorter ones count in their total alone. A link
+# of thousands of inputs would spend longer on their events than on them.
+FILE_THRESHOLD_NS = 50_000
 
 METADATA = ("process_name", "thread_name")
 
@@ -44,9 +47,8 @@ def trace_events(profile: Profile) -> list[Event]:
         for step in phase.steps:
             detail = f"{step.size} {step.unit}"
             trace.add(step.name, step.cost.start_ns, step.cost.wall_ns, detail)
-    for file in profile.files:
-        trace.add(READ, file.read_start_ns, file.read_ns, file.name, file.lane, FILE_THRESHOLD_US)
-        trace.add(PARSE, file.parse_start_ns, file.parse_ns, file.name, 0, FILE_THRESHOLD_US)
+    trace.add_items(READ, profile.reading, profile.opened_names)
+    trace.add_items(PARSE, profile.parsing, profile.names)
     trace.events.sort(key=lambda event: (event["tid"], event["ts"], -int(str(event["dur"]))))
     return [*trace.events, *trace.totals(), *trace.metadata()]
 
@@ -60,19 +62,27 @@ class _Trace:
         self.sums: dict[str, tuple[int, int]] = {}
         self.lanes = {0}
 
-    def add(
-        self, name: str, start: int, wall: int, detail: str, lane: int = 0, threshold: int = 0
-    ) -> None:
-        """Add an event; one below the threshold, in microseconds, counts in the total alone."""
-        if start < self.start_ns:  # nobody kept this time
-            return
+    def add(self, name: str, start: int, wall: int, detail: str, lane: int = 0) -> None:
+        """Add an event of the link, and count it."""
         count, total = self.sums.get(name, (0, 0))
         self.sums[name] = count + 1, total + wall
+        self.show(name, start, wall, detail, lane)
+
+    def add_items(self, name: str, times: bytes | None, items: Sequence[str]) -> None:
+        """Count the items of a table of TIME rows, and add the long ones."""
+        if times is None or len(times) != TIME.size * len(items):
+            return
+        walls = column(times, TIME.size, 1).tolist()
+        self.sums[name] = len(walls), sum(walls)
+        for number, wall in enumerate(walls):
+            if wall >= FILE_THRESHOLD_NS:
+                start, _, _, lane = TIME.unpack_from(times, number * TIME.size)
+                self.show(name, start, wall, items[number], lane)
+
+    def show(self, name: str, start: int, wall: int, detail: str, lane: int) -> None:
         # Both ends are rounded down, so that an event stays within the one around it.
         begin = (start - self.start_ns) // 1000
         duration = (start - self.start_ns + wall) // 1000 - begin
-        if duration < threshold:
-            return
         self.lanes.add(lane)
         self.events.append(_event("X", self.pid, self.pid + lane, begin, duration, name, detail))
 

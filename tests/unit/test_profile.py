@@ -23,6 +23,7 @@ from pylink.elf.relocations import relocation_name
 from pylink.profile.clock import Clock, between, read_counter
 from pylink.profile.model import FILE_COUNT, KIND_COUNT, TIME, Profile
 from pylink.sections import rules
+from pylink.tables import FILE
 
 DEMO = Path(__file__).parents[2] / "demo" / "cubins"
 ARCHES = sorted(folder.name for folder in DEMO.iterdir())
@@ -199,14 +200,23 @@ def test_times_of_another_size_are_refused() -> None:
 
 
 def test_counting_checks_its_tables() -> None:
+    none = [b""] * 9
+
+    def with_(**tables: bytes) -> list[bytes]:
+        names = ["files", "sections", "symbols", "out_of", "stand_ins", "outs", "section_index"]
+        return [tables.get(name, b"") for name in (*names, "places", "fixes")]
+
     with pytest.raises(ValueError, match="one output section per section"):
-        counts.count_files(b"", b"", b"", bytes(4), b"")
-    with pytest.raises(IndexError, match="file 0 runs past"):
-        counts.count_files(b"\xff" * 72, b"", b"", b"", b"")
+        counts.count_sections(*with_(out_of=bytes(4)))
+    with pytest.raises(ValueError, match="one stand-in per section"):
+        counts.count_sections(*with_(stand_ins=bytes(4)))
     with pytest.raises(ValueError, match="differ in length"):
-        counts.count_kinds(b"", b"", b"", b"", bytes(4), b"", b"")
-    assert counts.count_files(b"", b"", b"", b"", b"") == b""
-    kinds = counts.count_kinds(b"", b"", b"", b"", b"", b"", b"")
+        counts.count_sections(*with_(section_index=bytes(4)))
+    with pytest.raises(IndexError, match="file 0 runs past"):
+        counts.count_sections(*with_(files=b"\xff" * FILE.size))
+    files, sums, kinds = counts.count_sections(*none)
+    assert files == b""
+    assert sums == bytes(FILE_COUNT.size)
     assert len(kinds) % KIND_COUNT.size == 0
     assert not any(kinds)
     assert FILE_COUNT.size == 11 * 8

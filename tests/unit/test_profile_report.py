@@ -29,8 +29,15 @@ def linked(
     folder = tmp_path_factory.mktemp("report")
     cubins = sorted((DEMO / request.param).glob("*.cubin"))
     path = folder / "link.ncu-rep"
-    result = pylink.link(cubins, arch=request.param, output=folder / "out.cubin", profile=path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYLINK_SECTIONS", str(folder / "sections"))
+        result = pylink.link(cubins, arch=request.param, output=folder / "out.cubin", profile=path)
     return path, result
+
+
+def phases_of(report: Report) -> list[Action]:
+    """The actions of phases, without those of comparisons."""
+    return [action for action in report.launches() if action.function_name in PHASES]
 
 
 def by_phase(report: Report) -> dict[str, Action]:
@@ -40,7 +47,7 @@ def by_phase(report: Report) -> dict[str, Action]:
 def test_each_phase_is_an_action(linked: tuple[Path, pylink.LinkResult]) -> None:
     path, result = linked
     report = read_report(path)
-    actions = list(report.launches())
+    actions = phases_of(report)
     assert [action.function_name for action in actions] == PHASES
     (whole,) = report.ranges()
     profile = result.profile
@@ -79,8 +86,9 @@ def test_nvtx_stacks_lead_to_the_phase(linked: tuple[Path, pylink.LinkResult]) -
     (everything,) = context
     names = [action.name() for action in everything]
     for include in ("pylink@link/merge", "link/merge", "pylink@[link/merge]"):
-        assert [names[at] for at in everything.actions_by_nvtx([include], [])] == ["merge"]
-    assert len(everything.actions_by_nvtx(["pylink@[link"], [])) == len(PHASES) + 1
+        found = {names[at] for at in everything.actions_by_nvtx([include], [])}
+        assert found - {"dedup"} == {"merge"}
+    assert len(everything.actions_by_nvtx(["pylink@[link"], [])) == len(names)
 
 
 def test_source_counters_stand_at_the_relocated_instructions(
@@ -157,16 +165,18 @@ def test_ncu_shows_our_metrics(linked: tuple[Path, pylink.LinkResult]) -> None:
     path, result = linked
     profile = result.profile
     assert profile is not None
-    rows = ncu.ncu_csv(path, "--page", "raw", "--print-units", "base")
-    header, units, *values = rows
-    assert len(values) == len(PHASES) + 1
+    header, units, *values = ncu.ncu_csv(path, "--page", "raw", "--print-units", "base")
+    assert len(values) == len(read_report(path).actions)
+    name = header.index("Kernel Name")
+    rows = {row[name].partition("(")[0]: row for row in values}
     column = header.index("link__time_duration.sum")
     assert units[column] == "nsecond"
-    assert [int(row[column]) for row in values[:-1]] == [phase.wall_ns for phase in profile]
+    for phase in profile:
+        assert int(rows[phase.tag][column]) == phase.wall_ns
     column = header.index("file__bytes_read.sum")
     assert units[column] == "byte"
-    assert int(values[1][column]) == profile.input_bytes
-    merge = ncu.ncu_csv(path, "--page", "raw", "--nvtx-include", "pylink@link/merge")
+    assert int(rows["read"][column]) == profile.input_bytes
+    merge = ncu.ncu_csv(path, "--page", "raw", "--nvtx-include", "pylink@[link/merge]")
     assert len(merge) == 3
 
 
@@ -181,3 +191,19 @@ def test_the_real_module_reads_what_ours_reads(linked: tuple[Path, pylink.LinkRe
     path, _ = linked
     ours = dump(pylink.report, str(path), [], [])
     assert json.loads(json.dumps(ours)) == ncu.real_dump(path)
+
+
+def test_sections_and_what_rules_say_go_into_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYLINK_SECTIONS", str(tmp_path / "user"))
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "mine.section").write_text('Identifier: "Mine"\nBogus: 1\n')
+    cubins = sorted((DEMO / "sm_90a").glob("*.cubin"))
+    result = pylink.link(cubins, arch="sm_90a", profile=tmp_path / "link.ncu-rep")
+    (warning,) = result.diagnostics
+    assert warning.kind == "profile-problem"
+    assert "mine.section" in warning.message
+    actions = by_phase(read_report(tmp_path / "link.ncu-rep"))
+    assert "LinkPhases" in [section.identifier for section in actions["merge"].sections]
+    assert "LinkKeptRelocations" in [one.identifier for one in actions["relocate"].rule_results]

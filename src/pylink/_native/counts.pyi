@@ -3,27 +3,23 @@
 Tables are those of ``rows.pxd``. ``ValueError`` for columns of different lengths.
 """
 
-def count_files(
-    files: bytes, sections: bytes, symbols: bytes, out_of: bytes, stand_ins: bytes
-) -> bytes:
-    """A row of u64 per file, which ``pylink.profile.model.InputFile`` names.
-
-    Section and nameless symbols count as symbols only. ``stand_ins`` is that of ``Merged`` and may
-    be empty. ``IndexError`` for a file that runs past the tables.
-    """
-
-def count_kinds(
+def count_sections(
+    files: bytes,
     sections: bytes,
+    symbols: bytes,
     out_of: bytes,
     stand_ins: bytes,
     outs: bytes,
     section_index: bytes,
     places: bytes,
     fixes: bytes,
-) -> bytes:
-    """A row of u64 per kind of section, which ``pylink.profile.model.SectionFamily`` names.
+) -> tuple[bytes, bytes, bytes]:
+    """A row of u64 per file, one with their sums, and one per kind of section.
 
-    Relocations count for the kind of section that they change.
+    ``pylink.profile.model.InputFile`` and ``SectionFamily`` name the columns. Section and nameless
+    symbols count as symbols only; relocations count for the kind of section that they change.
+    ``stand_ins`` is that of ``Merged`` and may be empty. ``IndexError`` for a file that runs past
+    the tables.
     """
 
 def count_relocations(

@@ -361,6 +361,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Input file '{file}' is compressed with {what}, which needs the Python package "
         "'{package}': pip install {package}",
     ),
+    "profile-problem": (830, WARNING, "The profile is not complete: {reason}"),
     # 9xx: the linker itself
     "internal-error": (901, INTERNAL, "{reason}"),
     # Numbers of the EDG front end

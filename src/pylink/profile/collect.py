@@ -12,9 +12,9 @@ import time
 from pylink._native import counts
 from pylink.observers import Observer
 from pylink.profile.clock import Clock, between
-from pylink.profile.model import Phase, Profile, Step
+from pylink.profile.model import FILE_COUNT, Phase, Profile, Step, column
 from pylink.profile.sizes import fill_sizes
-from pylink.tables import FILE, rows
+from pylink.tables import FILE
 
 # Bytes of an offset and a size.
 EXTENT_SIZE = 16
@@ -135,28 +135,31 @@ def profile_of(record: Recorder, results: Results) -> Profile:
     profile.output_bytes = 0 if results.final is None else len(results.final.image)
     profile.folding = _folding(record)
     reading, extents = _reading(record)
-    profile.opened = len(extents) // EXTENT_SIZE
-    profile.opened_bytes = sum(memoryview(extents).cast("Q")[1::2])
+    if extents:
+        profile.opened_names = [one.name for one in job.inputs[: len(extents) // EXTENT_SIZE]]
+    profile.opened_bytes = sum(column(extents, EXTENT_SIZE, 1))
     # From sm_100 on, merge may have replaced the inputs by ones with rewritten kernels.
     after = merged.objects
-    profile.hold(
-        [row[1] for row in rows(objects.files, FILE)],
-        counts.count_files(
-            after.files, after.sections, after.symbols, merged.out_of, merged.stand_ins
-        ),
-        counts.count_kinds(
-            after.sections,
-            merged.out_of,
-            merged.stand_ins,
-            placed.outs,
-            placed.section_index,
-            placed.places,
-            merged.fixes,
-        ),
-        counts.count_relocations(merged.fixes, merged.keeps, placed.outs, placed.section_index),
-        (reading, _times(record.details.get("parse"))),
+    file_counts, sums, kind_counts = counts.count_sections(
+        after.files,
+        after.sections,
+        after.symbols,
+        merged.out_of,
+        merged.stand_ins,
+        placed.outs,
+        placed.section_index,
+        placed.places,
+        merged.fixes,
     )
-    fill_sizes(profile, results)
+    profile.hold(
+        column(objects.files, FILE.size, 1).tolist(),
+        file_counts,
+        kind_counts,
+        counts.count_relocations(merged.fixes, merged.keeps, placed.outs, placed.section_index),
+        reading,
+        _times(record.details.get("parse")),
+    )
+    fill_sizes(profile, FILE_COUNT.unpack(sums), results)
     return profile
 
 

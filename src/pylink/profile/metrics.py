@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from pylink.dedup.stats import Stats
     from pylink.profile.model import Cost, Phase, Profile
 
-# Metric, and the attribute of an input file that it has an instance of for each.
+# Metric, and the attribute of input files that it sums; it has an instance for each of them.
 FILE_METRICS = (
+    ("file__bytes_input.sum", "size"),
     ("file__read_time_duration.sum", "read_ns"),
     ("file__read_cpu_time_duration.sum", "read_cpu_ns"),
     ("file__parse_time_duration.sum", "parse_ns"),
@@ -26,7 +27,14 @@ FILE_METRICS = (
     ("sym__undefined.sum", "undefined"),
     ("reloc__input.sum", "relocations"),
 )
-# The same for section families.
+# The same without instances: what nobody asks of a single file.
+FILE_TOTALS = (
+    ("sect__kept.sum", "kept_sections"),
+    ("sym__input.sum", "symbols"),
+    ("sym__weak.sum", "weak"),
+    ("sym__functions.sum", "functions"),
+)
+# Metrics with an instance for each section family.
 SECTION_METRICS = (
     ("sect__merged.sum", "kept_sections"),
     ("sect__input_bytes.sum", "input_bytes"),
@@ -92,6 +100,8 @@ def add_files(action: Action, profile: Profile, *, each: bool = True) -> None:
             add_instances(action, name, ((file.name, value(file)) for file in files))
         else:
             action.set(name, sum(map(value, files)))
+    for name, attribute in FILE_TOTALS:
+        action.set(name, sum(map(attrgetter(attribute), files)))
     action.set("file__opened.sum", profile.opened)
     if read.bytes_read:
         cold = min(read.cost.disk_bytes, read.bytes_read)

@@ -23,6 +23,11 @@ TIME = Struct("<4Q")
 NO_TIME = (0, 0, 0, 0)
 
 
+def column(table: bytes, row: int, place: int) -> memoryview[int]:
+    """Every uint64 number `place` of rows of `row` bytes."""
+    return memoryview(table).cast("Q")[place :: row // 8]
+
+
 class Cost:
     """What a stretch of time took; `peak_bytes` is the process's peak at its end.
 
@@ -242,16 +247,16 @@ class RelocationType:
 class Profile:
     """What a link cost; iterating gives its phases, `profile["merge"]` one of them.
 
-    `cost` is that of the whole link. `names` are the cubins that were linked, `opened` counts the
-    files that they came in. `folding` is what deduplication did, None for a link without it.
-    `files`, `families` and `relocations` are made when first asked for, of `file_counts` and
-    `kind_counts` (FILE_COUNT and KIND_COUNT rows).
+    `cost` is that of the whole link. `names` are the cubins that were linked and `opened_names`
+    the files that they came in; `parsing` and `reading` have a TIME row for each of these.
+    `folding` is what deduplication did, None for a link without it. `files`, `families` and
+    `relocations` are made when first asked for, of `file_counts` and `kind_counts` (FILE_COUNT and
+    KIND_COUNT rows).
     """
 
     __slots__ = (
         "_families",
         "_files",
-        "_reading",
         "_sizes",
         "_types",
         "arch",
@@ -259,13 +264,16 @@ class Profile:
         "created",
         "file_counts",
         "folding",
+        "input_bytes",
         "kind_counts",
         "names",
-        "opened",
         "opened_bytes",
+        "opened_names",
         "output",
         "output_bytes",
+        "parsing",
         "phases",
+        "reading",
         "sm",
     )
 
@@ -276,16 +284,22 @@ class Profile:
         self.phases = phases
         self.created = 0.0
         self.names: list[str] = []
-        self.opened = self.opened_bytes = 0
+        self.opened_bytes = self.input_bytes = 0
         self.output: str | None = None
         self.output_bytes = 0
         self.folding: FoldResult | None = None
         self._sizes: list[int] = []
         self.file_counts = self.kind_counts = b""
-        self._reading: tuple[bytes | None, bytes | None] = (None, None)
+        self.opened_names: list[str] = []
+        self.reading: bytes | None = None
+        self.parsing: bytes | None = None
         self._types: list[tuple[int, int, int]] = []
         self._files: list[InputFile] | None = None
         self._families: list[SectionFamily] | None = None
+
+    @property
+    def opened(self) -> int:
+        return len(self.opened_names)
 
     def hold(
         self,
@@ -293,18 +307,17 @@ class Profile:
         file_counts: bytes,
         kind_counts: bytes,
         types: list[tuple[int, int, int]],
-        reading: tuple[bytes | None, bytes | None],
+        reading: bytes | None,
+        parsing: bytes | None,
     ) -> None:
         """Take the counts by file, kind and relocation type, and the times of reading."""
         self._sizes = sizes
+        self.input_bytes = sum(sizes)
         self.file_counts = file_counts
         self.kind_counts = kind_counts
         self._types = types
-        self._reading = reading
-
-    @property
-    def input_bytes(self) -> int:
-        return sum(self._sizes)
+        self.reading = reading
+        self.parsing = parsing
 
     @property
     def relocations_applied(self) -> int:
@@ -323,7 +336,7 @@ class Profile:
                 [NO_TIME] * count
                 if table is None or len(table) != TIME.size * count
                 else TIME.iter_unpack(table)
-                for table in self._reading
+                for table in (self.reading, self.parsing)
             )
             self._files = [
                 InputFile(*row)

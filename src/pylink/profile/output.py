@@ -32,8 +32,12 @@ def write_outputs(profile: Profile, results: Results, options: Options, sink: Si
     def report() -> bytes:
         from pylink.profile.report import link_report  # noqa: PLC0415 -- one output of three
         from pylink.report import report_bytes  # noqa: PLC0415
+        from pylink.report.prepare import prepare  # noqa: PLC0415
 
-        return report_bytes(link_report(profile, results))
+        made = link_report(profile, results)
+        for problem in prepare(made):
+            sink.report("profile-problem", reason=problem.removeprefix("warning : "))
+        return report_bytes(made)
 
     _write(options.profile, report, sink)
     _write(options.time_trace, trace, sink)

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from pylink.profile.model import FILE_COUNT, KIND_COUNT
+from pylink.profile.model import KIND_COUNT, column
 from pylink.tables import CALL, ENTITY, FIX, OUT, SECTION, SYMBOL, count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pylink.profile.collect import Results
     from pylink.profile.model import Profile
 
 # Bytes of a number in an order of sections or symbols.
 INDEX = 4
 
+# Columns of FILE_COUNT and of KIND_COUNT.
+RELOCATIONS, DEBUG_BYTES = 6, 7
+COPIED_BYTES = 7
 
-def fill_sizes(profile: Profile, results: Results) -> None:
-    """Complete the phases and steps of `profile`."""
-    sizes = step_sizes(profile, results)
+
+def fill_sizes(profile: Profile, sums: Sequence[int], results: Results) -> None:
+    """Complete the phases and steps of `profile`; `sums` are the FILE_COUNT of all inputs."""
+    sizes = step_sizes(profile, sums, results)
+    everything = (profile.input_bytes, "bytes")
     for phase in profile.phases:
         for step in phase.steps:
-            step.size, step.unit = sizes.get(step.name, (profile.input_bytes, "bytes"))
-        phase.size = profile.input_bytes
-    _fill_phases(profile, results)
+            step.size, step.unit = sizes.get(step.name, everything)
+        phase.size = everything[0]
+    _fill_phases(profile, sums, results)
 
 
-def step_sizes(profile: Profile, results: Results) -> dict[str, tuple[int, str]]:
+def step_sizes(
+    profile: Profile, sums: Sequence[int], results: Results
+) -> dict[str, tuple[int, str]]:
     """What each step works on: how many, of what."""
     merged, placed = results.merged, results.placed
     objects = merged.objects
@@ -39,7 +48,6 @@ def step_sizes(profile: Profile, results: Results) -> dict[str, tuple[int, str]]
     fixes = (count(merged.fixes, FIX), "relocations")
     kept = (profile.relocations_kept, "relocations")
     folding = profile.folding
-    debug = sum(row[7] for row in FILE_COUNT.iter_unpack(profile.file_counts))
     return {
         "measure": (profile.opened, "files"),
         "read_files": opened,
@@ -58,7 +66,7 @@ def step_sizes(profile: Profile, results: Results) -> dict[str, tuple[int, str]]
         "merge_sections": sections,
         "adopt_relocations": kept,
         "record_resolved": fixes,
-        "rebuild_debug": (debug, "bytes"),
+        "rebuild_debug": (sums[DEBUG_BYTES], "bytes"),
         "assign_values": entities,
         "apply_pools": entities,
         "place_shared": entities,
@@ -76,18 +84,17 @@ def step_sizes(profile: Profile, results: Results) -> dict[str, tuple[int, str]]
     }
 
 
-def _fill_phases(profile: Profile, results: Results) -> None:
+def _fill_phases(profile: Profile, sums: Sequence[int], results: Results) -> None:
     """What passed through each phase."""
     objects, placed = results.merged.objects, results.placed
     sections = len(placed.section_order) // INDEX
     symbols = len(placed.symbol_order) // INDEX
-    relocations = sum(row[6] for row in FILE_COUNT.iter_unpack(profile.file_counts))
     for phase in profile.phases:
         tag = phase.tag
         if tag in ("read", "merge"):
             phase.sections = count(objects.sections, SECTION)
             phase.symbols = count(objects.symbols, SYMBOL)
-            phase.relocations = relocations
+            phase.relocations = sums[RELOCATIONS]
         elif tag in ("layout", "finalize"):
             phase.sections = sections
             phase.symbols = symbols
@@ -96,7 +103,7 @@ def _fill_phases(profile: Profile, results: Results) -> None:
             phase.relocations_applied = profile.relocations_applied
             phase.relocations_kept = profile.relocations_kept
             phase.relocations = phase.relocations_applied + phase.relocations_kept
-            phase.bytes_copied = sum(row[7] for row in KIND_COUNT.iter_unpack(profile.kind_counts))
+            phase.bytes_copied = sum(column(profile.kind_counts, KIND_COUNT.size, COPIED_BYTES))
             phase.size = profile.output_bytes
         elif tag == "write":
             phase.sections = sections
