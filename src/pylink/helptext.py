@@ -171,9 +171,9 @@ HELP = {
     ),
     "profile-aprof": (
         "<file>",
-        "Write how the cost of each routine grows with its input, as a report for aprof. Links the "
-        "first half, quarter and so on of the inputs again, which takes two to four times as long "
-        "as the link.",
+        "Write how the cost of each routine grows with its input, as a report for aprof. Links all "
+        "inputs, the first half, a quarter and so on again, which takes three to four times as "
+        "long as the link.",
     ),
     "ptxas-path": (
         "<file or directory>",

@@ -80,6 +80,21 @@ def test_units_do_not_matter(name: str, per_cost: float, per_size: float) -> Non
 @pytest.mark.parametrize(
     "points",
     [
+        [(1, 10), (2, 10), (4, 10), (8, 10), (16, 10), (32, 30)],
+        [(n, 50 + n**3 / 8192) for n in (4, 6, 9, 13, 20, 30, 45, 68)],
+        [(n, n * (3 if n > 500 else 1)) for n in SIZES],
+    ],
+    ids=["outlier", "hardly grows", "step"],
+)
+def test_a_step_is_not_taken_for_steep_growth(points: list[tuple[float, float]]) -> None:
+    found = fit_points(points)
+    assert found is not None
+    assert found[0] not in ("n^2", "n^3")
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
         [],
         [(1, 1), (2, 2), (3, 3)],
         [(10, 1), (11, 2), (12, 3), (13, 4)],
@@ -93,13 +108,13 @@ def test_too_few_sizes_say_nothing(points: list[tuple[float, float]]) -> None:
 
 
 def test_the_routines_that_will_hurt_are_named() -> None:
-    # At 81,920, ten times the largest size: the square costs 0.01 * 81920**2 = 67,108,864, the
-    # line 100 * 81920 = 8,192,000 and the small square 100 times less than the first: 1 %.
+    # At 81,920, ten times the largest size: the square costs 0.1 * 81920**2 = 671,088,640, the
+    # line 1000 * 81920 = 81,920,000 and the small square 100 times less than the first: 1 %.
     fits = fit_report(
         report(
-            square=lambda n: n * n / 100 + 1,
-            line=lambda n: 100 * n,
-            small=lambda n: n * n / 10_000 + 1,
+            square=lambda n: n * n / 10 + 1,
+            line=lambda n: 1000 * n,
+            small=lambda n: n * n / 1000 + 100,
             flat=lambda n: 5,
         )
     )
@@ -107,7 +122,7 @@ def test_the_routines_that_will_hurt_are_named() -> None:
     found = by_name(fits)
     assert found["square"].hurts
     assert found["square"].twice == pytest.approx(4, rel=0.01)
-    assert found["line"].share == pytest.approx(8_192_000 / 67_108_864, rel=0.01)
+    assert found["line"].share == pytest.approx(81_920_000 / 671_088_640, rel=0.01)
     assert found["small"].model == "n^2"
     assert not found["small"].hurts
     assert not found["line"].hurts

@@ -122,6 +122,11 @@ def test_a_trace_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
         pylink.link(cubins, arch="sm_100", time_trace=target)
 
 
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(pylink.LinkError, match="it is a directory"):
+        pylink.link(sorted(DEMO.glob("*.cubin")), arch="sm_100", time_trace=tmp_path)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -6,7 +6,10 @@ relative errors decide a and b: times of computers differ in percent, and a fit 
 would see the largest size alone. The error of a fit is the root of the mean squared relative error.
 
 The simplest model is taken unless a steeper one halves its error, or lowers it by `NOISE`; an
-error below `GOOD` is not improved on. A slightly better fit proves nothing: times are noisy.
+error below `GOOD` is not improved on. A slightly better fit proves nothing: times are noisy. More
+is asked of n**2 and n**3, since a constant and a steep curve also fit a step or an outlier: half
+the error of every gentler model, an error of at most `STEEP_ERROR`, and costs that do grow like
+size ** `STEEP_EXPONENT` over the larger half of the sizes.
 """
 
 from __future__ import annotations
@@ -35,6 +38,10 @@ LEAST_SPAN = 4.0
 # Relative error that measurements of the same work have anyway.
 NOISE = 0.05
 GOOD = 0.01
+
+# What it takes to call a growth steep.
+STEEP_ERROR = 0.1
+STEEP_EXPONENT = 1.5
 
 # A steep routine hurts when it will take this share of the link at ten times the size.
 AHEAD = 10
@@ -80,12 +87,26 @@ def fit_points(points: Sequence[tuple[float, float]]) -> tuple[str, float, float
     sizes = {size for size, _ in usable}
     if len(sizes) < FEWEST_SIZES or max(sizes) < LEAST_SPAN * min(sizes):
         return None
+    grows = _exponent(usable) >= STEEP_EXPONENT
     best: tuple[str, float, float, float] | None = None
     for name, shape in MODELS.items():
         constant, factor, error = _solve(usable, shape)
-        if best is None or (best[3] > GOOD and error < max(best[3] / 2, best[3] - NOISE)):
+        if best is None:
+            better = True
+        elif name in STEEP:
+            better = grows and best[3] > GOOD and error < min(best[3] / 2, STEEP_ERROR)
+        else:
+            better = best[3] > GOOD and error < max(best[3] / 2, best[3] - NOISE)
+        if better:
             best = name, constant, factor, error
     return best
+
+
+def _exponent(points: Sequence[tuple[float, float]]) -> float:
+    """The p of cost = size ** p between the middle and the largest of sorted sizes."""
+    size, cost = points[len(points) // 2]
+    largest, most = points[-1]
+    return math.log(most / cost) / math.log(largest / size) if largest > size else 0.0
 
 
 def _solve(

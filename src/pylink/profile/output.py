@@ -50,5 +50,12 @@ def _write(path: str | None, make: Callable[[], bytes], sink: Sink) -> None:
     try:
         write_whole(path, make())
     except (ImportError, OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        sink.report("cannot-write-file", file=path, reason=reason)
+        sink.report("cannot-write-file", file=path, reason=_reason(error))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, IsADirectoryError):
+        return "it is a directory"
+    if isinstance(error, PermissionError):
+        return "it is write-protected"
+    return getattr(error, "strerror", None) or str(error)

@@ -1,8 +1,8 @@
 """Measuring how the parts of a link grow: phases run again on the first inputs only.
 
 A link that has ended still has its tables, and the tables of the first n inputs are prefixes of
-them. So the phases after read run again on half of the inputs, a quarter and so on, which gives
-each step a cost at each size. This takes about as long as the link did, and more memory.
+them. So the phases run again on all inputs, on half of them, a quarter and so on, which gives each
+step a cost at each size. This takes about three times as long as the link, and more memory.
 
 Where the first inputs use symbols of later ones, those are undefined: such a part ends after
 layout, which puts up with that.
@@ -35,7 +35,13 @@ if TYPE_CHECKING:
 
 # Parts smaller than this many inputs cost less than the clock can tell.
 FEWEST_INPUTS = 2
-HALVINGS = 10
+
+# Sizes that a small link is divided into; a large one is halved until nothing is left.
+SIZES = 6
+
+# Parts of fewer inputs than this repeat, up to so many times: the clock disturbs short ones most.
+LONG_PART = 400
+MOST_REPETITIONS = 8
 
 
 class Quiet(Sink):
@@ -53,14 +59,23 @@ class Quiet(Sink):
 
 
 def parts_of(inputs: int) -> list[tuple[int, int]]:
-    """(inputs, repetitions) of each part: short ones repeat, as the clock disturbs them most."""
-    found: list[tuple[int, int]] = []
-    for halving in range(1, HALVINGS + 1):
-        size = inputs >> halving
-        if size < FEWEST_INPUTS:
-            break
-        found.append((size, min(halving, 4)))
-    return found
+    """(inputs, repetitions) of each part, the largest first.
+
+    The first is the whole link, which runs again because the memory was new and the code was not
+    loaded when it ran first.
+    """
+    if inputs < FEWEST_INPUTS:
+        return []
+    ratio = min(2.0, max((inputs / FEWEST_INPUTS) ** (1 / SIZES), 1.01))
+    sizes = {inputs}
+    size = float(inputs)
+    while size >= FEWEST_INPUTS:
+        sizes.add(max(round(size), FEWEST_INPUTS))
+        size /= ratio
+    return [
+        (size, min(max(LONG_PART // size, 1), MOST_REPETITIONS))
+        for size in sorted(sizes, reverse=True)
+    ]
 
 
 def replay(results: Results) -> list[Profile]:
