@@ -86,6 +86,36 @@ def read_files(list paths, list sizes, list data, bytearray times=None):
     return arena, extents, -1, 0
 
 
+def gather(list sizes, produce):
+    """An arena of files that `produce(i)` gives one by one, as bytes of `sizes[i]`.
+
+    Each is let go before the next is asked for. Returns `(arena, extents)` as `read_files`; what
+    comes in another size leaves zeros.
+    """
+    cdef Py_ssize_t n = len(sizes), i
+    cdef uint64_t total = 0, size
+    cdef bytes chunk
+    cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
+    cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
+    for i in range(n):
+        size = sizes[i]
+        extent[2 * i] = total
+        extent[2 * i + 1] = size
+        total += (size + ALIGN - 1) & ~<uint64_t>(ALIGN - 1)
+    cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
+    cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(arena)
+    prefer_large_pages(base, total)
+    for i in range(n):
+        chunk = produce(i)
+        size = extent[2 * i + 1]
+        if <uint64_t>PyBytes_GET_SIZE(chunk) != size:
+            chunk = bytes(size)
+        memcpy(base + extent[2 * i], PyBytes_AS_STRING(chunk), size)
+        memset(base + extent[2 * i] + size, 0,
+               ((size + ALIGN - 1) & ~<uint64_t>(ALIGN - 1)) - size)
+    return arena, extents
+
+
 ctypedef struct Reading:
     uint8_t* base
     const uint64_t* extent

@@ -8,6 +8,8 @@ from, so that later kernels follow them without looking back. Sources: System V 
 and docs/format-notes.md.
 """
 
+from collections.abc import Callable
+
 def read_files(
     paths: list[bytes | None],
     sizes: list[int],
@@ -23,6 +25,13 @@ def read_files(
     for each input: its start as of ``time.perf_counter_ns``, wall time and processor time in
     nanoseconds, and 0 or, of the helping thread, 1; each a u64. ``ValueError`` for data or times
     of another size, ``OSError`` never.
+    """
+
+def gather(sizes: list[int], produce: Callable[[int], bytes]) -> tuple[bytes, bytes]:
+    """An arena of files that ``produce(i)`` gives one by one, as bytes: (arena, extents).
+
+    They are as those of ``read_files``. Each file is let go before the next is asked for; what
+    comes in another size than ``sizes[i]`` leaves zeros. Exceptions of ``produce`` pass through.
     """
 
 def classify(arena: bytes, extents: bytes) -> bytes:

@@ -9,7 +9,7 @@ from pylink._native import fatbin
 from pylink.inputs.choice import ENTRY_ELF, ENTRY_PTX, Chooser
 from pylink.inputs.damage import FAULT, report_damage, report_entry
 from pylink.inputs.kinds import CUBIN, FATBIN, HOST, LTOIR, PTX
-from pylink.inputs.payload import DamagedPayload, Unpacker
+from pylink.inputs.payload import DamagedPayload, Unpacker, is_compressed
 from pylink.inputs.pieces import Piece
 from pylink.subtools.entries import entry_text
 
@@ -41,14 +41,25 @@ class Hosted:
     `containers` is 0 for a host object without device code.
     """
 
-    __slots__ = ("containers", "external", "ids", "internal", "pieces")
+    __slots__ = ("_arena", "_row", "containers", "pieces")
 
     def __init__(self, row: tuple[int, ...], arena: bytes) -> None:
+        self._arena = arena
+        self._row = row
         self.containers = row[0]
         self.pieces: list[Piece] = []
-        self.ids = names_at(arena, row[2], row[3])
-        self.external = names_at(arena, row[4], row[5])
-        self.internal = names_at(arena, row[6], row[7])
+
+    @property
+    def ids(self) -> list[bytes] | None:
+        return names_at(self._arena, self._row[2], self._row[3])
+
+    @property
+    def external(self) -> list[bytes] | None:
+        return names_at(self._arena, self._row[4], self._row[5])
+
+    @property
+    def internal(self) -> list[bytes] | None:
+        return names_at(self._arena, self._row[6], self._row[7])
 
 
 def names_at(arena: bytes, offset: int, size: int) -> list[bytes] | None:
@@ -120,28 +131,31 @@ def add_piece(hosted: Hosted, source: Source, entry: Entry, unpacker: Unpacker, 
     _, _, index, kind, sm, header_size, flags, offset, size, packed_size, full_size = entry
     start = offset + header_size
     view = memoryview(source.arena)
-    options = ""
+    piece = Piece(source.name, LTOIR, b"", arch=sm, embedded=True, hosted=source.kind == HOST)
     if kind in PIECE_OF:
+
+        def unpack() -> bytes:
+            payload = view[start : start + packed_size]
+            try:
+                return unpacker.unpack(payload, flags, full_size, source.name)
+            except DamagedPayload as damage:
+                report_entry(source, index, str(damage), sink)
+                return b""
+
         try:
-            data = unpacker.unpack(view[start : start + packed_size], flags, full_size, source.name)
+            unpacker.reserve(flags, full_size)
         except DamagedPayload as damage:
             report_entry(source, index, str(damage), sink)
             return
+        piece.kind = PIECE_OF[kind]
         if kind == ENTRY_PTX:
-            data = data.rstrip(b"\0")
-            options = entry_text(bytes(CONTAINER_HEADER.size) + view[offset:start])
+            piece.data = unpack().rstrip(b"\0")
+            piece.options = entry_text(bytes(CONTAINER_HEADER.size) + view[offset:start])
+        else:
+            piece.later = unpack
+            piece.size = full_size if is_compressed(flags) else size
     else:
         # LTO-IR stays as it is, in a container of its own.
         body = view[offset : start + size]
-        data = CONTAINER_HEADER.pack(MAGIC, 1, CONTAINER_HEADER.size, len(body)) + body
-    hosted.pieces.append(
-        Piece(
-            source.name,
-            PIECE_OF.get(kind, LTOIR),
-            data,
-            arch=sm,
-            embedded=True,
-            hosted=source.kind == HOST,
-            options=options,
-        )
-    )
+        piece.data = CONTAINER_HEADER.pack(MAGIC, 1, CONTAINER_HEADER.size, len(body)) + body
+    hosted.pieces.append(piece)

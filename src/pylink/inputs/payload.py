@@ -16,6 +16,10 @@ ZSTD = 0x8000
 DEFAULT_LIMIT = (1 << 31) - 1
 
 
+def is_compressed(flags: int) -> bool:
+    return bool(flags & (LZ4 | ZSTD))
+
+
 class DamagedPayload(Exception):
     """A payload that cannot be decompressed, with the reason."""
 
@@ -31,13 +35,10 @@ class Unpacker:
         self._lz4: Callable[[memoryview, int], bytes] | None = None
         self._zstd: Callable[[memoryview, int], bytes] | None = None
 
-    def unpack(self, data: memoryview, flags: int, stated: int, file: str) -> bytes:
-        """The payload of `stated` bytes that `data` holds; DamagedPayload when it does not.
-
-        `stated` is 0 for a payload as it is. `file` is what a diagnostic names.
-        """
-        if not flags & (LZ4 | ZSTD):
-            return bytes(data)
+    def reserve(self, flags: int, stated: int) -> None:
+        """Count a payload that becomes `stated` bytes; DamagedPayload when it must not."""
+        if not is_compressed(flags):
+            return
         if flags & LZ4 and flags & ZSTD:
             raise DamagedPayload("it is marked as both LZ4 and Zstandard")
         if stated > self.left:
@@ -46,6 +47,14 @@ class Unpacker:
                 f"{self.limit} in all"
             )
         self.left -= stated
+
+    def unpack(self, data: memoryview, flags: int, stated: int, file: str) -> bytes:
+        """The payload of `stated` bytes that `data` holds; DamagedPayload when it does not.
+
+        `stated` counts for compressed payloads alone. `file` is what a diagnostic names.
+        """
+        if not is_compressed(flags):
+            return bytes(data)
         if flags & ZSTD:
             if self._zstd is None:
                 self._zstd = _zstd_decoder(file, self._sink)

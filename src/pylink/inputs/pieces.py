@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pylink.inputs.kinds import CUBIN, LTOIR, PTX
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 # When a file of the link is taken; selection.pyx has the same numbers.
 ALWAYS = 0
 SYSTEM = 1  # when functions are still undefined where it stands, or later something it defines is
@@ -64,9 +68,23 @@ class Piece:
     with that entry alone, which nvJitLink can read; the payload by itself is scrambled. `hosted`
     says that the fat binary was part of a host object. `number` counts the sources: that of the
     one it is from.
+
+    `later` gives the data of `size` bytes where there is none yet: a link decompresses a cubin
+    when it has a place for it.
     """
 
-    __slots__ = ("arch", "data", "embedded", "hosted", "kind", "name", "number", "options")
+    __slots__ = (
+        "arch",
+        "data",
+        "embedded",
+        "hosted",
+        "kind",
+        "later",
+        "name",
+        "number",
+        "options",
+        "size",
+    )
 
     def __init__(
         self,
@@ -77,7 +95,9 @@ class Piece:
         arch: int = 0,
         embedded: bool = False,
         hosted: bool = False,
+        later: Callable[[], bytes] | None = None,
         options: str = "",
+        size: int = 0,
     ) -> None:
         self.name = name
         self.kind = kind
@@ -85,5 +105,13 @@ class Piece:
         self.arch = arch
         self.embedded = embedded
         self.hosted = hosted
+        self.later = later
         self.options = options
         self.number = -1
+        self.size = size or len(data)
+
+    def take(self) -> bytes:
+        """The data, which the piece no longer holds."""
+        data = self.data if self.later is None else self.later()
+        self.data = b""
+        return data

@@ -36,9 +36,12 @@ def host_references(sources: list[Source], hosted: dict[Source, Hosted]) -> Refe
     internal: dict[bytes, None] = {}
     for source in sources:
         found = hosted.get(source)
-        if found is None or source.kind != HOST or not found.containers or found.external is None:
+        if found is None or source.kind != HOST or not found.containers:
             return None
-        external.update(dict.fromkeys(found.external))
+        names = found.external
+        if names is None:
+            return None
+        external.update(dict.fromkeys(names))
         internal.update(dict.fromkeys(found.internal or ()))
     return References(list(external), list(internal)) if external or internal else None
 

@@ -46,6 +46,8 @@ def unpack(
     compile_ptx(job, pieces, timing, sink)
     cubins = [piece for piece in pieces if piece.kind == kinds.CUBIN]
     loaded = with_cubins(job, cubins, modules)
+    if sink.errors:  # what was decompressed only now
+        sink.stop()
     if modules:  # what these need is known only when they are compiled
         loaded.opened = Opened(sources, hosted)
         return loaded
@@ -73,7 +75,7 @@ def add_optimized(loaded: Loaded, cubin: bytes | None, sink: Sink) -> Loaded:
     pieces = list(loaded.pieces)
     for number, piece in enumerate(pieces):
         start, size = rows[2 * number], rows[2 * number + 1]
-        piece.data = loaded.arena[start : start + size]
+        piece.data, piece.later = loaded.arena[start : start + size], None
     if cubin is not None:
         piece = Piece(OPTIMIZED, kinds.CUBIN, cubin)
         piece.number = len(sources) - 1
@@ -105,7 +107,8 @@ def settle(
         registered = [one for one in registered if one not in unlisted]
         if not loaded.pieces:  # nvlink has the files of a whole program in the other direction
             registered.reverse()
-    job.registered = identifiers(registered, hosted)
+    if job.options.register_link_binaries is not None:
+        job.registered = identifiers(registered, hosted)
     if job.uses_host_info:
         looked_at = [
             one
@@ -135,11 +138,8 @@ def find_registered(job: Job, sources: list[Source], taken: set[int]) -> list[So
 
 def with_cubins(job: Job, pieces: list[Piece], modules: list[Piece]) -> Loaded:
     """What `load` gives for these cubins and, still to be compiled, LTO-IR."""
-    data: list[bytes | None] = [piece.data for piece in pieces]
-    sizes = [len(piece.data) for piece in pieces]
-    arena, extents, _, _ = elfread.read_files([None] * len(pieces), sizes, data)
-    for piece in pieces:
-        piece.data = b""  # the arena has them
+    sizes = [piece.size for piece in pieces]
+    arena, extents = elfread.gather(sizes, lambda number: pieces[number].take())
     names = [piece.name for piece in pieces]
     return Loaded(job, names, arena, extents, pieces, modules)
 
@@ -187,17 +187,24 @@ def find_pieces(sources: list[Source], hosted: dict[Source, Hosted], sink: Sink)
                 sink.fatal("wrong-machine", file=source.name)
             pieces += hosted[source].pieces
         elif source.kind in PIECE_KINDS:
-            pieces.append(Piece(source.name, source.kind, source.data))
+            pieces.append(piece_of(source, source.kind))
         elif source.kind == kinds.EMPTY:
             sink.report("empty-file", file=source.name)
         elif source.name.endswith(".cubin") or "." not in os.path.basename(source.name):
             # The reader of cubins says what is wrong, in nvlink's words.
-            pieces.append(Piece(source.name, kinds.CUBIN, source.data))
+            pieces.append(piece_of(source, kinds.CUBIN))
         else:
             sink.report("unknown-input", file=source.name)
         for piece in pieces[first:]:
             piece.number = number
     return pieces
+
+
+def piece_of(source: Source, kind: int) -> Piece:
+    """A source that is a piece as it stands."""
+    if kind == kinds.CUBIN and source.size:
+        return Piece(source.name, kind, b"", later=lambda: source.data, size=source.size)
+    return Piece(source.name, kind, source.data)
 
 
 def compile_ptx(job: Job, pieces: list[Piece], timing: CsvTiming | None, sink: Sink) -> None:
@@ -222,6 +229,7 @@ def compile_ptx(job: Job, pieces: list[Piece], timing: CsvTiming | None, sink: S
     cubins = ptxas.compile_ptx(requests, job.options, sink, timing)
     for piece, cubin in zip(texts, cubins, strict=True):
         piece.data = cubin
+        piece.size = len(cubin)
         piece.kind = kinds.CUBIN
         if job.target.family == FAMILY_A and not piece.embedded:
             # As nvlink does, which compiles the file and loses the result.
