@@ -11,8 +11,10 @@ from helpers import oracle
 from helpers.compare import compare
 from helpers.lto_sources import SOURCES, write_fatbin, write_host_object, write_ltoir, write_nvvm
 
+from pylink import timetrace
 from pylink.cli import main
 from pylink.inspect.image import Image
+from pylink.report import read_report
 
 pytestmark = oracle.needs_oracle
 pytest.importorskip("cuda.bindings", reason="needs nvJitLink: pip install '.[cuda]'")
@@ -271,8 +273,12 @@ def test_reports_about_a_link_that_is_none(capfd: pytest.CaptureFixture[str]) ->
     reports = ["--Map=map", "--profile=profile", "--time-trace=trace", "--depfile=depfile"]
     reports += ["--pass-remarks=.*", "--pass-remarks-output=remarks", "-v", "-dump-callgraph"]
     assert main(["-arch=sm_90", *LTO, "alone.ltoir", "-o", "ours", *reports]) == 0
-    assert "no map or profile" in capfd.readouterr().err
+    assert "there is no map" in capfd.readouterr().err
     assert not Path("map").exists()
+    events = {event["name"]: event for event in timetrace.load("trace")}
+    assert {"init", "cicc-lto", "compile_lto", "ptxas-lto", "assemble", "write"} <= set(events)
+    actions = [action.function_name for action in read_report("profile").launches()]
+    assert actions == ["init", "cicc-lto", "ptxas-lto", "write"]
     assert Path("depfile").read_text().startswith("ours: alone.ltoir")
     Path("user.cubin").write_bytes(oracle.compile(SOURCES["user"], "90"))
     assert main(["-arch=sm_90", *LTO, "library.ltoir", "user.cubin", "-o", "ours", *reports]) == 0

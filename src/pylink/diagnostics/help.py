@@ -203,8 +203,8 @@ HELP: dict[str, str] = {
     "lto-options-differ": "Inputs with LTO-IR were compiled with different settings of floating "
     "point arithmetic, of which the whole program can have only one.",
     "lto-line-info": "Inputs with LTO-IR differ in whether they have line information.",
-    "nothing-linked": "All inputs have LTO-IR, and what ptxas made of them is the output. Maps and "
-    "profiles tell what a linker does; link a cubin with it to have one.",
+    "nothing-linked": "All inputs have LTO-IR, and what ptxas made of them is the output. A map "
+    "tells what a linker does; link a cubin with it to have one.",
     "lto-relocatable": "A relocatable output keeps all functions, and nvJitLink makes whole "
     "programs only.",
     "profile-problem": "A section or rule file for the report of --profile cannot be used. The "

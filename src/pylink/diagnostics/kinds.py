@@ -347,8 +347,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "nothing-linked": (
         817,
         WARNING,
-        "Link-time optimization made the whole program; no cubins were linked, and there is "
-        "no map or profile",
+        "Link-time optimization made the whole program; no cubins were linked, and there is no map",
     ),
     "lto-relocatable": (
         816,

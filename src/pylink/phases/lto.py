@@ -65,7 +65,9 @@ def cicc_lto(loaded: Loaded, timing: CsvTiming | None, sink: Sink) -> Optimized:
         sink.fatal("lto-relocatable", file=loaded.modules[0].name)
     partial = any(True for _ in plain_names(loaded))
     keep = undefined_functions(loaded, sink) if partial else None
+    loaded.job.steps.done("find_undefined_functions")
     ptx = compile_lto(loaded.modules, options, sink, timing, keep=keep)
+    loaded.job.steps.done("compile_lto")
     whole = not partial and not calls_runtime(loaded, ptx, sink)
     return Optimized(loaded, ptx, whole=whole, image=ptx if options.emit_ptx else b"")
 
@@ -84,6 +86,7 @@ def ptxas_lto(program: Optimized, timing: CsvTiming | None, sink: Sink) -> Optim
         optimized=True,
     )
     (cubin,) = ptxas.compile_ptx([request], options, sink, timing)
+    loaded.job.steps.done("assemble")
     linked = add_optimized(loaded, None if program.whole else cubin, sink)
     if program.whole:
         return Optimized(linked, program.ptx, whole=True, image=cubin)

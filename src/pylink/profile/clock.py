@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from resource import RUSAGE_SELF, getrusage
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from struct import unpack
 from time import perf_counter_ns, process_time_ns
 
@@ -32,9 +32,10 @@ class Clock:
     def now(self) -> Moment:
         cycles, instructions = map(read_counter, self._counters)
         usage = getrusage(RUSAGE_SELF)
+        tools = getrusage(RUSAGE_CHILDREN)  # compilers that the link runs
         return (
             perf_counter_ns(),
-            process_time_ns(),
+            process_time_ns() + int((tools.ru_utime + tools.ru_stime) * 1e9),
             usage.ru_minflt,
             usage.ru_majflt,
             usage.ru_maxrss,

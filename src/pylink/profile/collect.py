@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.options import Options
     from pylink.phases.finalize import Final
+    from pylink.phases.init import Job
     from pylink.phases.layout import Placed
     from pylink.phases.merge import Merged
     from pylink.phases.read import Objects
@@ -61,7 +62,6 @@ class Recorder(Observer):
     )
 
     timed = True
-    of_cubins = True
 
     def __init__(self) -> None:
         self._clock = Clock()
@@ -91,8 +91,10 @@ class Recorder(Observer):
     def close(self, *, failed: bool) -> None:
         self._clock.close()
 
-    def results(self) -> Results:
-        """Of a link that worked."""
+    def results(self) -> Results | None:
+        """Of a link that worked; None when LTO made the whole program and no cubins were linked."""
+        if "read" not in self.seen:
+            return None
         objects, merged = self.seen["read"], self.seen["merge"]
         placed, final = self.seen["layout"], self.seen["finalize"]
         return Results(objects, merged, placed, final)  # type: ignore[arg-type] # by their tags
@@ -114,7 +116,7 @@ class Collector(Recorder):
         if failed:
             return
         results = self.results()
-        self.profile = profile_of(self, results)
+        self.profile = outline(self) if results is None else profile_of(self, results)
         options = self._options
         if options.profile or options.profile_aprof or options.time_trace:
             from pylink.profile.output import write_outputs  # noqa: PLC0415 -- a file is asked for
@@ -122,22 +124,32 @@ class Collector(Recorder):
             write_outputs(self.profile, results, options, self._sink)
 
 
-def profile_of(record: Recorder, results: Results) -> Profile:
-    """The profile of a link, complete or not."""
-    objects, merged, placed = results.objects, results.merged, results.placed
-    job = objects.job
+def outline(record: Recorder) -> Profile:
+    """The profile of a link without what its tables tell: phases, steps and the files opened."""
+    job: Job = record.seen["init"]  # type: ignore[assignment] # by its tag
     profile = Profile(
         job.target.name, job.target.sm, between(record.first, record.last), record.phases
     )
     profile.created = time.time() - (time.perf_counter_ns() - record.first[0]) / 1e9
-    profile.names = objects.names
     profile.output = job.options.output_file
-    profile.output_bytes = 0 if results.final is None else len(results.final.image)
-    profile.folding = _folding(record)
-    reading, extents = _reading(record)
+    profile.reading, extents = _reading(record)
     if extents:
         profile.opened_names = [one.name for one in job.inputs[: len(extents) // EXTENT_SIZE]]
     profile.opened_bytes = sum(column(extents, EXTENT_SIZE, 1))
+    for phase in profile.phases:
+        phase.size = profile.opened_bytes
+        for step in phase.steps:
+            step.size, step.unit = profile.opened_bytes, "bytes"
+    return profile
+
+
+def profile_of(record: Recorder, results: Results) -> Profile:
+    """The profile of a link, complete or not."""
+    objects, merged, placed = results.objects, results.merged, results.placed
+    profile = outline(record)
+    profile.names = objects.names
+    profile.output_bytes = 0 if results.final is None else len(results.final.image)
+    profile.folding = _folding(record)
     # From sm_100 on, merge may have replaced the inputs by ones with rewritten kernels.
     after = merged.objects
     file_counts, sums, kind_counts = counts.count_sections(
@@ -156,7 +168,6 @@ def profile_of(record: Recorder, results: Results) -> Profile:
         file_counts,
         kind_counts,
         counts.count_relocations(merged.fixes, merged.keeps, placed.outs, placed.section_index),
-        reading,
         _times(record.details.get("parse")),
     )
     fill_sizes(profile, FILE_COUNT.unpack(sums), results)

@@ -211,7 +211,8 @@ def add_totals(action: Action, profile: Profile) -> None:
     if floor:
         action.set("link__time_per_copy_floor.ratio", profile.wall_ns / floor)
     # Every single input is in the action of read; there may be thousands.
-    add_files(action, profile, each=False)
+    if any(phase.tag == "read" for phase in profile.phases):
+        add_files(action, profile, each=False)
     add_sections(action, profile)
     add_relocations(action, profile)
     if profile.folding is not None:

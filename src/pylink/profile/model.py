@@ -307,16 +307,14 @@ class Profile:
         file_counts: bytes,
         kind_counts: bytes,
         types: list[tuple[int, int, int]],
-        reading: bytes | None,
         parsing: bytes | None,
     ) -> None:
-        """Take the counts by file, kind and relocation type, and the times of reading."""
+        """Take the counts by file, kind and relocation type, and the times of parsing."""
         self._sizes = sizes
         self.input_bytes = sum(sizes)
         self.file_counts = file_counts
         self.kind_counts = kind_counts
         self._types = types
-        self.reading = reading
         self.parsing = parsing
 
     @property

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pylink.profile.model import Profile
 
 
-def write_outputs(profile: Profile, results: Results, options: Options, sink: Sink) -> None:
+def write_outputs(profile: Profile, results: Results | None, options: Options, sink: Sink) -> None:
     """Write what the options ask for; what cannot be written is reported."""
 
     def trace() -> bytes:
@@ -27,7 +27,7 @@ def write_outputs(profile: Profile, results: Results, options: Options, sink: Si
         from pylink.profile.replay import replay  # noqa: PLC0415
         from pylink.profile.routines import aprof_report  # noqa: PLC0415
 
-        return encode(aprof_report(profile, replay(results)))
+        return encode(aprof_report(profile, replay(results) if results else ()))
 
     def report() -> bytes:
         from pylink.profile.report import link_report  # noqa: PLC0415 -- one output of three

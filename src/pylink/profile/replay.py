@@ -120,6 +120,8 @@ def part_of(whole: Objects, size: int, steps: Steps) -> Objects:
 
 
 def _run(record: Recorder, part: Objects, sink: Quiet) -> Profile | None:
+    record.after("init", part.job)
+    record.phases.clear()
     record.resume()
     steps = part.job.steps
     extents = b"".join(part.files[at : at + 16] for at in range(0, len(part.files), FILE.size))

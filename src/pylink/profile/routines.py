@@ -89,7 +89,8 @@ def aprof_report(profile: Profile, parts: Iterable[Profile] = ()) -> Report:
 def _add_link(calls: _Calls, profile: Profile, name: str) -> None:
     below = sum(phase.wall_ns for phase in profile.phases)
     top = calls.enter(-1, name)
-    calls.add(top, profile.input_bytes, below if name == PART else profile.wall_ns, below)
+    size = profile.input_bytes or profile.opened_bytes
+    calls.add(top, size, below if name == PART else profile.wall_ns, below)
     for phase in profile.phases:
         place = calls.enter(top, phase.tag)
         steps = sum(step.cost.wall_ns for step in phase.steps)
