@@ -58,9 +58,10 @@ class Report:
     """What the benchmarks of a session found.
 
     `outcomes` are those of links; `starts` by arch the ratio of a small link to bare Python;
-    `rates` by group and implementation relocations in a second; `silences` the ratio of a link
-    that has nothing to say, though it was asked to, to one that was not; `profiles` by link the
-    processor seconds of the plain one, of the one that is profiled, and of those that write a file.
+    `rates` by group and implementation relocations or remarks in a second; `silences` the ratio of
+    a link that has nothing to say, though it was asked to, to one that was not; `profiles` by link
+    the processor seconds of the plain one, of the one that is profiled, and of those that write a
+    file.
     """
 
     def __init__(self) -> None:
@@ -84,6 +85,8 @@ class Report:
             lines.append(f"{group}: {name} {rate / 1e6:.2f} million a second")
             if name == "kernel":
                 lines.append(verdict("million relocations a second", rate / 1e6, 100, least=True))
+            elif name.startswith("bitstream"):
+                lines.append(verdict("million remarks a second", rate / 1e6, 0.3, least=True))
         for name, ratio in self.silences.items():
             lines.append(verdict(f"{name} / plain", ratio, 1.02, least=False))
         return lines

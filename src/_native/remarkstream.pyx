@@ -6,14 +6,18 @@ be joined. Layout, names and abbreviations are in pylink/remarks/container.py.
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.dict cimport PyDict_GetItem, PyDict_SetItem
+from cpython.dict cimport PyDict_Size
 from cpython.list cimport PyList_GET_SIZE
-from cpython.ref cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from vec cimport *
+
+cdef extern from "Python.h":
+    # Declared here because the result is borrowed.
+    PyObject* PyDict_SetDefault(object table, object key, object value) except NULL
 
 cdef enum:
     # Abbreviations of a remark block, in order of their definition.
@@ -27,6 +31,7 @@ cdef enum:
     # Upper bounds of what a remark takes without its arguments, and of an argument, in bytes.
     MOST_REMARK = 64
     MOST_ARGUMENT = 32
+    SEEN = 512
 
 TEXT = "String"
 
@@ -169,16 +174,35 @@ cdef inline void put_place(Bits* b, uint32_t file, uint32_t line, uint32_t colum
     put(b, column, 32)
 
 
-cdef inline uint32_t number(dict strings, object text) except? 0xffffffff:
+# Strings of one call to `encode` whose number is known, found by their address: most strings of
+# remarks are constants of the code that makes them, and the call keeps all others alive.
+ctypedef struct Seen:
+    PyObject* text
+    uint32_t number
+
+ctypedef struct Numbers:
+    PyObject* strings       # the table, borrowed
+    PyObject* following     # the number of the next new string, owned
+    Seen seen[SEEN]
+
+
+cdef inline uint32_t number(Numbers* n, str text) except? 0xffffffff:
     """The number of a string in the table, the next one for a new string."""
-    cdef PyObject* found = PyDict_GetItem(strings, text)
-    if found != NULL:
-        return <uint32_t><object>found
-    cdef Py_ssize_t count = len(strings)
-    if count >= 0xffffffff:
-        raise OverflowError("too many strings")
-    PyDict_SetItem(strings, text, count)
-    return <uint32_t>count
+    cdef PyObject* key = <PyObject*>text
+    cdef Seen* seen = &n.seen[(<size_t>key >> 4) % SEEN]
+    cdef PyObject* found
+    cdef object following
+    if seen.text == key:
+        return seen.number
+    found = PyDict_SetDefault(<object>n.strings, text, <object>n.following)
+    if found == n.following:
+        following = PyDict_Size(<object>n.strings)
+        Py_DECREF(<object>n.following)
+        Py_INCREF(following)
+        n.following = <PyObject*>following
+    seen.number = <uint32_t><object>found
+    seen.text = key
+    return seen.number
 
 
 def encode(list remarks, dict strings):
@@ -189,6 +213,8 @@ def encode(list remarks, dict strings):
     TypeError for what is no remark.
     """
     cdef Vec rows, args
+    cdef Numbers numbers
+    cdef object following = len(strings)
     cdef RemarkRow* row
     cdef ArgRow* arg
     cdef size_t n = PyList_GET_SIZE(remarks), i
@@ -197,11 +223,15 @@ def encode(list remarks, dict strings):
     cdef uint8_t* data = NULL
     vec_init(&rows, sizeof(RemarkRow))
     vec_init(&args, sizeof(ArgRow))
+    memset(&numbers, 0, sizeof(Numbers))
+    Py_INCREF(following)
+    numbers.strings = <PyObject*>strings
+    numbers.following = <PyObject*>following
     try:
         if not vec_reserve(&rows, n):
             raise MemoryError
         for i in range(n):
-            add_remark(<Remark?>remarks[i], strings, &rows, &args)
+            add_remark(<Remark?>remarks[i], &numbers, &rows, &args)
         room = n * MOST_REMARK + args.count * MOST_ARGUMENT + 8
         data = <uint8_t*>malloc(room)
         if data == NULL:
@@ -212,23 +242,24 @@ def encode(list remarks, dict strings):
             size = write_blocks(data, row, arg, n)
         return PyBytes_FromStringAndSize(<char*>data, size)
     finally:
+        Py_DECREF(<object>numbers.following)
         free(data)
         vec_free(&rows)
         vec_free(&args)
 
 
-cdef int add_remark(Remark remark, dict strings, Vec* rows, Vec* args) except -1:
+cdef int add_remark(Remark remark, Numbers* numbers, Vec* rows, Vec* args) except -1:
     """Put one remark and its arguments into rows, its strings into the table."""
     cdef RemarkRow* row = <RemarkRow*>vec_push(rows)
     cdef ArgRow* arg
     cdef tuple piece
     row.kind = remark.kind
-    row.pass_name = number(strings, remark.pass_name)
-    row.name = number(strings, remark.name)
-    row.function = number(strings, remark.function)
+    row.pass_name = number(numbers, remark.pass_name)
+    row.name = number(numbers, remark.name)
+    row.function = number(numbers, remark.function)
     row.has_file = remark.file is not None
     if row.has_file:
-        row.file = number(strings, remark.file)
+        row.file = number(numbers, remark.file)
         row.line = remark.line
         row.column = remark.column
     row.has_hotness = remark.hotness is not None
@@ -241,11 +272,11 @@ cdef int add_remark(Remark remark, dict strings, Vec* rows, Vec* args) except -1
         arg = <ArgRow*>vec_push(args)
         if arg == NULL:
             raise MemoryError
-        arg.key = number(strings, <str?>piece[0])
-        arg.value = number(strings, <str?>piece[1])
+        arg.key = number(numbers, <str?>piece[0])
+        arg.value = number(numbers, <str?>piece[1])
         arg.has_file = piece[2] is not None
         if arg.has_file:
-            arg.file = number(strings, <str?>piece[2])
+            arg.file = number(numbers, <str?>piece[2])
             arg.line = <uint32_t>piece[3]
             arg.column = <uint32_t>piece[4]
     return 0

@@ -52,3 +52,12 @@ def opt_viewer() -> Callable[..., None]:
         assert done.returncode == 0, done.stderr
 
     return run
+
+
+def run_llvm(tool: str, release: str, *words: str, data: bytes = b"") -> tuple[int, bytes, str]:
+    """Exit status, standard output and errors of an LLVM tool that reads `data`."""
+    path = shutil.which(f"{tool}-{release}")
+    if path is None:
+        pytest.skip(f"no {tool}-{release} (apt install llvm-{release})")
+    done = subprocess.run([path, *words], input=data, capture_output=True, check=False)
+    return done.returncode, done.stdout, done.stderr.decode(errors="replace")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pylink.remarks.record import Remark
 
 # Bytes of remarks of version 0 that are kept in memory, and that are copied at once.
-_IN_MEMORY = 1 << 24
+_IN_MEMORY = 1 << 28
 _COPIED = 1 << 20
 
 

@@ -49,6 +49,7 @@ class _Container:
         self.abbreviations = read_block_info(data, start, end, width)
         self.version: int | None = None
         self.strings: list[str] | None = None
+        self.table_at = 0
         remarks = [i for i, block in enumerate(self.blocks) if block[0] == container.REMARK]
         # Everything between the first and the last remark is remarks.
         self.first = remarks[0] if remarks else len(self.blocks)
@@ -57,10 +58,13 @@ class _Container:
             self._read_meta(i)
         if self.version is None:
             raise ValueError("the container info is missing")
-        if self.strings is None:
-            raise ValueError("the string table is missing")
         if not remarks:
             raise ValueError("there are no remarks")
+        if self.strings is None:
+            raise ValueError("the string table is missing")
+        if (self.table_at < self.first) != (self.version == container.LLVM_19):
+            start = self.blocks[self.table_at][2]
+            raise ValueError(f"byte {start:#x}: the string table has no place here")
 
     def _records(self, first: int, last: int) -> list[list[Record]]:
         return read_records(self.data, self.rows, first, last, self.abbreviations)
@@ -83,8 +87,7 @@ class _Container:
                     if version != container.REMARK_VERSION:
                         raise ValueError(f"remark version {version} is unknown")
                 case (container.STRINGS, bytes(table)):
-                    if (i < self.first) != (self.version == container.LLVM_19):
-                        raise ValueError(f"byte {start:#x}: the string table has no place here")
+                    self.table_at = i
                     self.strings = _strings(table)
                 case (container.EXTERNAL, bytes(path)):
                     raise ValueError(

@@ -64,10 +64,18 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
     except BrokenPipeError:
         raise
-    except (OSError, MalformedRemarks, MissingYaml) as error:
-        write(sys.stderr, f"pylink remarks: {one_line(str(error))}\n")
-        return 1
+    except OSError as error:
+        # One about a write, or about what must not be replaced, does not say which file it is.
+        name = error.filename or options.output
+        return _trouble(f"{name}: {error.strerror or 'cannot be replaced'}")
+    except (MalformedRemarks, MissingYaml) as error:
+        return _trouble(str(error))
     return 0
+
+
+def _trouble(text: str) -> int:
+    write(sys.stderr, f"pylink remarks: {one_line(text)}\n")
+    return 1
 
 
 def count(remarks: Iterable[Remark]) -> str:

@@ -1,0 +1,96 @@
+"""Writing remarks: a million of six pieces each, from what makes them to the file.
+
+Beside it stand what makes them alone, and LLVM's tool, which reads such remarks as YAML and writes
+the same bitstream. Times are those of the processor, so that other load changes them less.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from benchmarks.report import Report
+from pylink.diagnostics import Sink
+from pylink.remarks import PASSED, Remark, Remarks
+from pylink.remarks.files import open_writer
+
+MILLION = 1_000_000
+# YAML is written and read by the tool at a tenth of the speed or less.
+FEWER = 100_000
+
+PATHS = {
+    "bitstream, LLVM 22": ("bitstream", 1, MILLION),
+    "bitstream, LLVM 19": ("bitstream", 0, MILLION),
+    "YAML": ("yaml", 1, FEWER),
+}
+
+
+def emit(channel: Remarks, count: int) -> None:
+    """What passes do that have ten remarks on each function of a large program."""
+    for i in range(count):
+        channel.emit(
+            Remark(
+                PASSED,
+                "merc-dedup",
+                "SectionFolded",
+                f".nv.merc.text._Z6kernel{i % (count // 10)}PfS_i",
+                file=f"module_{i % 1000}.cubin",
+                hotness=16 * (i % 4099),
+            )
+            .text("folded into ")
+            .arg("Reference", "first.cubin", file="first.cubin")
+            .text(": ")
+            .arg("BytesSaved", 16 * (i % 4099))
+            .text(" bytes saved, cost ")
+            .arg("Cost", 3)
+        )
+
+
+def children() -> float:
+    """Processor seconds of the processes that this one started and waited for."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+@pytest.mark.benchmark(timer=time.process_time)
+@pytest.mark.parametrize("path", ["bitstream, LLVM 22", "bitstream, LLVM 19", "YAML", "nowhere"])
+def test_bench_write(
+    benchmark: BenchmarkFixture, report: Report, tmp_path: Path, path: str
+) -> None:
+    """Make remarks and write them; `nowhere` makes them and drops them."""
+    format, version, count = PATHS.get(path, ("", 1, MILLION))
+    file = tmp_path / "remarks"
+
+    def run() -> None:
+        writer = open_writer(str(file), format, version) if format else None
+        channel = Remarks(Sink(), writer, hotness=True)
+        emit(channel, count)
+        channel.close()
+
+    benchmark.group = "writing remarks"
+    benchmark.pedantic(run, rounds=3, warmup_rounds=1)
+    if benchmark.stats:
+        report.rates["remarks", path] = count / benchmark.stats.stats.min
+    assert file.exists() == bool(format)
+
+
+@pytest.mark.benchmark(timer=children)
+def test_bench_llvm(benchmark: BenchmarkFixture, report: Report, tmp_path: Path) -> None:
+    """LLVM's own way to the same bitstream, from YAML: most of it is reading that."""
+    tool = shutil.which("llvm-remarkutil-22")
+    if tool is None:
+        pytest.skip("no llvm-remarkutil-22 (apt install llvm-22)")
+    channel = Remarks(Sink(), open_writer(str(tmp_path / "remarks.yaml")), hotness=True)
+    emit(channel, FEWER)
+    channel.close()
+    command = [tool, "yaml2bitstream", "remarks.yaml", "-o", "remarks"]
+    benchmark.group = "writing remarks"
+    benchmark.pedantic(lambda: subprocess.run(command, cwd=tmp_path, check=True), rounds=3)
+    if benchmark.stats:
+        report.rates["remarks", "llvm-remarkutil from YAML"] = FEWER / benchmark.stats.stats.min
