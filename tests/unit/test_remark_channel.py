@@ -170,13 +170,13 @@ def test_the_default_format_has_the_line_of_llvm() -> None:
 
 def test_text_names_the_pass_as_the_option_does() -> None:
     cubin = Remark(MISSED, "dce", "Kept", "g", file="a.cubin").text("kept g")
-    analysis = Remark(ANALYSIS_ALIASING, "layout", "Over", "g").text("over")
-    failure = Remark(FAILURE, "layout", "Broke", "g").text("broke")
+    analysis = Remark(ANALYSIS_ALIASING, "layout", "Over", "g").text("over g")
+    failure = Remark(FAILURE, "layout", "Broke", "g").text("broke g")
     assert lines("text", copy(SPLIT), cubin, analysis, failure) == (
         "a.cu(3): remark: Split 'f' (frame_size=24, align=8) [-pass-remarks=coro-split]\n\n"
         "a.cubin: remark: kept g [-pass-remarks-missed=dce]\n\n"
-        "Remark: over [-pass-remarks-analysis=layout]\n\n"
-        "Remark: broke [-pass-remarks=layout]\n\n"
+        "Remark: over g [-pass-remarks-analysis=layout]\n\n"
+        "Remark: broke g [-pass-remarks=layout]\n\n"
     )
 
 
@@ -196,7 +196,7 @@ def test_sarif_has_rule_level_and_place() -> None:
 
 
 def test_no_format_lets_a_name_break_the_line() -> None:
-    bad = Remark(PASSED, "p", "n", "f", file="a\nb.cu", line=1).arg("Name", "x\n\x1b[2Jy\udcff")
+    bad = Remark(PASSED, "p", "n", "x", file="a\nb.cu", line=1).arg("Name", "x\n\x1b[2Jy\udcff")
     assert lines("nvlink", copy(bad)) == "remark: a\\nb.cu:1:0: x\\n\\x1b[2Jy\udcff\n"
     assert lines("text", copy(bad)).count("\n") == 2
     assert "\x1b" not in lines("text", copy(bad))
