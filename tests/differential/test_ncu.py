@@ -178,6 +178,16 @@ def test_source_page_goes_down_to_the_lines(tmp_path: Path) -> None:
     assert any(line[:1] == [hex(start)] for line in lines)
 
 
+@pytest.mark.parametrize("sm", [30, 75, 88, 100, 121])
+def test_no_target_is_unknown_to_the_tool(tmp_path: Path, sm: int) -> None:
+    report = Report(Process(1, "host", "pylink"))
+    action = Action("read", "read", "read", sections=[SOURCE])
+    add_display_metrics(action, sm, f"sm_{sm}")
+    report.actions.append(action)
+    write_report(report, tmp_path / "new.ncu-rep")
+    assert "compute capability" not in ncu.ncu(tmp_path / "new.ncu-rep")
+
+
 def test_two_processes(tmp_path: Path) -> None:
     report = Report(Process(2, "host", "second"))
     for number, process in enumerate([None, Process(1, "host", "first"), None]):

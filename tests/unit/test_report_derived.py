@@ -106,7 +106,7 @@ def test_unsigned_results_stay_unsigned() -> None:
     problems: list[str] = []
     metrics = {"a": a(3), "b": b(5)}
     assert evaluate("d", "a - b", metrics, problems.append).value == 0
-    assert problems == ["d: 3 - 5 does not fit an unsigned integer, 0 is used"]
+    assert problems == ["3 - 5 does not fit an unsigned integer, 0 is used"]
     problems.clear()
     assert evaluate("d", "a * b", {"a": a(2**63), "b": b(2)}, problems.append).value == 2**64 - 1
     assert len(problems) == 1

@@ -90,3 +90,6 @@ def test_the_target_of_an_action() -> None:
     action.set("device__attribute_compute_capability_major", 12)
     action.set("device__attribute_compute_capability_minor", 1)
     assert target_of(action) == (121, LAUNCH)
+    # Tools are told a capability that they know; the target of the link is what counts.
+    action.set("link__target_arch", "sm_103a")
+    assert target_of(action) == (103, LAUNCH)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pylink.report.file import read_report
-from pylink.report.model import Action, MessageType, Report, RuleResult, Section, Severity
+from pylink.report.file import parse_report, read_report, report_bytes
+from pylink.report.model import Action, MessageType, Report, RuleResult, Scope, Section, Severity
 from pylink.report.rules.apply import apply_rules
 from pylink.report.rules.load import LoadedRules, load_rules
 
@@ -127,6 +127,15 @@ def test_rules_of_a_section_need_it(tmp_path: Path) -> None:
     assert results(tmp_path) == []
     (result,) = results(tmp_path, report("Wanted"))
     assert result.section_identifier == "Wanted"
+
+
+def test_rules_of_the_whole_link_are_kept_in_the_file(tmp_path: Path) -> None:
+    write(tmp_path, "r.py", rule_text("fe.message('all of it')"))
+    whole = Report(actions=[Action(scope=Scope.RANGE)])
+    whole.actions[0].set("major", 8)
+    apply_rules(whole, load_rules([tmp_path]).rules)
+    (action,) = parse_report(report_bytes(whole), "whole").actions
+    assert [text for _, text in said(action.rule_results[0])] == ["all of it"]
 
 
 def test_missing_metrics_and_rules_are_an_error_message(tmp_path: Path) -> None:

@@ -253,6 +253,34 @@ def test_missing_metrics_are_reported_once_and_required_ones_are_errors() -> Non
     assert str(gaps[0]) == "merge: section A: metric gone is missing"
 
 
+def test_a_metric_that_another_action_has_is_no_gap() -> None:
+    text = section_text(
+        "A",
+        extra="""
+        Header { Metrics { Name: "both" } Metrics { Name: "one" Filter {
+          CollectionFilter { Importance: Required } } } Metrics { Name: "gone" } }""",
+    )
+    read, merge = Action("read"), Action("merge")
+    for action in (read, merge):
+        action.set("both", 1)
+    read.set("one", 1)
+    gaps = apply_sections(Report(actions=[read, merge]), [parse(text)])
+    assert list(map(str, gaps)) == ["read: section A: metric gone is missing"]
+    assert [each.identifier for each in merge.sections] == ["A"]
+
+
+def test_a_section_that_no_action_fits_is_left_out_in_silence() -> None:
+    text = section_text(
+        "A",
+        extra="""
+        Header { Metrics { Name: "gone" } Metrics { Name: "twice" } }
+        MetricDefinitions { MetricDefinitions { Name: "twice" Expression: "gone * 2" } }""",
+    )
+    action = Action("read")
+    assert apply_sections(Report(actions=[action]), [parse(text)]) == []
+    assert action.sections == []
+
+
 def test_what_cannot_be_derived_is_reported() -> None:
     text = section_text(
         "A",

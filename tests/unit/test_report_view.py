@@ -11,6 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from helpers.report_link import link_report
 
 from pylink import aprof
 from pylink.cli import main
@@ -29,14 +30,15 @@ from pylink.report.model import (
     RuleItem,
     RuleMessage,
     RuleResult,
+    Scope,
     Section,
     SectionMetric,
     Table,
 )
 from pylink.report.view import compare, numbers, runs
 from pylink.report.view.markup import plain
-from pylink.report.view.pages import largest
-from pylink.report.view.terminal import bar
+from pylink.report.view.pages import action_pages, largest
+from pylink.report.view.terminal import bar, short
 
 CHROMIUM = shutil.which("chromium")
 
@@ -160,6 +162,54 @@ def test_details_on_a_terminal(capfd: pytest.CaptureFixture[str], file: str) -> 
     assert "WRN Title: Use <fewer> inputs." in lines
 
 
+def test_advice_and_the_whole_link_come_first(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    made = report()
+    made.actions.append(Action(scope=Scope.RANGE))
+    made.actions[-1].set("link__time_duration.sum", 2_000_000)
+    write_report(made, tmp_path / "whole.ncu-rep")
+    out = show(capfd, str(tmp_path / "whole.ncu-rep"))
+    headings = [line for line in out.splitlines() if line.startswith(("What", "["))]
+    assert headings == ["What to do", "[2] whole link", "[0] read", "[1] merge"]
+    assert "WRN  read: Use <fewer> inputs." in out
+
+
+def test_long_names_leave_room_for_their_bars() -> None:
+    assert short("a" * 44) == "a" * 44
+    assert short("/long" * 20 + "/name.cubin").endswith("/long/name.cubin")
+    assert short("void kernel<int>" * 9).startswith("void kernel<int>")
+    assert {len(short("/x" * 99)), len(short("x" * 99))} == {44}
+
+
+def test_instructions_with_what_was_counted_there(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    made = link_report()
+    write_report(made, tmp_path / "code.ncu-rep")
+    out = show(capfd, str(tmp_path / "code.ncu-rep"), "--page", "source")
+    heading, *rows = [line.split() for line in out[out.index("Address") :].splitlines() if line]
+    assert heading[:3] == ["Address", "Instruction", "Line"]
+    assert " ".join(heading[3:]) == "Relocations Bytes Patched"
+    assert [row[-3:] for row in rows] == [["2", "16", "B"], ["1", "8", "B"]]
+
+
+def test_a_report_without_source_counters_says_so(
+    capfd: pytest.CaptureFixture[str], file: str
+) -> None:
+    assert "No counter of this report" in show(capfd, file, "--page", "source")
+
+
+def test_sections_that_extend_another_are_shown_in_it() -> None:
+    action = phase("read", 5)
+    table = Table("Settings", columns=1, metrics=[SectionMetric("link__target_arch", "Target")])
+    more = Section("More", "More", extends="LinkInput", body=[Body([BodyItem(table=table)])])
+    action.sections.append(more)
+    ((section,),) = [page.sections for page in action_pages(Report(actions=[action]))]
+    assert section.identifier == "LinkInput"
+    assert section.blocks[-1].title == "More: Settings"
+
+
 def test_colour_on_request(capfd: pytest.CaptureFixture[str], file: str) -> None:
     assert "\x1b[" in show(capfd, file, "--color", "always")
     assert "\x1b[" not in show(capfd, file, "--color", "never")
@@ -212,6 +262,7 @@ def test_comparison(capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str
     assert ["read", "link__time_duration.sum", "1.50", "ms", "3", "ms", "+100.0%"] in lines
     assert ["merge", "only__bytes.sum", "N/A", "3", "B", "new"] in lines
     assert not any("link__target_arch" in line for line in lines)
+    assert "Nothing changed by 5% or more." in show(capfd, "--compare", file, file)
 
 
 def test_changes() -> None:

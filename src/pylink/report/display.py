@@ -12,10 +12,16 @@ from pylink.report.model import Action, Dim3, Scope
 COMPUTE_CAPABILITY_MAJOR = "device__attribute_compute_capability_major"
 COMPUTE_CAPABILITY_MINOR = "device__attribute_compute_capability_minor"
 IMPLEMENTATION = "device__attribute_implementation"
+# The target of the link, such as sm_100a: that of the action where pylink made it.
+TARGET_ARCH = "link__target_arch"
 DISPLAY_NAME = "device__attribute_display_name"
 DEVICE_INDEX = "device__attribute_device_index"
 GRID_SIZE = "launch__grid_size"
 BLOCK_SIZE = "launch__block_size"
+
+# The compute capabilities that release 2022.3 knows. It warns of any other in every section, and
+# takes it for the oldest.
+CAPABILITIES = (40, 43, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90)
 
 # A number of a chip that every release knows, GA100. It only turns units on: a report of a link has
 # no metric that depends on the chip.
@@ -27,12 +33,14 @@ def add_display_metrics(
 ) -> None:
     """Enter what the tools look for, and keep what the action has already.
 
-    `sm` is the target's number, such as 86, and `device` its name. `items` and `workers` stand in
+    `sm` is the target's number, such as 86, and `device` its name; of a target newer than the tools
+    the newest capability that they know is entered. `items` and `workers` stand in
     the places of the grid and the block: how many things were processed, and by how many threads.
     """
+    known = max((each for each in CAPABILITIES if each <= sm), default=CAPABILITIES[0])
     values: dict[str, int | str] = {
-        COMPUTE_CAPABILITY_MAJOR: sm // 10,
-        COMPUTE_CAPABILITY_MINOR: sm % 10,
+        COMPUTE_CAPABILITY_MAJOR: known // 10,
+        COMPUTE_CAPABILITY_MINOR: known % 10,
         IMPLEMENTATION: _CHIP,
         DISPLAY_NAME: device,
         DEVICE_INDEX: 0,

@@ -37,6 +37,7 @@ def prepare(
     required = [gap for gap in gaps if gap.is_error]
     if required:
         raise ReportError("; ".join(map(str, required)))
+    problems += [f"warning : {gap}" for gap in gaps]
     if with_rules:
         found = load_rules(path)
         problems += [f"warning : {file}: {reason}" for file, reason in found.errors]

@@ -20,7 +20,6 @@ _NOT_OF_RANGE = frozenset(
         "function_name",
         "demangled_name",
         "mangled_name",
-        "rule_results",
         "source",
         "program_handle",
         "kernel_id",

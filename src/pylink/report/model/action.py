@@ -62,8 +62,8 @@ class Action(Message):
 
     `thread_id` is what NVTX stacks are looked up by. `source` refers to an entry of
     `Report.sources`. `stream_name` and `context_name` are shown in place of their numbers.
-    `creation_time` is Unix seconds. Of a range, the names, sizes, source and rule results are not
-    stored.
+    `creation_time` is Unix seconds. Of a range, the names, sizes and source are not stored, and
+    what rules say of it only pylink shows.
     """
 
     function_name: str = ""

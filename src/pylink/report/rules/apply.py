@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from pylink.report.api.context import IContext
-from pylink.report.model import Action, MessageType, Report, RuleResult, Scope
+from pylink.report.model import Action, MessageType, Report, RuleResult
 from pylink.report.rules.frontend import IController, IFrontend, IMessageVault
 from pylink.report.rules.load import Rule, describe, rule_imports
 from pylink.report.rules.nvrules import IEvaluator, RuleHandle
@@ -15,14 +15,13 @@ from pylink.report.rules.nvrules import IEvaluator, RuleHandle
 def apply_rules(report: Report, rules: Iterable[Rule], *, newer: bool = False) -> None:
     """Apply rules to every action and store the results, in place of earlier ones.
 
-    A rule of a section runs where the action has that section. Ranges store no results, so none
-    run there. With `newer`, messages may have types that release 2022.3 cannot read.
+    A rule of a section runs where the action has that section. With `newer`, messages may have
+    types that release 2022.3 cannot read.
     """
     ordered = _parents_first(list(rules))
     with rule_imports(dict.fromkeys(rule.file.parent for rule in ordered)):
         for action in report.actions:
-            if action.scope is not Scope.RANGE:
-                _apply_to(report, action, ordered, newer=newer)
+            _apply_to(report, action, ordered, newer=newer)
 
 
 def _parents_first(rules: list[Rule]) -> list[Rule]:

@@ -7,7 +7,7 @@ has to be in the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pylink.report.model import Action, Importance, Report, Section
@@ -21,13 +21,18 @@ PATTERNS = (REGEX, GROUP, BREAKDOWN)
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A metric that a section asks for and an action lacks; an error where it is required."""
+    """What a section asks for and cannot have; an error where it is required.
+
+    `action` is the first that should have it. `is_absence` says that there is no such metric there,
+    rather than one with a doubtful value.
+    """
 
     action: str
     section: str
     metric: str
     reason: str
     is_error: bool
+    is_absence: bool = True
 
     def __str__(self) -> str:
         return f"{self.action}: section {self.section}: metric {self.metric} {self.reason}"
@@ -36,42 +41,54 @@ class Gap:
 def apply_sections(report: Report, sections: Iterable[Section]) -> list[Gap]:
     """Give every action the sections that count for it, and what these derive; the gaps.
 
-    A section none of whose metrics an action has is left out there, unless one is required.
+    A section none of whose metrics an action has is left out there, unless one is required. What
+    only some actions lack is no gap: a phase does not have the counts of another.
     """
     ordered = list(sections)
-    gaps: list[Gap] = []
-    used: set[str] = set()
+    gaps: dict[tuple[str, str], Gap] = {}
+    for action in report.actions:
+        for section in _fitting(action, ordered):
+            for gap in _derive(action, section):
+                gaps.setdefault((gap.section, gap.metric), gap)
+    known = {name for action in report.actions for name in action.metrics}
     for action in report.actions:
         target = target_of(action)
-        fitting = [each for each in ordered if matches(None, each.filter, target)]
-        for section in fitting:
-            gaps += _derive(action, section)
-        action.sections = [each for each in fitting if _says_something(action, each, target)]
+        action.sections = [
+            section
+            for section in _fitting(action, ordered)
+            if _says_something(action, section, target, known)
+        ]
         for section in action.sections:
-            used.add(section.identifier)
-            gaps += _find_gaps(action, section, target)
-    for section in ordered:
-        if section.identifier not in used and section_metrics(section):
-            gaps.append(Gap("report", section.identifier, "of this section", "are missing", False))
-    return gaps
+            for gap in _find_gaps(action, section, target, known):
+                gaps.setdefault((gap.section, gap.metric), gap)
+    shown = {section.identifier for action in report.actions for section in action.sections}
+    return [
+        gap
+        for gap in gaps.values()
+        if not gap.is_absence or (gap.metric not in known and gap.section in shown)
+    ]
 
 
-def _says_something(action: Action, section: Section, target: Target) -> bool:
-    """Whether the action has a metric of the section, or lacks one that is required."""
+def _fitting(action: Action, sections: list[Section]) -> list[Section]:
+    target = target_of(action)
+    return [each for each in sections if matches(None, each.filter, target)]
+
+
+def _says_something(action: Action, section: Section, target: Target, known: set[str]) -> bool:
+    """Whether the action has a metric of the section, or a required one is nowhere."""
     for entry in section_metrics(section):
         chosen = choose(entry, section, target)
         if chosen is not None and (
             chosen.name in action.metrics
-            or chosen.importance is Importance.REQUIRED
+            or (chosen.importance is Importance.REQUIRED and chosen.name not in known)
             or (chosen.name.startswith(PATTERNS) and _members(action, section, chosen.name))
         ):
             return True
     return not section_metrics(section)
 
 
-def _find_gaps(action: Action, section: Section, target: Target) -> list[Gap]:
-    """Resolve the patterns of a section; the metrics it names that the action does not have."""
-    gaps: dict[str, Gap] = {}
+def _find_gaps(action: Action, section: Section, target: Target, known: set[str]) -> Iterator[Gap]:
+    """Resolve the patterns of a section; the metrics it names that are not in `known`."""
     for entry in section_metrics(section):
         chosen = choose(entry, section, target)
         if chosen is None or chosen.name in action.metrics:
@@ -80,38 +97,45 @@ def _find_gaps(action: Action, section: Section, target: Target) -> list[Gap]:
             members = _members(action, section, chosen.name)
             if members:
                 action.set(chosen.name, ",".join(members))
-        elif chosen.name not in gaps:
+        elif chosen.name not in known:
             required = chosen.importance is Importance.REQUIRED
-            gap = _gap(action, section, chosen.name, "is missing", is_error=required)
-            gaps[chosen.name] = gap
-    return list(gaps.values())
+            yield _gap(action, section, chosen.name, "is missing", is_error=required)
 
 
-def _gap(action: Action, section: Section, metric: str, reason: str, *, is_error: bool) -> Gap:
+def _gap(
+    action: Action,
+    section: Section,
+    metric: str,
+    reason: str,
+    *,
+    is_error: bool = False,
+    is_absence: bool = True,
+) -> Gap:
     name = action.demangled_name or action.function_name or "range"
-    return Gap(name, section.identifier, metric, reason, is_error)
+    return Gap(name, section.identifier, metric, reason, is_error, is_absence)
 
 
-def _derive(action: Action, section: Section) -> list[Gap]:
-    """Compute the derived metrics of a section, once in an action; those it cannot have."""
-    gaps: list[Gap] = []
-
-    def warn(problem: str) -> None:
-        gaps.append(_gap(action, section, definition.name, problem, is_error=False))
-
+def _derive(action: Action, section: Section) -> Iterator[Gap]:
+    """Compute the derived metrics of a section, once in an action; what is wrong with them."""
     for definition in section.definitions():
-        if definition.name in action.metrics:
+        name = definition.name
+        if name in action.metrics:
             continue
+        warned: list[str] = []
         try:
-            metric = evaluate(definition.name, definition.expression, action.metrics, warn)
+            metric = evaluate(name, definition.expression, action.metrics, warned.append)
         except DerivedError as error:
-            gaps.append(_gap(action, section, definition.name, str(error), is_error=True))
+            reason = f"cannot be derived: {error}"
+            yield _gap(action, section, name, reason, is_error=True, is_absence=False)
+            continue
         except KeyError as error:
-            warn(f"cannot be derived: there is no metric {error.args[0]}")
-        else:
-            if metric.value is not None or metric.instances:
-                action.add(metric)
-    return gaps
+            reason = f"cannot be derived: there is no metric {error.args[0]}"
+            yield _gap(action, section, name, reason)
+            continue
+        if metric.value is not None or metric.instances:
+            action.add(metric)
+        for problem in warned:
+            yield _gap(action, section, name, f"is bounded: {problem}", is_absence=False)
 
 
 def _members(action: Action, section: Section, pattern: str) -> list[str]:

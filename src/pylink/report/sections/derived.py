@@ -77,7 +77,7 @@ def combine(name: str, left: Metric, operator: str, right: Metric, warn: Warn) -
         return Metric(name, left.value, left.kind, list(left.instances))
 
     def apply(a: Scalar, b: Scalar, kind: ValueKind) -> Scalar:
-        return _apply(a, operator, b, kind, lambda problem: warn(f"{name}: {problem}"))
+        return _apply(a, operator, b, kind, warn)
 
     value: Scalar | None = None
     if left.value is not None and right.value is not None:

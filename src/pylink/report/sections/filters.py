@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pylink.report.display import COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR
+from pylink.report.display import (
+    COMPUTE_CAPABILITY_MAJOR,
+    COMPUTE_CAPABILITY_MINOR,
+    TARGET_ARCH,
+)
 from pylink.report.model import (
     Action,
     CollectionScope,
@@ -18,6 +23,8 @@ from pylink.report.model import (
 
 # What the tools take for an action that does not tell its architecture.
 OLDEST = 40
+
+LINK_TARGET = re.compile(r"sm_([0-9]+)[a-z]?")
 
 
 class Target(NamedTuple):
@@ -37,10 +44,17 @@ class Chosen(NamedTuple):
 
 def target_of(action: Action) -> Target:
     """The architecture an action was linked for, and its scope."""
-    major, minor = action.number(COMPUTE_CAPABILITY_MAJOR), action.number(COMPUTE_CAPABILITY_MINOR)
-    arch = OLDEST if major is None else int(major) * 10 + int(minor or 0)
     scope = CollectionScope.RANGE if action.scope is Scope.RANGE else CollectionScope.LAUNCH
-    return Target(arch, scope)
+    return Target(_arch_of(action), scope)
+
+
+def _arch_of(action: Action) -> int:
+    """What the link was for; of other actions the compute capability of the device."""
+    named = LINK_TARGET.fullmatch(str(action.value(TARGET_ARCH)))
+    if named is not None:
+        return int(named[1])
+    major, minor = action.number(COMPUTE_CAPABILITY_MAJOR), action.number(COMPUTE_CAPABILITY_MINOR)
+    return OLDEST if major is None else int(major) * 10 + int(minor or 0)
 
 
 def matches(own: Filter | None, outer: Filter | None, target: Target) -> bool:

@@ -1,7 +1,7 @@
 """The inputs were not in the cache of the operating system."""
 
 import NvRules
-from link_rules import action_of, milliseconds, number, size
+from link_rules import milliseconds, number, phase_of, size
 
 # Percent of the bytes that a second run finds in the cache.
 WARM = 90.0
@@ -24,7 +24,9 @@ def get_section_identifier():
 
 
 def apply(handle):
-    action = action_of(handle)
+    action = phase_of(handle)
+    if action is None:
+        return
     frontend = NvRules.get_context(handle).frontend()
     hit = number(action, "file__cache_hit.pct")
     if hit is None or hit >= WARM:

@@ -1,7 +1,7 @@
 """Most of the input is debug data."""
 
 import NvRules
-from link_rules import action_of, instances, number, size
+from link_rules import instances, number, phase_of, size
 
 # Percent of the input from which on debug data is worth a word.
 SHARE = 30.0
@@ -24,7 +24,9 @@ def get_section_identifier():
 
 
 def apply(handle):
-    action = action_of(handle)
+    action = phase_of(handle)
+    if action is None:
+        return
     frontend = NvRules.get_context(handle).frontend()
     debug = number(action, "file__debug_bytes.sum")
     total = number(action, "file__bytes_read.sum")

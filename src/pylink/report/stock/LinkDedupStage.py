@@ -1,7 +1,7 @@
 """One stage takes most of deduplication, and that a good part of the link."""
 
 import NvRules
-from link_rules import action_of, instances, link_time, milliseconds
+from link_rules import instances, link_time, milliseconds, phase_of
 
 # Percent of deduplication, and of the link, from which on a stage is worth a word.
 SHARE = 60.0
@@ -33,7 +33,9 @@ def get_section_identifier():
 
 
 def apply(handle):
-    action = action_of(handle)
+    action = phase_of(handle)
+    if action is None:
+        return
     frontend = NvRules.get_context(handle).frontend()
     stages = instances(action, "dedup__time_duration.sum")
     whole = link_time(action)

@@ -1,7 +1,7 @@
 """One input is larger than all others together."""
 
 import NvRules
-from link_rules import action_of, instances, size
+from link_rules import instances, phase_of, size
 
 # With fewer inputs one of them is the largest anyway.
 FEWEST = 4
@@ -24,7 +24,9 @@ def get_section_identifier():
 
 
 def apply(handle):
-    action = action_of(handle)
+    action = phase_of(handle)
+    if action is None:
+        return
     frontend = NvRules.get_context(handle).frontend()
     files = instances(action, "file__bytes_read.sum")
     total = sum(value for _, value in files)

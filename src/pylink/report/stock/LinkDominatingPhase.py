@@ -1,7 +1,7 @@
 """One phase, beside reading and writing, takes most of the link."""
 
 import NvRules
-from link_rules import action_of, instances, milliseconds, number
+from link_rules import instances, milliseconds, number, phase_of
 
 # Percent of the link from which on a phase dominates it.
 SHARE = 50.0
@@ -24,7 +24,9 @@ def get_section_identifier():
 
 
 def apply(handle):
-    action = action_of(handle)
+    action = phase_of(handle)
+    if action is None:
+        return
     frontend = NvRules.get_context(handle).frontend()
     share = number(action, "link__time_share.pct")
     time = number(action, "link__time_duration.sum")

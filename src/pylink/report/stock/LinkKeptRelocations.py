@@ -1,7 +1,7 @@
 """Many relocations are left to the loader."""
 
 import NvRules
-from link_rules import action_of, instances, number
+from link_rules import instances, number, phase_of
 
 # Relocations that no program notices at its start, and the percent from which on they are many.
 FEW = 1000
@@ -25,7 +25,9 @@ def get_section_identifier():
 
 
 def apply(handle):
-    action = action_of(handle)
+    action = phase_of(handle)
+    if action is None:
+        return
     frontend = NvRules.get_context(handle).frontend()
     kept = number(action, "reloc__left_dynamic.sum") or 0.0
     applied = number(action, "reloc__applied.sum") or 0.0

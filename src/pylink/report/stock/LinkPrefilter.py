@@ -1,7 +1,7 @@
 """Sections are compared byte by byte that a digest would tell apart."""
 
 import NvRules
-from link_rules import action_of, link_time, number, size
+from link_rules import link_time, number, phase_of, size
 
 # Bytes from which on hashing is cheaper than comparing.
 MANY = 1e6
@@ -24,7 +24,9 @@ def get_section_identifier():
 
 
 def apply(handle):
-    action = action_of(handle)
+    action = phase_of(handle)
+    if action is None:
+        return
     frontend = NvRules.get_context(handle).frontend()
     compared = number(action, "dedup__bytes_compared.sum") or 0.0
     hashed = number(action, "dedup__sections_hashed.sum") or 0.0

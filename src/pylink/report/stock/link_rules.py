@@ -8,6 +8,15 @@ def action_of(handle):
     return NvRules.get_context(handle).range_by_idx(0).action_by_idx(0)
 
 
+def phase_of(handle):
+    """The phase that a rule looks at; None for the whole link and for single comparisons.
+
+    These repeat what the phases say.
+    """
+    action = action_of(handle)
+    return None if action.name() in ("range", "dedup") else action
+
+
 def number(action, name):
     """The regular value of a metric as a float; None where the action does not have it."""
     metric = action.metric_by_name(name)

@@ -197,6 +197,7 @@ def _show_flat(options: argparse.Namespace, files: Files) -> None:
 
 def _show_terminal(options: argparse.Namespace, files: Files) -> None:
     from pylink.report.view import compare, terminal  # noqa: PLC0415 -- needs rich
+    from pylink.report.view.code import show_source  # noqa: PLC0415
 
     out = terminal.console(color=None if options.color == "auto" else options.color == "always")
     if len(files.reports) > 1 and (options.compare or options.page == "details"):
@@ -213,6 +214,6 @@ def _show_terminal(options: argparse.Namespace, files: Files) -> None:
         elif options.page == "raw":
             terminal.show_raw(out, report, instances=options.instances)
         elif options.page == "source":
-            terminal.show_source(out, report)
+            show_source(out, report, instances=options.instances)
     if files.growth and not options.compare:
         _show_fits(files)

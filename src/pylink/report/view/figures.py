@@ -10,7 +10,8 @@ from pylink.aprof import Fit
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
 from pylink.report.view.html import Figures, Named, render
-from pylink.report.view.pages import DURATION, START, phase_name, phases
+from pylink.report.view.overview import START, phase_name, phases
+from pylink.report.view.pages import DURATION
 from pylink.report.view.runs import add_runs
 
 if TYPE_CHECKING:

@@ -13,15 +13,8 @@ from pylink.report.model import Report
 from pylink.report.view.compare import Change, compare, notable
 from pylink.report.view.markup import plain
 from pylink.report.view.numbers import text
-from pylink.report.view.pages import (
-    ActionPage,
-    Row,
-    Said,
-    action_pages,
-    largest,
-    session_rows,
-    summary,
-)
+from pylink.report.view.overview import advice, session_rows, summary, whole_first
+from pylink.report.view.pages import Row, action_pages, largest
 
 # Rows of the table of changes; the page is to be read, the rest is in --compare.
 MOST_CHANGES = 60
@@ -58,7 +51,7 @@ def render(reports: Sequence[Named], figures: Figures) -> str:
     )
     environment.filters["plain"] = plain
     environment.globals.update(text=text, bars=_bars)
-    pages = action_pages(shown.report) if shown else []
+    pages = whole_first(action_pages(shown.report)) if shown else []
     changes: list[Change] = []
     if len(reports) > 1:
         changes = notable(compare(reports[0].report, reports[-1].report))[:MOST_CHANGES]
@@ -73,22 +66,6 @@ def render(reports: Sequence[Named], figures: Figures) -> str:
         names=[each.name for each in reports],
         changes=changes,
     )
-
-
-def advice(pages: Sequence[ActionPage]) -> list[tuple[str, Said]]:
-    """What rules warn of, by action, with the largest estimated speedup first."""
-    found = [
-        (page.name, said)
-        for page in pages
-        for said in page.all_said()
-        if said.mark in ("WRN", "OPT", "ERR")
-    ]
-    return sorted(found, key=lambda pair: -_speedup(pair[1]))
-
-
-def _speedup(said: Said) -> float:
-    values = [each.metric_value for each in said.focus if "speedup" in (each.metric_name or "")]
-    return max((value for value in values if value is not None), default=0.0)
 
 
 def _bars(row: Row) -> list[tuple[str, str, float]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -40,12 +39,8 @@ MARKS = {
     MessageType.OPTIMIZATION: "OPT",
 }
 
-# Nanoseconds that an action took, and at which it began.
+# Nanoseconds that an action took.
 DURATION = "link__time_duration.sum"
-START = "link__start_time.min"
-
-# Characters of a command line that are shown; that of a large link would fill the screen.
-LONGEST = 160
 
 # Instances that a bar chart shows; the rest is summed up.
 MOST_BARS = 10
@@ -125,62 +120,10 @@ def action_pages(report: Report) -> list[ActionPage]:
 
 
 def action_name(action: Action) -> str:
-    """What an action is called; ranges have no name of their own."""
+    """What an action is called; ranges have no name of their own, that of a link is the link."""
     if action.scope is Scope.RANGE:
-        return "range"
+        return "range" if action.number(DURATION) is None else "whole link"
     return action.demangled_name or action.function_name or action.mangled_name
-
-
-def phases(report: Report) -> list[Action]:
-    """The actions that are phases: those with a duration, and not a comparison of two sections."""
-    return [
-        action
-        for action in report.launches()
-        if action.number(DURATION) is not None and (action.stream_name or "link") == "link"
-    ]
-
-
-def phase_name(action: Action) -> str:
-    """What a phase is called without what it worked on."""
-    return action.function_name or action_name(action)
-
-
-def summary(report: Report) -> str:
-    """The whole link in a sentence; empty for a report that is of no link."""
-    whole = next(report.ranges(), None)
-    time = None if whole is None else whole.number(DURATION)
-    if whole is None or time is None:
-        return ""
-    words = f"The link took {text(time, 'nsecond')}"
-    files, size = whole.number("file__opened.sum"), whole.number("file__bytes_read.sum")
-    if files is not None and size is not None:
-        words += f" for {text(files, '')} files of {text(size, 'byte')}"
-    floor = whole.number("link__time_per_copy_floor.ratio")
-    if floor is not None:
-        words += f", {text(float(floor), '')} times what reading and writing took"
-    longest = max(phases(report), key=lambda each: each.number(DURATION) or 0, default=None)
-    if longest is not None:
-        words += f". Its longest phase was {phase_name(longest)}"
-        words += f" with {text(longest.number(DURATION), 'nsecond')}"
-    return f"{words}."
-
-
-def session_rows(report: Report, file: str) -> list[tuple[str, str]]:
-    """Where the report comes from, as pairs of a label and text; what it does not say is absent."""
-    session, process = report.session, report.process
-    rows = [("Report", file)]
-    if process.process_name or process.process_id:
-        rows.append(("Process", f"{process.process_name or '?'} ({process.process_id})"))
-    rows.append(("Host", process.hostname or ""))
-    if session.creation_time is not None:
-        moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(session.creation_time))
-        rows.append(("Created", moment))
-    words = session.profiler_cmdline or ""
-    rows.append(("Command line", words if len(words) <= LONGEST else f"{words[:LONGEST]}..."))
-    rows += [(each.provider, each.version) for each in session.version_info]
-    if session.host_system_info is not None:
-        rows.append(("Processor", session.host_system_info.processor or ""))
-    return [(label, shown) for label, shown in rows if shown]
 
 
 def _action_page(index: int, action: Action) -> ActionPage:
@@ -191,9 +134,26 @@ def _action_page(index: int, action: Action) -> ActionPage:
         for section in ordered
         if matches(None, section.filter, target)
     ]
+    sections = _extended(sections, {each.identifier: each.extends for each in ordered})
     shown = {page.identifier for page in sections}
     alone = [each for each in action.rule_results if each.section_identifier not in shown]
     return ActionPage(index, action_name(action), action, sections, list(_said(alone)))
+
+
+def _extended(pages: list[SectionPage], extends: dict[str, str | None]) -> list[SectionPage]:
+    """The pages, those of sections that extend a shown one as further parts of it."""
+    by_identifier = {page.identifier: page for page in pages}
+    kept = []
+    for page in pages:
+        base = by_identifier.get(extends[page.identifier] or "")
+        if base is None or base is page or extends[base.identifier]:
+            kept.append(page)
+            continue
+        for block in page.blocks:
+            title = f"{page.title}: {block.title}" if block.title else page.title
+            base.blocks.append(Block(title, block.rows, block.bars))
+        base.said += page.said
+    return kept
 
 
 def _section_page(section: Section, action: Action, target: Target) -> SectionPage:
@@ -280,7 +240,8 @@ def largest(instances: tuple[tuple[str, Scalar], ...]) -> list[tuple[str, float]
     numbers.sort(key=lambda pair: -pair[1])
     head, rest = numbers[:MOST_BARS], numbers[MOST_BARS:]
     if rest:
-        head.append((f"{len(rest)} others", sum(value for _, value in rest)))
+        others = "1 other" if len(rest) == 1 else f"{len(rest)} others"
+        head.append((others, sum(value for _, value in rest)))
     return head
 
 

@@ -14,6 +14,7 @@ from pylink.report.model import Report
 from pylink.report.view.compare import Change
 from pylink.report.view.markup import plain
 from pylink.report.view.numbers import text
+from pylink.report.view.overview import advice, session_rows, summary, whole_first
 from pylink.report.view.pages import (
     ActionPage,
     Block,
@@ -22,11 +23,10 @@ from pylink.report.view.pages import (
     action_pages,
     instances_of,
     largest,
-    session_rows,
-    summary,
 )
 
 BAR_WIDTH = 32
+NAME_WIDTH = 44
 FILE_WIDTH = 160  # columns, where there is no terminal to ask
 BAR = "\u2588"
 HALF_BAR = "\u258c"
@@ -46,19 +46,29 @@ def console(*, color: bool | None = None) -> Console:
 
 
 def show_details(out: Console, report: Report, *, instances: bool = False) -> None:
-    """Every action with its sections; `instances` lists those of each metric, too."""
-    for page in action_pages(report):
-        _heading(out, f"[{page.index}] {page.name}")
-        if not page.sections and not page.said:
-            out.print(Text("  no sections; see --page raw", style="dim"))
-        for section in page.sections:
-            out.print()
-            out.print(Text(f"  {section.title}", style="bold"))
-            for block in section.blocks:
-                _show_block(out, block, instances=instances)
-            _show_said(out, section.said)
-        _show_said(out, page.said)
+    """What rules advise, the whole link, then each action; `instances` lists those of metrics."""
+    pages = action_pages(report)
+    advised = advice(pages)
+    if advised:
+        _heading(out, "\nWhat to do")
+        _show_said(out, [Said(one.rule, one.mark, name, one.text) for name, one in advised])
         out.print()
+    for page in whole_first(pages):
+        _show_page(out, page, instances=instances)
+
+
+def _show_page(out: Console, page: ActionPage, *, instances: bool) -> None:
+    _heading(out, f"[{page.index}] {page.name}")
+    if not page.sections and not page.said:
+        out.print(Text("  no sections; see --page raw", style="dim"))
+    for section in page.sections:
+        out.print()
+        out.print(Text(f"  {section.title}", style="bold"))
+        for block in section.blocks:
+            _show_block(out, block, instances=instances)
+        _show_said(out, section.said)
+    _show_said(out, page.said)
+    out.print()
 
 
 def show_raw(out: Console, report: Report, *, instances: bool = False) -> None:
@@ -82,26 +92,19 @@ def show_session(out: Console, report: Report, file: str) -> None:
     out.print(table)
 
 
-def show_source(out: Console, report: Report) -> None:
-    """The metrics of each action that belong to addresses of code, largest first."""
-    for page in action_pages(report):
-        rows = [row for row in _by_address(page) if row.instances]
-        if not rows:
-            continue
-        _heading(out, f"[{page.index}] {page.name}")
-        for row in rows:
-            _show_bars(out, row.label, largest(row.instances), row.unit)
-
-
 def show_changes(out: Console, changes: Iterable[Change], names: Sequence[str]) -> None:
     """What differs between a baseline and another report."""
+    rows = list(changes)
     out.print(Text(f"{names[1]} against {names[0]}", style="bold"))
+    if not rows:
+        out.print(Text("Nothing changed by 5% or more."))
+        return
     table = Table(box=None)
     for title in ("Action", "Metric"):
         table.add_column(title, overflow="fold")
     for title in ("Baseline", "Now", "Change"):
         table.add_column(title, justify="right", no_wrap=True)
-    for change in changes:
+    for change in rows:
         style = "" if not change.ratio else "red" if change.ratio > 1.1 else "green"
         table.add_row(
             change.action,
@@ -148,11 +151,13 @@ def _show_bars(out: Console, title: str, bars: Sequence[tuple[str, float]], unit
     """Bars against the longest of them."""
     longest = max((value for _, value in bars), default=0.0)
     table = _grid(6, 1)
-    table.add_column(overflow="fold", max_width=48)
+    table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     for name, value in bars:
-        table.add_row("", Text(name), Text(bar(value, longest), style="cyan"), text(value, unit))
+        table.add_row(
+            "", Text(short(name)), Text(bar(value, longest), style="cyan"), text(value, unit)
+        )
     if title:
         out.print(Text(f"    {title}"))
     out.print(table)
@@ -163,6 +168,13 @@ def _grid(indent: int, gap: int) -> Table:
     table = Table.grid(padding=(0, gap))
     table.add_column(width=indent - gap)
     return table
+
+
+def short(name: str) -> str:
+    """A name that leaves room for its bar; of a path the end says most, of others the beginning."""
+    if len(name) <= NAME_WIDTH:
+        return name
+    return f"\u2026{name[1 - NAME_WIDTH :]}" if "/" in name else f"{name[: NAME_WIDTH - 1]}\u2026"
 
 
 def bar(value: float, longest: float) -> str:
@@ -184,14 +196,3 @@ def _show_said(out: Console, said: Iterable[Said]) -> None:
 def _raw_row(page: ActionPage, name: str) -> Row:
     metric = page.action.metrics[name]
     return Row(name, name, metric.value, unit(name), instances_of(metric))
-
-
-def _by_address(page: ActionPage) -> list[Row]:
-    rows = []
-    for name in sorted(page.action.metrics):
-        metric = page.action.metrics[name]
-        if metric.has_ids and all(isinstance(each.id, int) for each in metric.instances):
-            row = _raw_row(page, name)
-            pairs = tuple((f"{each.id:#x}", each.value) for each in metric.instances)
-            rows.append(Row(row.name, row.label, row.value, row.unit, pairs))
-    return rows

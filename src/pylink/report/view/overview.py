@@ -1,0 +1,89 @@
+"""What a report says as a whole: where it is from, its phases, and what its rules advise."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from pylink.report.model import Action, Report, Scope
+from pylink.report.view.numbers import text
+from pylink.report.view.pages import DURATION, ActionPage, Said, action_name
+
+# Nanoseconds at which an action began.
+START = "link__start_time.min"
+
+# Characters of a command line that are shown; that of a large link would fill the screen.
+LONGEST = 160
+
+
+def whole_first(pages: Sequence[ActionPage]) -> list[ActionPage]:
+    """The pages as people read them: the whole link, which files have last, before its phases."""
+    return sorted(pages, key=lambda page: page.action.scope is not Scope.RANGE)
+
+
+def advice(pages: Sequence[ActionPage]) -> list[tuple[str, Said]]:
+    """What rules warn of, by action, with the largest estimated speedup first."""
+    found = [
+        (page.name, said)
+        for page in pages
+        for said in page.all_said()
+        if said.mark in ("WRN", "OPT", "ERR")
+    ]
+    return sorted(found, key=lambda pair: -_speedup(pair[1]))
+
+
+def _speedup(said: Said) -> float:
+    values = [each.metric_value for each in said.focus if "speedup" in (each.metric_name or "")]
+    return max((value for value in values if value is not None), default=0.0)
+
+
+def phases(report: Report) -> list[Action]:
+    """The actions that are phases: those with a duration, and not a comparison of two sections."""
+    return [
+        action
+        for action in report.launches()
+        if action.number(DURATION) is not None and (action.stream_name or "link") == "link"
+    ]
+
+
+def phase_name(action: Action) -> str:
+    """What a phase is called without what it worked on."""
+    return action.function_name or action_name(action)
+
+
+def summary(report: Report) -> str:
+    """The whole link in a sentence; empty for a report that is of no link."""
+    whole = next(report.ranges(), None)
+    time = None if whole is None else whole.number(DURATION)
+    if whole is None or time is None:
+        return ""
+    words = f"The link took {text(time, 'nsecond')}"
+    files, size = whole.number("file__opened.sum"), whole.number("file__bytes_read.sum")
+    if files is not None and size is not None:
+        words += f" for {text(files, '')} files of {text(size, 'byte')}"
+    floor = whole.number("link__time_per_copy_floor.ratio")
+    if floor is not None:
+        words += f", {text(float(floor), '')} times what reading and writing took"
+    longest = max(phases(report), key=lambda each: each.number(DURATION) or 0, default=None)
+    if longest is not None:
+        words += f". Its longest phase was {phase_name(longest)}"
+        words += f" with {text(longest.number(DURATION), 'nsecond')}"
+    return f"{words}."
+
+
+def session_rows(report: Report, file: str) -> list[tuple[str, str]]:
+    """Where the report comes from, as pairs of a label and text; what it does not say is absent."""
+    session, process = report.session, report.process
+    rows = [("Report", file)]
+    if process.process_name or process.process_id:
+        rows.append(("Process", f"{process.process_name or '?'} ({process.process_id})"))
+    rows.append(("Host", process.hostname or ""))
+    if session.creation_time is not None:
+        moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(session.creation_time))
+        rows.append(("Created", moment))
+    words = session.profiler_cmdline or ""
+    rows.append(("Command line", words if len(words) <= LONGEST else f"{words[:LONGEST]}..."))
+    rows += [(each.provider, each.version) for each in session.version_info]
+    if session.host_system_info is not None:
+        rows.append(("Processor", session.host_system_info.processor or ""))
+    return [(label, shown) for label, shown in rows if shown]

@@ -1,0 +1,179 @@
+"""The sections and rules of links that pylink ships: what each rule says, and when it is silent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from pylink.report.model import Action, MessageType, Report, Scalar, Scope
+from pylink.report.rules.apply import apply_rules
+from pylink.report.rules.load import load_rules
+from pylink.report.sections.apply import apply_sections
+from pylink.report.sections.folders import STOCK
+from pylink.report.sections.load import load
+
+MILLISECOND = 1_000_000
+
+# A phase that no rule finds fault with: 10 ms, a fifth of a link.
+PHASE: Mapping[str, Scalar] = {
+    "link__time_duration.sum": 10 * MILLISECOND,
+    "link__cpu_time_duration.sum": 8 * MILLISECOND,
+    "link__time_share.pct": 20.0,
+    "file__bytes_read.sum": 0,
+    "dedup__pairs_tested.sum": 10,
+    "reloc__applied.sum": 5000,
+}
+
+Instances = Mapping[str, Mapping[str, int]]
+
+
+def said(
+    name: str, values: Mapping[str, Scalar], instances: Instances, scope: Scope = Scope.LAUNCH
+) -> dict[str, tuple[int, str, dict[str | None, float | None]]]:
+    """By rule: the type and text of its message, and its focus metrics."""
+    action = Action(name, name, name, scope=scope)
+    for metric, value in {**PHASE, **values}.items():
+        action.set(metric, value)
+    for metric, by_id in instances.items():
+        action.set(metric, sum(by_id.values()), by_id)
+    report = Report(actions=[action])
+    apply_sections(report, load([STOCK]).select(sets=["full"]))
+    apply_rules(report, load_rules([STOCK]).rules)
+    return {
+        result.identifier: (
+            message.type,
+            message.message,
+            {each.metric_name: each.metric_value for each in focus},
+        )
+        for result in action.rule_results
+        for message, focus in result.messages()
+    }
+
+
+CASES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, float | None]] = [
+    (
+        "LinkColdCache",
+        "read",
+        {"file__cache_hit.pct": 25.0, "file__disk_bytes.sum": 3_000_000},
+        {},
+        "3 MB came from disk, and reading waited 2 ms for it.",
+        4.0,
+    ),
+    (
+        "LinkDebugBytes",
+        "read",
+        {},
+        {
+            "file__bytes_read.sum": {"a.cubin": 600, "b.cubin": 400},
+            "file__debug_bytes.sum": {"a.cubin": 100, "b.cubin": 300},
+        },
+        "40% of the input is debug data, most of it in b.cubin (300 B), a.cubin (100 B).",
+        8.0,
+    ),
+    (
+        "LinkDominantInput",
+        "read",
+        {},
+        {"file__bytes_read.sum": {"big.a": 9000, "b": 10, "c": 10, "d": 10}},
+        "big.a has 9 kB of the 9.03 kB that 4 inputs have",
+        None,
+    ),
+    (
+        "LinkDominatingPhase",
+        "merge",
+        {"link__time_share.pct": 80.0},
+        {"link__step_time_duration.sum": {"resolve": MILLISECOND, "fold": 5 * MILLISECOND}},
+        "merge takes 80% of the link. Its longest step is fold with 5 ms: start there.",
+        None,
+    ),
+    (
+        "LinkDedupStage",
+        "merge",
+        {},
+        {"dedup__time_duration.sum": {"primary": 4 * MILLISECOND, "headers": MILLISECOND}},
+        "Deduplication spends 4 ms of its 5 ms in the stage primary, 8% of the link.",
+        8.0,
+    ),
+    (
+        "LinkPrefilter",
+        "merge",
+        {"dedup__bytes_compared.sum": 2_000_000, "dedup__time_duration.sum": 5 * MILLISECOND},
+        {},
+        "2 MB were compared and nothing was hashed: the prefilter is off.",
+        10.0,
+    ),
+    (
+        "LinkPrefilter",
+        "merge",
+        {"dedup__prefilter_hits.sum": 100, "dedup__prefilter_false_positives.sum": 20},
+        {},
+        "20 of 100 prefilter hits were false",
+        None,
+    ),
+    (
+        "LinkKeptRelocations",
+        "relocate",
+        {},
+        {"reloc__left_dynamic.sum": {"R_CUDA_64": 6000, "R_CUDA_32": 10}},
+        "6010 relocations are left to the loader, R_CUDA_64 (6000), R_CUDA_32 (10)",
+        None,
+    ),
+    (
+        "LinkGrowth",
+        "init",
+        {"runs__growth_exponent.ratio": 2.0},
+        {},
+        "Over these reports the time grows as size ** 2.00: at twice the size expect 4.0 times",
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "phase", "values", "instances", "text", "speedup"), CASES)
+def test_what_rules_say(
+    rule: str,
+    phase: str,
+    values: Mapping[str, Scalar],
+    instances: Instances,
+    text: str,
+    speedup: float | None,
+) -> None:
+    found = said(phase, values, instances)
+    assert list(found) == [rule]
+    kind, message, focus = found[rule]
+    assert kind == MessageType.WARNING
+    assert message.startswith(text)
+    assert focus.get("link__estimated_speedup.pct") == speedup
+    assert ("Estimated speedup" in message) == (speedup is not None)
+
+
+@pytest.mark.parametrize(
+    ("rule", "phase", "values", "instances"),
+    [case[:4] for case in CASES if case[0] != "LinkGrowth"],
+    ids=[case[0] for case in CASES if case[0] != "LinkGrowth"],
+)
+def test_the_whole_link_repeats_no_phase(
+    rule: str, phase: str, values: Mapping[str, Scalar], instances: Instances
+) -> None:
+    assert rule in said(phase, values, instances)
+    assert said("", values, instances, Scope.RANGE) == {}
+
+
+def test_a_link_without_faults_is_told_nothing() -> None:
+    assert said("merge", {}, {}) == {}
+
+
+def test_growth_in_proportion_is_praised() -> None:
+    kind, text, _ = said("init", {"runs__growth_exponent.ratio": 1.02}, {})["LinkGrowth"]
+    assert kind == MessageType.OK
+    assert text == "Over these reports the time grows as size ** 1.02: in proportion."
+
+
+def test_stock_files_are_whole() -> None:
+    sections, rules = load([STOCK]), load_rules([STOCK])
+    assert (sections.errors, sections.warnings) == ([], [])
+    assert (rules.errors, rules.warnings) == ([], [])
+    known = {each.section.identifier for each in sections.sections}
+    assert {rule.section for rule in rules.rules} - {None} <= known
+    assert all(rule.description and rule.name for rule in rules.rules)
