@@ -67,6 +67,8 @@ def link_command(words: Sequence[str], tool: str = TOOL) -> int:
         line = parse(words, sink)
         if line.values.get("help") or line.values.get("version"):
             return _inform(line, tool)
+        if any(line.values.get(f"list_{what}") for what in ("sections", "sets", "rules")):
+            return _list_files(line, sink)
         if line.values.get("gen_host_linker_script"):
             return _host_script(line, sink)
         obey(sink, line.values, tool=tool)
@@ -111,6 +113,15 @@ def _inform(line: CommandLine, tool: str) -> int:
 
     write(sys.stdout, help_text(tool) if line.values.get("help") else version_text(tool))
     return 0
+
+
+def _list_files(line: CommandLine, sink: Sink) -> int:
+    try:
+        from pylink.report.view.listing import list_files  # noqa: PLC0415
+
+        return list_files(line.values)
+    except (ImportError, ValueError) as error:
+        sink.fatal("listing-failed", reason=str(error))
 
 
 def _host_script(line: CommandLine, sink: Sink) -> int:

@@ -29,6 +29,7 @@ Options
 
 # By long name: what the argument is, and what the option does.
 HELP = {
+    "apply-rules": ("", "Whether rules look at the report of --profile; they do by default."),
     "arch": (
         "<gpu architecture name>",
         "Architecture to link for, such as sm_90a. Always needed.",
@@ -102,6 +103,9 @@ HELP = {
         "",
         "Compile the LTO inputs as one program; needs --nvvmpath. Cubins and PTX may be linked in.",
     ),
+    "list-rules": ("", "List the rules for reports, and files that do not load."),
+    "list-sections": ("", "List the sections for reports, and files that do not load."),
+    "list-sets": ("", "List the sets of sections."),
     "machine": ("<bits>", "Size of an address. Only 64 is allowed."),
     "Map": (
         "<file>",
@@ -186,7 +190,18 @@ HELP = {
     ),
     "relocatable-link": ("", "Make an object that can be linked again."),
     "report-arch": ("", "Name the target architecture in each message."),
+    "rule": ("<rule>,...", "Apply these rules alone to the report of --profile."),
     "sarif-output": ("<file>", "Write a SARIF document of all diagnostics."),
+    "section": (
+        "<section>,...",
+        "Put these sections into the report of --profile, in place of the default set.",
+    ),
+    "section-folder": (
+        "<directory>,...",
+        "Where section and rule files are, in place of the stock files and the user's.",
+    ),
+    "section-folder-recursive": ("<directory>,...", "The same, with all directories below."),
+    "set": ("<set>,...", "Put these sets of sections into the report of --profile, such as full."),
     "split-compile": (
         "<count>",
         "Threads that may compile one LTO program; 0 for as many as there are cores.",

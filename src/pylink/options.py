@@ -50,6 +50,7 @@ class Options:
 
     allow_empty: bool
     allow_missing_libraries: bool
+    apply_rules: str | None
     arch: str
     brief_diagnostics: bool | None
     cpu_arch: str | None
@@ -84,6 +85,9 @@ class Options:
     library: tuple[str, ...]
     library_path: tuple[str, ...]
     link_time_opt: bool
+    list_rules: bool
+    list_sections: bool
+    list_sets: bool
     machine: int | None
     Map: str | None
     maxrregcount: int | None
@@ -115,7 +119,12 @@ class Options:
     register_link_binaries: str | None
     relocatable_link: bool
     report_arch: bool
+    rule: tuple[str, ...]
     sarif_output: str | None
+    section: tuple[str, ...]
+    section_folder: tuple[str, ...]
+    section_folder_recursive: tuple[str, ...]
+    set: tuple[str, ...]
     shared: bool
     split_compile: int | None
     split_compile_extended: int | None

@@ -207,3 +207,41 @@ def test_sections_and_what_rules_say_go_into_the_report(
     actions = by_phase(read_report(tmp_path / "link.ncu-rep"))
     assert "LinkPhases" in [section.identifier for section in actions["merge"].sections]
     assert "LinkKeptRelocations" in [one.identifier for one in actions["relocate"].rule_results]
+
+
+def test_the_link_takes_sections_and_rules_as_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYLINK_SECTIONS", str(tmp_path / "user"))
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "mine.section").write_text(
+        'Identifier: "Mine"\nDisplayName: "My Section"\n'
+        'Header { Metrics { Name: "link__time_duration.sum" } Metrics { Name: "gone" } }\n'
+    )
+    (own / "mine.py").write_text(
+        "import NvRules\n"
+        "def get_identifier():\n    return 'MyRule'\n"
+        "def get_section_identifier():\n    return 'Mine'\n"
+        "def apply(handle):\n    NvRules.get_context(handle).frontend().message('seen')\n"
+    )
+    cubins, out = sorted((DEMO / "sm_90a").glob("*.cubin")), tmp_path / "link.ncu-rep"
+    wanted = {"section_folder": str(own), "section": "Mine"}
+    result = pylink.link(cubins, arch="sm_90a", profile=out, **wanted)
+    (warning,) = result.diagnostics
+    assert "section Mine: metric gone is missing" in warning.message
+    actions = read_report(out).actions
+    assert {tuple(each.identifier for each in action.sections) for action in actions} == {("Mine",)}
+    assert all(action.rule_results[0].identifier == "MyRule" for action in actions)
+    pylink.link(cubins, arch="sm_90a", profile=out, apply_rules="no", **wanted)
+    assert not any(action.rule_results for action in read_report(out).actions)
+
+
+def test_a_section_that_does_not_exist_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYLINK_SECTIONS", str(tmp_path / "user"))
+    cubins, out = sorted((DEMO / "sm_90a").glob("*.cubin")), tmp_path / "link.ncu-rep"
+    with pytest.raises(pylink.LinkError, match="no section 'Nope' in the search path"):
+        pylink.link(cubins, arch="sm_90a", profile=out, section="Nope")
+    assert not out.exists()

@@ -416,3 +416,17 @@ def test_mistakes(
     assert err.startswith("pylink fatal   : ")
     assert reason in err
     assert len(err.splitlines()) == 1
+
+
+def test_the_link_lists_sections_and_rules_too(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "bad.section").write_text('Identifier: "B"\n')
+    (tmp_path / "bad.py").write_text("def get_identifier(:\n")
+    words = ["--list-sections", "--list-rules", "--section-folder", str(tmp_path)]
+    assert main(words, tool="pylink") == 1
+    out = capfd.readouterr().out
+    assert f"{tmp_path}/bad.section Error: Line=0 Column=0 Message missing required" in out
+    assert "line 1: invalid syntax" in out
+    assert main(["--list-sets", "--section-folder", "/missing"], tool="pylink") == 1
+    assert "Failed to add section search path /missing" in capfd.readouterr().err

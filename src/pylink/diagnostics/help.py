@@ -207,9 +207,12 @@ HELP: dict[str, str] = {
     "tells what a linker does; link a cubin with it to have one.",
     "lto-relocatable": "A relocatable output keeps all functions, and nvJitLink makes whole "
     "programs only.",
-    "profile-problem": "A section or rule file for the report of --profile cannot be used. The "
-    "link and the rest of the report are not affected; `pylink report --list-sections` and "
+    "profile-problem": "A section or rule file for the report of --profile cannot be used, or a "
+    "section asks for a metric that this link does not have. The link and the rest of the report "
+    "are not affected; `pylink report --list-sections` and "
     "`--list-rules` show the files and what is wrong with them.",
+    "listing-failed": "A folder of `--section-folder` does not exist, or the package protobuf is "
+    "missing: run `pip install 'pylink[report]'`.",
     "internal-error": "The linker met a state that it holds to be impossible. Please report it "
     "with the inputs that cause it.",
     "error-limit": "The link stopped after as many errors as `--error-limit` allows.",

@@ -361,6 +361,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "'{package}': pip install {package}",
     ),
     "profile-problem": (830, WARNING, "The profile is not complete: {reason}"),
+    "listing-failed": (831, CATASTROPHE, "Listing sections and rules failed: {reason}"),
     # 9xx: the linker itself
     "internal-error": (901, INTERNAL, "{reason}"),
     # Numbers of the EDG front end

@@ -56,8 +56,7 @@ def add_instances(action: Action, name: str, rows: Iterable[tuple[str, int]]) ->
 def add_cost(action: Action, phase: Phase, profile: Profile) -> None:
     """What the phase took, in all and by step."""
     _add_cost(action, phase.cost)
-    share = 100 * phase.wall_ns / profile.wall_ns if profile.wall_ns else 0.0
-    action.set("link__time_share.pct", share)
+    add_share(action, phase.wall_ns, profile)
     add_instances(
         action,
         "link__step_time_duration.sum",
@@ -170,10 +169,17 @@ def _add_stats(action: Action, stats: Stats) -> None:
         action.set(name, value)
 
 
-def add_pair(action: Action, pair: Verdict) -> None:
+def add_share(action: Action, wall_ns: int, profile: Profile) -> None:
+    """How much of the link an action took."""
+    share = 100 * wall_ns / profile.wall_ns if profile.wall_ns else 0.0
+    action.set("link__time_share.pct", share)
+
+
+def add_pair(action: Action, pair: Verdict, profile: Profile) -> None:
     """What one comparison took and decided."""
     stats = pair.stats
     action.set("link__time_duration.sum", sum(stats.stage_ns))
+    add_share(action, sum(stats.stage_ns), profile)
     _add_stats(action, stats)
     action.set("dedup__bytes_compared.sum", stats.bytes_compared)
     action.set("dedup__pairs_tested.sum", stats.pairs)

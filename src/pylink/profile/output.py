@@ -35,7 +35,16 @@ def write_outputs(profile: Profile, results: Results | None, options: Options, s
         from pylink.report.prepare import prepare  # noqa: PLC0415
 
         made = link_report(profile, results)
-        for problem in prepare(made):
+        problems = prepare(
+            made,
+            folders=options.section_folder,
+            recursive=options.section_folder_recursive,
+            sections=options.section,
+            sets=options.set,
+            rules=options.rule,
+            with_rules=options.apply_rules != "no",
+        )
+        for problem in problems:
             sink.report("profile-problem", reason=problem.removeprefix("warning : "))
         return report_bytes(made)
 

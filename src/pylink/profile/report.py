@@ -26,6 +26,7 @@ from pylink.profile.metrics import (
     add_pair,
     add_relocations,
     add_sections,
+    add_share,
     add_totals,
 )
 from pylink.profile.sites import add_source_counters
@@ -143,10 +144,12 @@ def _add_dedup_actions(maker: _Maker) -> None:
     stack = ["merge", "fold_mercury"]
     every = maker.action(DEDUP, f"{len(pairs)} pairs", len(pairs), stack, DEDUP_STREAM)
     add_dedup(every, profile.folding.stats, profile)
-    every.set("link__time_duration.sum", sum(profile.folding.stats.stage_ns))
+    duration = sum(profile.folding.stats.stage_ns)
+    every.set("link__time_duration.sum", duration)
+    add_share(every, duration, profile)
     for pair in pairs if len(pairs) <= MOST_PAIRS else ():
         names = f"{pair.candidate.name}, {pair.reference.name}"
-        add_pair(maker.action(DEDUP, names, 1, stack, DEDUP_STREAM), pair)
+        add_pair(maker.action(DEDUP, names, 1, stack, DEDUP_STREAM), pair, profile)
 
 
 def _add_interpreter(whole: Action) -> None:

@@ -26,6 +26,11 @@ class Files:
     growth: list[tuple[str, aprof.Report]] = field(default_factory=list)
 
 
+def _items(text: str) -> list[str]:
+    """A list as the link takes it: items between commas."""
+    return text.split(",")
+
+
 def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog="pylink report",
@@ -45,14 +50,16 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--color", choices=("auto", "always", "never"), default="auto")
     options.add_argument("--export", metavar="OUT", help="write the report with what was added")
     found = options.add_argument_group("sections and rules")
-    found.add_argument("--section-folder", metavar="DIR", action="append", default=[])
-    found.add_argument("--section-folder-recursive", metavar="DIR", action="append", default=[])
-    found.add_argument("--section", metavar="ID", action="append", default=[])
-    found.add_argument("--set", metavar="NAME", action="append", default=[])
+    found.add_argument("--section-folder", metavar="DIR", action="extend", type=_items, default=[])
+    found.add_argument(
+        "--section-folder-recursive", metavar="DIR", action="extend", type=_items, default=[]
+    )
+    found.add_argument("--section", metavar="ID", action="extend", type=_items, default=[])
+    found.add_argument("--set", metavar="NAME", action="extend", type=_items, default=[])
     found.add_argument("--list-sections", action="store_true", help="with those that do not load")
     found.add_argument("--list-sets", action="store_true")
     found.add_argument("--list-rules", action="store_true", help="with those that do not load")
-    found.add_argument("--rule", metavar="ID", action="append", default=[])
+    found.add_argument("--rule", metavar="ID", action="extend", type=_items, default=[])
     found.add_argument(
         "--apply-rules",
         action="store_true",
@@ -95,7 +102,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.list_sections or options.list_rules or options.list_sets:
         from pylink.report.view.listing import list_files  # noqa: PLC0415 -- not with a report
 
-        return list_files(options)
+        return list_files(vars(options))
     if not options.files:
         raise ReportError("no report given; pylink report --help lists what can be done")
     files = Files()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pylink.diagnostics.stream import write
 from pylink.report.rules.load import load_rules
@@ -13,16 +13,22 @@ from pylink.report.sections.folders import search_path
 from pylink.report.sections.load import ALL, DEFAULT_SET, load
 
 
-def list_files(options: argparse.Namespace) -> int:
-    """Print the lists that the options ask for; 1 when a file did not load."""
-    path = search_path(options.section_folder, options.section_folder_recursive)
+def list_files(options: Mapping[str, Any]) -> int:
+    """Print the lists that the options ask for; 1 when a file did not load.
+
+    `options` are those of a link or of `pylink report`, by attribute. ReportError for a folder that
+    does not exist.
+    """
+    path = search_path(
+        options.get("section_folder") or (), options.get("section_folder_recursive") or ()
+    )
     errors: list[tuple[Path, str]] = []
     warnings: list[str] = []
-    if options.list_sections or options.list_sets:
+    if options.get("list_sections") or options.get("list_sets"):
         loaded = load(path)
         errors += loaded.errors
         warnings += loaded.warnings
-        if options.list_sections:
+        if options.get("list_sections"):
             on = {each.identifier for each in loaded.select()}
             rows = [
                 (
@@ -34,14 +40,14 @@ def list_files(options: argparse.Namespace) -> int:
                 for each in loaded.sections
             ]
             _print(("Identifier", "Display Name", "Enabled", "Filename"), rows)
-        if options.list_sets:
+        if options.get("list_sets"):
             names = sorted(loaded.set_names() | {DEFAULT_SET, ALL})
             members = [
                 (name, ", ".join(each.identifier for each in loaded.select(sets=[name])))
                 for name in names
             ]
             _print(("Set", "Sections"), members)
-    if options.list_rules:
+    if options.get("list_rules"):
         found = load_rules(path)
         errors += found.errors
         warnings += found.warnings
