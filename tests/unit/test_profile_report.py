@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -226,14 +227,16 @@ def test_the_link_takes_sections_and_rules_as_asked_for(
         "def apply(handle):\n    NvRules.get_context(handle).frontend().message('seen')\n"
     )
     cubins, out = sorted((DEMO / "sm_90a").glob("*.cubin")), tmp_path / "link.ncu-rep"
-    wanted = {"section_folder": str(own), "section": "Mine"}
-    result = pylink.link(cubins, arch="sm_90a", profile=out, **wanted)
+    link = partial(
+        pylink.link, cubins, arch="sm_90a", profile=out, section_folder=str(own), section="Mine"
+    )
+    result = link()
     (warning,) = result.diagnostics
     assert "section Mine: metric gone is missing" in warning.message
     actions = read_report(out).actions
     assert {tuple(each.identifier for each in action.sections) for action in actions} == {("Mine",)}
     assert all(action.rule_results[0].identifier == "MyRule" for action in actions)
-    pylink.link(cubins, arch="sm_90a", profile=out, apply_rules="no", **wanted)
+    link(apply_rules="no")
     assert not any(action.rule_results for action in read_report(out).actions)
 
 
