@@ -201,6 +201,31 @@ def test_ptx_entries(arch: str) -> None:
     check(files, arch)
 
 
+def test_registered_binaries(tmp_path: Path) -> None:
+    first, second = (oracle.assemble(tagged("90", tag), "90") for tag in "ab")
+    twice = container(entry(oracle.assemble(tagged("80", "c"), "80"), 80))
+    files = {
+        "a.o": host_object(
+            [("__nv_module_id", b"_a b\xe9\0"), ("__nv_relfatbin", container()), WRAPPER]
+        ),
+        "plain.o": host_object([(".text", b"\x90")]),
+        "b.cubin": first,
+        "c.o": host_object([("__nv_relfatbin", container(entry(second, 90))), WRAPPER]),
+        "two.o": host_object(
+            [("__nv_module_id", b"_x\0\0\0_y"), ("__nv_relfatbin", twice), WRAPPER]
+        ),
+        "wrong.fatbin": twice,
+    }
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    words = [f"{tmp_path}/{name}" for name in files]
+    argv = ["-arch=sm_90", "--register-link-binaries", "theirs.c", *words, "-o", "out"]
+    assert oracle.run_nvlink(argv, tmp_path).code == 0
+    ours = tmp_path / "ours.c"
+    pylink.link(words, arch="sm_90", register_link_binaries=str(ours))
+    assert ours.read_bytes() == (tmp_path / "theirs.c").read_bytes()
+
+
 def test_inputs_without_device_code_make_an_empty_executable() -> None:
     for arch in FAMILIES:
         check({"plain.o": host_object([(".text", b"\x90")])}, arch)
