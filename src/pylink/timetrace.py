@@ -15,7 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pylink.profile.model import TIME, column
+from pylink.profile.counted import TIME, column
 
 if TYPE_CHECKING:
     from pylink.profile.model import Profile

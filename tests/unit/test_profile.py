@@ -21,7 +21,8 @@ import pylink
 from pylink._native import counts, elfread, hardware
 from pylink.elf.relocations import relocation_name
 from pylink.profile.clock import Clock, between, read_counter
-from pylink.profile.model import FILE_COUNT, KIND_COUNT, TIME, Profile
+from pylink.profile.counted import FILE_COUNT, KIND_COUNT, TIME
+from pylink.profile.model import Profile
 from pylink.sections import rules
 from pylink.tables import FILE
 

@@ -16,8 +16,8 @@ def count_sections(
 ) -> tuple[bytes, bytes, bytes]:
     """A row of u64 per file, one with their sums, and one per kind of section.
 
-    ``pylink.profile.model.InputFile`` and ``SectionFamily`` name the columns. Section and nameless
-    symbols count as symbols only; relocations count for the kind of section that they change.
+    ``InputFile`` and ``SectionFamily`` of ``pylink.profile.counted`` name the columns. Section and
+    nameless symbols count as symbols only; relocations for the kind of section that they change.
     ``stand_ins`` is that of ``Merged`` and may be empty. ``IndexError`` for a file that runs past
     the tables.
     """

@@ -8,7 +8,7 @@ from struct import unpack
 from time import perf_counter_ns, process_time_ns
 
 from pylink._native.hardware import CYCLES, INSTRUCTIONS, open_counter
-from pylink.profile.model import Cost
+from pylink.profile.phase import Cost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

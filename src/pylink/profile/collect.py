@@ -12,7 +12,9 @@ import time
 from pylink._native import counts
 from pylink.observers import Observer
 from pylink.profile.clock import Clock, between
-from pylink.profile.model import FILE_COUNT, Phase, Profile, Step, column
+from pylink.profile.counted import FILE_COUNT, column
+from pylink.profile.model import Profile
+from pylink.profile.phase import Phase, Step
 from pylink.profile.sizes import fill_sizes
 from pylink.tables import FILE
 

@@ -11,7 +11,8 @@ from pylink.report.model import Action, Instance, Metric, ValueKind
 if TYPE_CHECKING:
     from pylink.dedup.stages import Verdict
     from pylink.dedup.stats import Stats
-    from pylink.profile.model import Cost, Phase, Profile
+    from pylink.profile.model import Profile
+    from pylink.profile.phase import Cost, Phase
 
 # Metric, and the attribute of input files that it sums; it has an instance for each of them.
 FILE_METRICS = (

@@ -48,7 +48,8 @@ from pylink.report.model import (
 
 if TYPE_CHECKING:
     from pylink.profile.collect import Results
-    from pylink.profile.model import Phase, Profile
+    from pylink.profile.model import Profile
+    from pylink.profile.phase import Phase
 
 DOMAIN = "pylink"
 LINK = "link"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink.profile.model import KIND_COUNT, column
+from pylink.profile.counted import KIND_COUNT, column
 from pylink.tables import CALL, ENTITY, FIX, OUT, SECTION, SYMBOL, count
 
 TYPE_CHECKING = False

@@ -1,0 +1,133 @@
+"""What a profile counts by input, section family and relocation type, and the rows of that."""
+
+from __future__ import annotations
+
+from struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Rows of pylink._native.counts and of the times that kernels keep, see their stubs.
+FILE_COUNT = Struct("<11Q")
+KIND_COUNT = Struct("<10Q")
+TIME = Struct("<4Q")
+
+NO_TIME = (0, 0, 0, 0)
+
+
+def column(table: bytes, row: int, place: int) -> memoryview[int]:
+    """Every uint64 number `place` of rows of `row` bytes."""
+    return memoryview(table).cast("Q")[place :: row // 8]
+
+
+class InputFile:
+    """One input: what it holds, what of it reached the output, what reading it took.
+
+    `lane` is 0 where the thread of the link read it and 1 where its helper did; `folded_bytes` are
+    those of Mercury sections that an earlier input's stand for.
+    """
+
+    __slots__ = (
+        "debug_bytes",
+        "defined",
+        "folded_bytes",
+        "functions",
+        "kept_bytes",
+        "kept_sections",
+        "lane",
+        "name",
+        "parse_ns",
+        "parse_start_ns",
+        "read_cpu_ns",
+        "read_ns",
+        "read_start_ns",
+        "relocations",
+        "sections",
+        "size",
+        "symbols",
+        "undefined",
+        "weak",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        size: int,
+        counts: Sequence[int],
+        reading: Sequence[int],
+        parsing: Sequence[int],
+    ) -> None:
+        self.name = name
+        self.size = size
+        (
+            self.sections,
+            self.symbols,
+            self.defined,
+            self.undefined,
+            self.weak,
+            self.functions,
+            self.relocations,
+            self.debug_bytes,
+            self.kept_sections,
+            self.kept_bytes,
+            self.folded_bytes,
+        ) = counts
+        self.read_start_ns, self.read_ns, self.read_cpu_ns, self.lane = reading
+        self.parse_start_ns, self.parse_ns, *_ = parsing
+
+    def __repr__(self) -> str:
+        return f"<InputFile {self.name} {self.size} bytes>"
+
+
+class SectionFamily:
+    """All sections of one kind, such as `.text.*`; relocations are those that change them."""
+
+    __slots__ = (
+        "copied_bytes",
+        "discarded_bytes",
+        "folded_bytes",
+        "input_bytes",
+        "input_sections",
+        "kept_sections",
+        "kind",
+        "name",
+        "output_bytes",
+        "output_sections",
+        "relocations_applied",
+        "relocations_kept",
+    )
+
+    def __init__(self, kind: int, name: str, counts: Sequence[int]) -> None:
+        self.kind = kind
+        self.name = name
+        (
+            self.input_sections,
+            self.input_bytes,
+            self.kept_sections,
+            self.discarded_bytes,
+            self.folded_bytes,
+            self.output_sections,
+            self.output_bytes,
+            self.copied_bytes,
+            self.relocations_applied,
+            self.relocations_kept,
+        ) = counts
+
+    def __repr__(self) -> str:
+        return f"<SectionFamily {self.name} {self.input_sections} sections>"
+
+
+class RelocationType:
+    """All relocations of one type."""
+
+    __slots__ = ("applied", "kept", "name", "number")
+
+    def __init__(self, number: int, name: str, applied: int, kept: int) -> None:
+        self.number = number
+        self.name = name
+        self.applied = applied
+        self.kept = kept
+
+    def __repr__(self) -> str:
+        return f"<RelocationType {self.name} {self.applied} applied, {self.kept} kept>"

@@ -1,0 +1,111 @@
+"""What stretches of a link took: costs, steps, phases.
+
+Times are nanoseconds, moments those of `time.perf_counter_ns`, sizes bytes. None stands for what
+the system did not tell.
+"""
+
+from __future__ import annotations
+
+
+class Cost:
+    """What a stretch of time took; `peak_bytes` is the process's peak at its end.
+
+    `disk_bytes` are those that the process waited for because no cache had them.
+    """
+
+    __slots__ = (
+        "cpu_ns",
+        "cycles",
+        "disk_bytes",
+        "instructions",
+        "major_faults",
+        "minor_faults",
+        "peak_bytes",
+        "start_ns",
+        "wall_ns",
+    )
+
+    def __init__(
+        self,
+        start_ns: int = 0,
+        wall_ns: int = 0,
+        cpu_ns: int = 0,
+        minor_faults: int = 0,
+        major_faults: int = 0,
+        peak_bytes: int = 0,
+        disk_bytes: int = 0,
+        cycles: int | None = None,
+        instructions: int | None = None,
+    ) -> None:
+        self.start_ns = start_ns
+        self.wall_ns = wall_ns
+        self.cpu_ns = cpu_ns
+        self.minor_faults = minor_faults
+        self.major_faults = major_faults
+        self.peak_bytes = peak_bytes
+        self.disk_bytes = disk_bytes
+        self.cycles = cycles
+        self.instructions = instructions
+
+
+class Step:
+    """One step of a phase: `size` counts what it works on, in `unit`."""
+
+    __slots__ = ("cost", "name", "size", "unit")
+
+    def __init__(self, name: str, cost: Cost) -> None:
+        self.name = name
+        self.cost = cost
+        self.size = 0
+        self.unit = "items"
+
+    def __repr__(self) -> str:
+        return f"<Step {self.name} {self.cost.wall_ns / 1e6:.3f} ms>"
+
+
+class Phase:
+    """One phase, with what passed through it.
+
+    `relocations` are those that it looked at, of which `relocations_applied` changed bytes and
+    `relocations_kept` went to the output.
+    """
+
+    __slots__ = (
+        "bytes_compared",
+        "bytes_copied",
+        "bytes_hashed",
+        "bytes_read",
+        "bytes_written",
+        "cost",
+        "relocations",
+        "relocations_applied",
+        "relocations_kept",
+        "sections",
+        "size",
+        "steps",
+        "symbols",
+        "tag",
+        "unit",
+    )
+
+    def __init__(self, tag: str, cost: Cost, steps: list[Step]) -> None:
+        self.tag = tag
+        self.cost = cost
+        self.steps = steps
+        self.size = 0
+        self.unit = "bytes"
+        self.bytes_read = self.bytes_copied = self.bytes_compared = 0
+        self.bytes_hashed = self.bytes_written = 0
+        self.sections = self.symbols = 0
+        self.relocations = self.relocations_applied = self.relocations_kept = 0
+
+    @property
+    def wall_ns(self) -> int:
+        return self.cost.wall_ns
+
+    @property
+    def cpu_ns(self) -> int:
+        return self.cost.cpu_ns
+
+    def __repr__(self) -> str:
+        return f"<Phase {self.tag} {self.wall_ns / 1e6:.3f} ms>"
