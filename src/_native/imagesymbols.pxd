@@ -39,6 +39,9 @@ cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
             # The link gives extern arrays their place.
             out.st_value = w.values[row.entity]
             set_section(w, w.homes[row.entity], out, wide)
+        elif e.kind == E_CONST0_SIZE:
+            out.st_value = w.values[row.entity]
+            type = STT_CUDA_OBJECT
     else:
         out.st_size = e.size
         out.st_value = w.values[row.entity]

@@ -121,7 +121,7 @@ cdef void find_givers(Info* m) noexcept nogil:
         if out.kind != K_INFO_FUNC:
             continue
         m.info_out[out.entity] = <int32_t>i
-        if m.entities[out.entity].flags & EF_KERNEL:
+        if is_root(&m.entities[out.entity]):
             m.live_kernels += 1
         s = info_source(m, out.entity)
         if s == NULL:
@@ -129,8 +129,8 @@ cdef void find_givers(Info* m) noexcept nogil:
         at = 0
         while at < s.size:
             data = m.arena + s.offset + at
-            if data[1] == EIATTR_NUM_BARRIERS or data[1] == EIATTR_EXTERNS \
-                    or data[1] == EIATTR_RESERVED_SMEM_USED:
+            if data[1] in (EIATTR_NUM_BARRIERS, EIATTR_EXTERNS, EIATTR_RESERVED_SMEM_USED,
+                           EIATTR_CTAIDZ_USED):
                 if not m.gives[out.entity]:
                     row = <int32_t*>vec_push(&m.givers)
                     if row != NULL:
@@ -247,7 +247,9 @@ cdef bint emit_stack_sizes(Info* m) noexcept nogil:
     cdef uint8_t* place
     m.records.count = 0
     for i in range(m.entity_count):
-        if m.entities[i].flags & EF_KERNEL and m.entities[i].flags & EF_LIVE:
+        # A single kernel is alone in this, whatever it launches.
+        if (m.entities[i].flags & EF_KERNEL and m.entities[i].flags & EF_LIVE
+                and (m.live_kernels > 1 or is_root(&m.entities[i]))):
             pair = <uint32_t*>vec_push(&m.records)
             if pair == NULL:
                 return False
@@ -278,7 +280,7 @@ cdef bint emit_function_info(Info* m, int32_t e, bint mercury) noexcept nogil:
     cdef uint64_t start
     cdef size_t i
     cdef Record* record
-    cdef bint kernel = m.executable and m.entities[e].flags & EF_KERNEL != 0
+    cdef bint kernel = m.executable and is_root(&m.entities[e])
     if m.functions[e].info >= 0:
         sass = &m.sections[m.functions[e].info]
     if at >= 0:

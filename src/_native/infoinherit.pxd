@@ -80,6 +80,10 @@ cdef inline bint inherit(Info* m, int32_t kernel, uint64_t start) noexcept nogil
     if not find_reached(m, kernel):
         return False
     for i in range(m.reached.count):
+        s = info_source(m, m.outs[(<int32_t*>m.reached.data)[i]].entity)
+        if s != NULL and not inherit_mark(m, start, s, EIATTR_CTAIDZ_USED):
+            return False
+    for i in range(m.reached.count):
         function = m.outs[(<int32_t*>m.reached.data)[i]].entity
         s = info_source(m, function)
         if function == kernel or s == NULL:
@@ -110,6 +114,19 @@ cdef inline bint inherit(Info* m, int32_t kernel, uint64_t start) noexcept nogil
     if m.live_kernels == 1 and not gather_externs(m, start):
         return False
     return drop_empty_externs(m, start)
+
+
+cdef inline bint inherit_mark(Info* m, uint64_t start, const SectionRow* s,
+                              uint8_t attribute) noexcept nogil:
+    """Add a record without value that the callee's section `s` has and the kernel has not."""
+    cdef uint64_t at = 0
+    cdef const uint8_t* data
+    while at < s.size:
+        data = m.arena + s.offset + at
+        if data[1] == attribute:
+            return own_record(m, start, attribute) >= 0 or put(m, data, record_size(data)) != NULL
+        at += record_size(data)
+    return True
 
 
 cdef inline bint gather_externs(Info* m, uint64_t start) noexcept nogil:

@@ -75,10 +75,9 @@ cdef inline uint32_t external(Info* m, uint32_t file, uint32_t symbol) noexcept 
     cdef int32_t e = m.entity[m.files[file].first_symbol + symbol]
     if e < 0:
         return 0
-    if m.entities[e].flags & EF_DEFINED:
-        # From sm_100 on kernels stay listed: they are launched from the device.
-        if m.family != FAMILY_C or not m.entities[e].flags & EF_KERNEL:
-            return 0
+    # Kernels stay listed: they are launched from the device.
+    if m.entities[e].flags & EF_DEFINED and not m.entities[e].flags & EF_KERNEL:
+        return 0
     return m.index[e]
 
 

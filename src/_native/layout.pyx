@@ -38,7 +38,7 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_en
     cdef const int32_t* entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
     cdef int32_t* constant0 = <int32_t*>calloc(n + 1, 4)
     cdef int32_t section, common = -1
-    cdef uint64_t align
+    cdef uint64_t align, constants = ~<uint64_t>0
     if constant0 == NULL:
         raise MemoryError
     with nogil:
@@ -47,10 +47,14 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_en
                 common = <int32_t>i
             elif row[i].kind == K_CONSTANT0:
                 constant0[row[i].entity] = <int32_t>i + 1
+            elif row[i].kind == K_CONSTANT and row[i].bank == 3:
+                constants = row[i].size
         for i in range(n):
             section = sym[e[i].winner].section
             home[i] = -1
             value[i] = sym[e[i].winner].value
+            if e[i].kind == E_CONST0_SIZE:
+                value[i] = constants    # all ones when there is no such bank
             if section >= 0:
                 home[i] = out[section]
                 value[i] += piece[section]

@@ -220,7 +220,12 @@ cdef void prototype_strings(Merge* m, const FileRow* file) noexcept nogil:
                     size = 0
                     while text[size]:
                         size += 1
-                    if strings_intern(&m.str, text, size) < 0:
+                    if size == 0:
+                        # That of kernels launched from the device: a string of its own.
+                        if m.no_prototype == 0:
+                            m.no_prototype = <uint32_t>m.str.size
+                            m.failed |= strings_append(&m.str, text, 0) < 0
+                    elif strings_intern(&m.str, text, size) < 0:
                         m.failed = True
 
 
@@ -232,7 +237,8 @@ cdef void prototype_names(Merge* m, const uint64_t* prototypes, size_t count,
         size = 0
         while m.arena[prototypes[i] + size]:
             size += 1
-        offsets[i] = strings_find(&m.str, m.arena + prototypes[i], size).at if size else 0
+        offsets[i] = (strings_find(&m.str, m.arena + prototypes[i], size).at if size
+                      else m.no_prototype)
 
 
 cdef void global_names(Merge* m) noexcept nogil:
@@ -284,7 +290,7 @@ cdef void late_constants(Merge* m) noexcept nogil:
     """Family C: .nv.constant0.F come last of all, their section symbols after the globals."""
     cdef int32_t* source = <int32_t*>calloc(m.entity_count + 1, 4)
     cdef size_t i
-    cdef int32_t symbol, out
+    cdef int32_t symbol, out, kernel
     cdef const SectionRow* s
     if source == NULL:
         m.failed = True
@@ -294,16 +300,18 @@ cdef void late_constants(Merge* m) noexcept nogil:
             symbol = function_symbol(m, <int32_t>i)
             if symbol >= 0 and m.role[symbol] == ROLE_WON and m.entity[symbol] >= 0:
                 source[m.entity[symbol]] = <int32_t>i + 1
-    for i in range(m.entity_count):
-        if not source[i] or not m.entities[i].flags & EF_LIVE:
+    # In the order of their kernels' code, which is not that of the first mentions.
+    for i in range(m.outs.count):
+        kernel = out_row(m, <int32_t>i).entity
+        if out_row(m, <int32_t>i).kind != K_TEXT or kernel < 0 or not source[kernel]:
             continue
-        s = &m.sections[source[i] - 1]
-        out = new_function_section(m, <int32_t>i, s, K_CONSTANT0, s.type, s.flags, s.align,
+        s = &m.sections[source[kernel] - 1]
+        out = new_function_section(m, kernel, s, K_CONSTANT0, s.type, s.flags, s.align,
                                    m.arena + s.name, s.name_size)
         if out < 0:
             break
         out_row(m, out).size = s.size
-        m.out_of[source[i] - 1] = out
+        m.out_of[source[kernel] - 1] = out
         new_symbol(m, -1, out, PART_TAIL, out_row(m, out).symbol_name)
     free(source)
 

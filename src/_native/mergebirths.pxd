@@ -23,7 +23,8 @@ cdef inline bint stays(Merge* m, int32_t entity) noexcept nogil:
     if e.kind == E_SHARED:
         return stays_shared(m, entity)
     if m.mode & (M_RELOCATABLE | M_KEEP_RELOCS):
-        if e.kind == E_CONST0_SIZE or (e.kind == E_UNIFIED and not m.mode & M_RELOCATABLE):
+        if ((e.kind == E_CONST0_SIZE or e.kind == E_UNIFIED)
+                and not m.mode & M_RELOCATABLE):
             return False
         return s.name_size != 0 and not is_pooled(m, e)
     if e.kind == E_UNIFIED or e.kind == E_CONST0_SIZE or s.name_size == 0:
@@ -85,7 +86,8 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
         if out < 0:
             return
         section_symbol(m, out)
-        if m.entities[e].flags & EF_KERNEL:
+        # One that only other code launches has its sections as a device function has.
+        if is_root(&m.entities[e]):
             joined_section(m, e, b".nv.info.", 9, K_INFO_FUNC, SHT_CUDA_INFO, 0x40, 4)
             out = joined_section(m, e, b".nv.shared.", 11, K_SHARED, SHT_CUDA_SHARED, 0x43, 1)
             if out >= 0:
@@ -190,6 +192,10 @@ cdef inline void section_of_object(Merge* m, int32_t at) noexcept nogil:
                     or strings_intern(&m.str, m.arena + s.name, s.name_size) < 0):
                 m.failed = True
             m.births += 1
+        elif m.entities[e].flags & EF_UNSELECTED and function_section(m, e, K_SHARED, 0) < 0:
+            out = joined_section(m, e, b".nv.shared.", 11, K_SHARED, SHT_CUDA_SHARED, 0x43, 1)
+            if out >= 0:
+                section_symbol(m, out)
     elif s.kind == K_DEBUG_SHARED:
         debug_shared(m, at)
     else:

@@ -27,7 +27,7 @@ cdef inline bint out_of_debug(Merge* m, const EntityRow* row, uint8_t role) noex
 
 cdef inline bint is_clear(uint32_t type, bint mercury) noexcept nogil:
     if mercury:
-        return type == 0x1000e or type == 0x1000f
+        return type == 0x1000e
     return type == 72 or type == 73
 
 

@@ -30,6 +30,7 @@ ctypedef struct Merge:
     Vec rebuilds
     StringTable shstr
     StringTable str
+    uint32_t no_prototype       # offset of the empty prototype string, or 0
     NameIndex by_name           # file-scope sections
     NameIndex merc_names
     Pool pool

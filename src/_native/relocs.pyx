@@ -146,7 +146,7 @@ cdef Py_ssize_t patch_rows(uint8_t* data, uint64_t size, const PatchRow* row,
 
 def resolve_values(bytes fixes, bytes outs, bytes places, bytes entities, bytes values,
                    bytes homes, bytes base, bytes functions_extern, bytes lost,
-                   uint64_t constant3_size, bint arrays_by_name):
+                   bint arrays_by_name):
     """The PatchRow of every FixRow that changes bytes, in order of the table.
 
     `values` and `homes` are a uint64 and an OutRow per entity; `functions_extern` is the uint64
@@ -192,7 +192,7 @@ def resolve_values(bytes fixes, bytes outs, bytes places, bytes entities, bytes 
             elif fix[i].entity < 0:
                 pass                # the addend says all
             elif e[fix[i].entity].kind == E_CONST0_SIZE:
-                row.value = constant3_size
+                row.value = value[fix[i].entity]
             elif e[fix[i].entity].flags & EF_UNSIZED and e[fix[i].entity].kind == E_SHARED:
                 if arrays_by_name:
                     row.value += dynamic[fix[i].entity]
@@ -218,7 +218,7 @@ cdef inline uint32_t plain_type(const FixRow* fix) noexcept nogil:
             return ZERO32 if fix.type == 72 else ZERO64
         return fix.type
     if fix.how & FIX_CLEAR:
-        return ZERO32 if fix.type == 0x1000f else ZERO64
+        return ZERO64
     if fix.type == 0x10002 or fix.type == 0x10001 or fix.type == 0x10032:
         return 2
     if fix.type == 0x10003 or fix.type == 0x10008 or fix.type == 0x10033:

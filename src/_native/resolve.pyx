@@ -442,6 +442,8 @@ def find_live(bytes entities, bytes calls, bytes prototypes, bytes selected, bin
                         e[to].flags |= EF_LIVE
         depth = 0
         for i in range(n):
+            if e[i].flags & EF_KERNEL and choosy and not chosen[i]:
+                e[i].flags |= EF_UNSELECTED
             if e[i].flags & EF_KERNEL and not seen[i] and not keep_all:
                 seen[i] = True
                 stack[depth] = <uint32_t>i

@@ -130,6 +130,7 @@ cdef enum EntityFlag:
     EF_UNSIZED = 512        # extern __shared__ array
     EF_WAS_UNDEFINED = 1024 # its first mention is no definition
     EF_DESELECTED = 2048    # dead only because some kernels were not selected
+    EF_UNSELECTED = 4096    # a kernel that is no root, as others were selected
 
 # One distinct symbol of the link, in order of birth: file by file, functions before the rest.
 cdef packed struct EntityRow:
@@ -141,6 +142,10 @@ cdef packed struct EntityRow:
     uint64_t align              # common and shared
     uint32_t regcount           # functions
     uint32_t frame              # bytes of stack frame
+
+cdef inline bint is_root(const EntityRow* e) noexcept nogil:
+    """Whether it is a kernel, and not one that lives because other code launches it."""
+    return e.flags & EF_KERNEL and not e.flags & EF_UNSELECTED
 
 # What became of the definition that one input symbol gives.
 cdef enum Role:

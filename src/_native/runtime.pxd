@@ -8,10 +8,12 @@ cdef inline bint is_runtime_function(const uint8_t* name, uint32_t size) noexcep
     # A line each; those that end in a star stand for all that begin so.
     cdef const char* line = (
         b"malloc\nfree\nvprintf\nvfprintf\n__assertfail\n__cuda_syscall*\n"
-        b"cnpDeviceGetAttribute\ncnpEventCreate\ncnpEventDestroy\ncnpEventRecord\n"
-        b"cnpGetDevice\ncnpGetDeviceCount\ncnpGetLastError\ncnpGetParameterBuffer\n"
-        b"cnpGetParameterBufferV2\ncnpLaunchDevice\ncnpLaunchDeviceV2\ncnpStreamCreate\n"
-        b"cnpStreamDestroy\ncnpStreamWaitEvent\ncudaGraphKernelNodeSetEnabled\n"
+        b"cnpCtxSynchronize\ncnpDeviceGetAttribute\ncnpEventCreate\ncnpEventDestroy\n"
+        b"cnpEventRecord\ncnpFuncGetAttribute\ncnpGetCacheConfig\ncnpGetDevice\n"
+        b"cnpGetDeviceCount\ncnpGetLastError\ncnpGetLimit\ncnpGetParameterBuffer\n"
+        b"cnpGetParameterBufferV2\ncnpGetSharedMemConfig\ncnpLaunchDevice\ncnpLaunchDeviceV2\n"
+        b"cnpSetLastError\ncnpStreamCreate\ncnpStreamDestroy\ncnpStreamWaitEvent\n"
+        b"cudaGraphKernelNodeSetEnabled\n"
         b"cudaGraphKernelNodeSetGridDim\ncudaGraphKernelNodeSetParam\n"
         b"cudaGraphKernelNodeUpdatesApply\ncudaGraphLaunch\ncudaGraphSetConditional\n")
     cdef uint32_t length

@@ -23,7 +23,6 @@ def resolve_values(
     base: bytes,
     functions_extern: bytes,
     lost: bytes,
-    constant3_size: int,
     arrays_by_name: bool,
 ) -> bytes:
     """The patch table of every FixRow that changes bytes, in order of the FixRow table.

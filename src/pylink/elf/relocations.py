@@ -38,6 +38,7 @@ MERCURY_TWINS = {
     0x10005: "ABS32_LO_32",
     0x10006: "ABS32_HI_32",
     0x1000E: "UNUSED_CLEAR64",
+    0x1000F: "FUNC_DESC_64",
     **{0x10010 + i: f"8_{bit}" for i, bit in enumerate(_BITS)},
     0x10028: "ABS32_LO_32",
     0x10029: "ABS32_HI_32",

@@ -27,12 +27,11 @@ class Placed:
     `instance_index` (symbol of a kernel's externsharedinstance). By OutRow: `outs`, `places`,
     `section_index`, `section_symbol_index`. In file order: `section_order`, `symbol_order`. `blobs`
     and `spans` hold the contents that the link makes; `table_offset` is the section header table's,
-    `null_value` the value of the null symbol, `constant3_size` the bytes of constant bank 3.
+    `null_value` the value of the null symbol.
     """
 
     __slots__ = (
         "blobs",
-        "constant3_size",
         "dynamic",
         "homes",
         "instance_index",
@@ -66,7 +65,7 @@ class Placed:
         self.places = self.phdrs = self.shstrtab = b""
         self.blobs: list[bytes] = []
         self.spans: list[bytes] = []
-        self.size = self.table_offset = self.null_value = self.constant3_size = 0
+        self.size = self.table_offset = self.null_value = 0
 
 
 def layout(merged: Merged, sink: Sink) -> Placed:
@@ -105,12 +104,12 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         steps.done("apply_pools")
     _place_shared(placed, sink)
     steps.done("place_shared")
-    placed.constant3_size = native_layout.constant_size(placed.outs, 3)
-    if placed.constant3_size > CONSTANT_LIMIT:
+    constants = native_layout.constant_size(placed.outs, 3)
+    if constants > CONSTANT_LIMIT:
         sink.report(
             "too-much-file-memory",
             space="constant",
-            size=placed.constant3_size,
+            size=constants,
             limit=CONSTANT_LIMIT,
         )
     if job.options.preserve_relocs and job.executable:

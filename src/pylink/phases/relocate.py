@@ -53,7 +53,6 @@ def relocate(placed: Placed, sink: Sink) -> Image:
         merged.base,
         placed.dynamic,
         placed.lost,
-        placed.constant3_size,
         job.debug,
     )
     steps.done("resolve_values")
