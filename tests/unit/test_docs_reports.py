@@ -1,0 +1,98 @@
+"""docs/reports.md: its commands and programs run, and it names what is there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pylink
+from pylink.optiontable import OPTIONS
+from pylink.report import read_report
+from pylink.report.rules.load import load_rules
+from pylink.report.sections.folders import STOCK
+from pylink.report.sections.load import load
+from pylink.report.view.command import parser
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "reports.md").read_text()
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```\n", PAGE, re.DOTALL)
+RULE, *PROGRAMS = [text for language, text in BLOCKS if language == "python"]
+(SECTION,) = [text for language, text in BLOCKS if language == "protobuf"]
+COMMANDS = [line for language, text in BLOCKS if language == "console" for line in text.split("\n")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of inputs in which the page's commands have been run."""
+    made = tmp_path_factory.mktemp("reports")
+    for cubin in (ROOT / "demo" / "cubins" / "sm_90a").glob("*.cubin"):
+        shutil.copy(cubin, made)
+    user = made / "sections"
+    user.mkdir()
+    (user / "reading.section").write_text(SECTION)
+    (user / "slow_file.py").write_text(RULE)
+    for command in filter(None, COMMANDS):
+        done = run(["bash", "-c", f"{shlex.quote(sys.executable)} -m {command}"], made)
+        assert (done.returncode, done.stderr) == (0, ""), command
+        (made / f"{len(list(made.glob('*.out')))}.out").write_text(done.stdout)
+    return made
+
+
+def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "PYLINK_SECTIONS": str(folder / "sections"),
+        "PYTHONPATH": str(Path(pylink.__file__).parents[1]),
+    }
+    return subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_commands_make_what_the_page_says(folder: Path) -> None:
+    shown = (folder / "1.out").read_text()
+    assert shown.startswith("The link took ")
+    assert shown.index("[0] init") > shown.index("whole link\n")
+    html = (folder / "link.html").read_text()
+    assert "What to do" in html
+    assert "How cost grows with size" in html
+    assert "part.ncu-rep" in (folder / "growth.html").read_text()
+
+
+def test_the_section_and_the_rule_are_used(folder: Path) -> None:
+    shown = [
+        each for each in read_report(folder / "link.ncu-rep").actions if each.section("Reading")
+    ]
+    assert [each.function_name or "range" for each in shown] == ["read", "range"]
+    read = shown[0]
+    assert isinstance(read.value("derived__read_per_kb"), int)
+    (result,) = [each for each in read.rule_results if each.identifier == "SlowFile"]
+    ((message, (focus,)),) = result.messages()
+    assert re.fullmatch(r"\w+\.cubin took longest to read\.", message.message)
+    assert focus.metric_name == "file__read_time_duration.sum"
+
+
+@pytest.mark.parametrize(("number", "expected"), list(enumerate(["nsecond", ".cubin", "merge"])))
+def test_the_programs_run(folder: Path, number: int, expected: str) -> None:
+    done = run([sys.executable, "-c", PROGRAMS[number]], folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert expected in done.stdout
+
+
+def test_the_tables_name_every_stock_file() -> None:
+    rows = set(re.findall(r"^\| (Link\w+) \|", PAGE, re.MULTILINE))
+    stock = {each.section.identifier for each in load([STOCK]).sections}
+    assert rows == stock | {each.identifier for each in load_rules([STOCK]).rules}
+
+
+def test_the_options_are_there() -> None:
+    known = {f"--{option.long}" for option in OPTIONS} | {"--import"}
+    known |= {word for each in parser()._actions for word in each.option_strings}
+    assert set(re.findall(r"--[a-z][a-z-]+", PAGE)) <= known
