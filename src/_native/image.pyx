@@ -1,7 +1,7 @@
 """The output file: copying section contents, and writing tables and headers."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -221,11 +221,15 @@ def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, by
     return info, mercury_info
 
 
-def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes outs,
-                  bytes section_order, bytes section_index, bytes places, bytes symbol_index,
-                  bytes phdrs, bytes shstrtab, bytes strtab, uint64_t shoff, uint32_t symtab_info,
-                  uint32_t mercury_info, uint32_t e_flags, int family, bint executable):
-    """Write string tables, capsule heads, section headers, program headers and the ELF header."""
+def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes entities,
+                  bytes outs, bytes section_order, bytes section_index, bytes places,
+                  bytes symbol_index, bytes phdrs, bytes shstrtab, bytes strtab, uint64_t shoff,
+                  uint32_t symtab_info, uint32_t mercury_info, uint32_t e_flags, int64_t note,
+                  int family, bint executable):
+    """Write string tables, capsule heads, section headers, program headers and the ELF header.
+
+    `note` is by how many bytes nvlink's own note is longer than ours.
+    """
     cdef size_t count = PyBytes_GET_SIZE(section_order) // 4, i
     cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
     cdef const int32_t* order = <const int32_t*>PyBytes_AS_STRING(section_order)
@@ -240,6 +244,7 @@ def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes
     cdef const char* strings = PyBytes_AS_STRING(strtab)
     w.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
     w.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
+    w.entities = <const EntityRow*>PyBytes_AS_STRING(entities)
     w.outs = <const OutRow*>PyBytes_AS_STRING(outs)
     w.places = <const PlaceRow*>PyBytes_AS_STRING(places)
     w.index = <const uint32_t*>PyBytes_AS_STRING(section_index)
@@ -247,6 +252,7 @@ def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes
     w.image = <uint8_t*>PyBytes_AS_STRING(image)
     w.family = family
     w.wide = False
+    w.merc_symbols = 0
     w.executable = executable
     table = <Shdr*>(w.image + shoff)
     header = <Ehdr*>w.image
@@ -264,6 +270,7 @@ def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes
                 w.wide = w.outs[i].notes & OF_LATE == 0
             elif w.outs[i].kind == K_MERC_SYMTAB:
                 merc_symtab = w.index[i]
+                w.merc_symbols = w.places[i].size
         memset(table, 0, sizeof(Shdr))
         for i in range(count):
             row = &w.outs[order[i]]
@@ -279,7 +286,7 @@ def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes
                 memcpy(w.image + w.places[order[i]].offset, strings,
                        w.places[order[i]].size)
             elif row.kind == K_MERC_SYSTEM_SHARED:
-                write_system_shared(&w, order, count, order[i])
+                write_system_shared(&w, order, count, order[i], strings, note)
             elif row.kind == K_CAPMERC:
                 number = <uint16_t>w.index[row.twin]
                 memcpy(w.image + w.places[order[i]].offset, &number, 2)

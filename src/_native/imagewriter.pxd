@@ -17,6 +17,7 @@ cdef struct Writer:
     const uint64_t* values
     const int32_t* homes
     const uint64_t* dynamic
+    uint64_t merc_symbols           # bytes of .nv.merc.symtab
     uint8_t* image
     uint32_t family
     bint executable

@@ -67,6 +67,7 @@ def write_headers(
     arena: bytes,
     sections: bytes,
     symbols: bytes,
+    entities: bytes,
     outs: bytes,
     section_order: bytes,
     section_index: bytes,
@@ -79,11 +80,13 @@ def write_headers(
     symtab_info: int,
     mercury_info: int,
     e_flags: int,
+    note: int,
     family: int,
     executable: bool,
 ) -> None:
     """Write string tables, capsule heads, section headers, program headers and the ELF header.
 
     ``shoff`` is the offset of the section header table, ``symtab_info`` and ``mercury_info`` are
-    what ``write_symbols`` returned.
+    what ``write_symbols`` returned. ``note`` is by how many bytes nvlink's own note is longer than
+    ours: .nv.merc.nv.shared.reserved.0 depends on it.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pylink._native import image as native_image
+from pylink.phases.notes import note_deficit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def finalize(image: Image, sink: Sink) -> Final:
         objects.arena,
         objects.sections,
         objects.symbols,
+        merged.entities,
         placed.outs,
         placed.section_order,
         placed.section_index,
@@ -64,6 +66,7 @@ def finalize(image: Image, sink: Sink) -> Final:
         symtab_info,
         mercury_info,
         job.target.elf_flags,
+        note_deficit(job.options),
         job.target.family,
         job.executable,
     )

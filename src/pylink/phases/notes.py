@@ -38,6 +38,12 @@ def tkinfo_note(options: Options) -> bytes:
     return note(NT_TKINFO, pack("<6I", 2, *offsets) + strings)
 
 
+def note_deficit(options: Options) -> int:
+    """By how many bytes our note is shorter than nvlink's: its strings have 97 before options."""
+    theirs = 97 + len(options.recorded.encode("utf-8", "surrogateescape")) + 1
+    return 48 + (theirs + 3) // 4 * 4 - len(tkinfo_note(options))
+
+
 def cuinfo_note(objects: Objects) -> bytes:
     """Which target: version 2, SM number, toolkit, 0.
 
