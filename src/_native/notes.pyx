@@ -1,16 +1,19 @@
 """Notes and compatibility attributes: one section of the output from all those of the inputs."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from attributes cimport record_size
+from fastpath cimport code_leaves_fastpath
 from rows cimport *
 from vec cimport *
 
 
 cdef enum:
     COMPAT_SPECIFIC = 9         # attribute: the code is for one architecture alone
+    COMPAT_FASTPATH = 0x0b      # attribute: CAN_FASTPATH_FINALIZE
+    FASTPATH_CODE = 8           # its bit that depends on the instructions
 
 
 def join_sections(bytes arena, bytes sections, int kind):
@@ -82,13 +85,52 @@ def specific_files(bytes arena, bytes sections, int files):
     return result
 
 
-def merge_compat(bytes arena, bytes sections, int family, bint arch_specific, uint64_t features):
+def fastpath_bits(bytes arena, bytes sections, bytes out_of):
+    """The bits of attribute 0x0b that the code of the output keeps, whatever its files say: 8 or 0.
+
+    `out_of` is the OutRow of each input section, as `merge` returns it. Files that promise the
+    bit are not searched.
+    """
+    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i, first = 0, j
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef const int32_t* out = <const int32_t*>PyBytes_AS_STRING(out_of)
+    cdef bint promised = False, found = False
+    if <size_t>PyBytes_GET_SIZE(out_of) != 4 * n:
+        raise ValueError("one output section per section")
+    with nogil:
+        for i in range(n):
+            if s[i].kind == K_COMPAT:
+                promised = promised or promises_fastpath(base + s[i].offset, s[i].size)
+            if i + 1 < n and s[i + 1].file == s[i].file:
+                continue
+            for j in range(first, 0 if promised or found else i + 1):
+                if s[j].kind == K_TEXT and out[j] >= 0 and not found:
+                    found = code_leaves_fastpath(base + s[j].offset, s[j].size)
+            first = i + 1
+            promised = False
+    return 0 if found else FASTPATH_CODE
+
+
+cdef inline bint promises_fastpath(const uint8_t* data, uint64_t size) noexcept nogil:
+    """Whether attributes of a file say that all its code is on the fast path."""
+    cdef uint64_t at = 0
+    while size - at >= 4 and record_size(data + at) <= size - at:
+        if data[at] == 4 and data[at + 1] == COMPAT_FASTPATH and record_size(data + at) > 4:
+            return data[at + 4] & FASTPATH_CODE != 0
+        at += record_size(data + at)
+    return False
+
+
+def merge_compat(bytes arena, bytes sections, int family, bint arch_specific, uint64_t features,
+                 uint8_t fastpath):
     """The attributes of .nv.compat, merged over all inputs.
 
     Attribute 2 is 0 if any input has 0, else the largest; 3 the union; 5 has two fields of two
     bits, each 0 if any input has 0, else the largest; 6 stays while equal, else 1; 7 the largest;
-    9 depends on the target; 0x0b, from sm_100 on, the intersection over inputs with code, also
-    with `features`. Order and formats are those of the first input. Empty for inputs without any.
+    9 depends on the target; 0x0b, from sm_100 on, the bits that all inputs with code
+    have and those of `fastpath`, as far as the target has them (`features`). Order and formats
+    are those of the first input. Empty for inputs without any.
     """
     cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
@@ -111,23 +153,25 @@ def merge_compat(bytes arena, bytes sections, int family, bint arch_specific, ui
             if size > s[i].size - at:
                 break
             at += size
-            if data[1] == 0x0b and family != 2:
+            if data[1] == COMPAT_FASTPATH and family != 2:
                 continue
             mine = find(merged, data[1])
             if mine == <uint64_t>len(merged):
                 merged += data[:size]
-                if data[1] == 0x0b and data[0] == 4 and not has_code[s[i].file]:
+                if data[1] == COMPAT_FASTPATH and data[0] == 4 and not has_code[s[i].file]:
                     merged[mine + 4:] = b"\xff" * <Py_ssize_t>(size - 4)
                 continue
-            if data[1] == 0x0b and not has_code[s[i].file]:
+            if data[1] == COMPAT_FASTPATH and not has_code[s[i].file]:
                 continue            # what has no code needs no features
             record = merged
             combine(record + mine, data, size)
     mine = find(merged, COMPAT_SPECIFIC)
     if mine < <uint64_t>len(merged) and merged[mine] != 4:
         merged[mine + 2] = arch_specific
-    mine = find(merged, 0x0b)
+    mine = find(merged, COMPAT_FASTPATH)
     if mine < <uint64_t>len(merged) and merged[mine] == 4:
+        if merged[mine + 2] > 0:
+            merged[mine + 4] |= fastpath
         for i in range(4, min(4 + merged[mine + 2], 12)):
             merged[mine + i] &= features >> 8 * (i - 4) & 0xff
     return bytes(merged)
@@ -150,7 +194,7 @@ cdef inline uint8_t weaker(uint8_t a, uint8_t b) noexcept nogil:
 cdef void combine(uint8_t* mine, const uint8_t* theirs, uint64_t size) noexcept nogil:
     cdef uint64_t i
     cdef uint8_t attribute = mine[1]
-    if mine[0] != theirs[0] or (mine[0] == 4) != (attribute == 0x0b):
+    if mine[0] != theirs[0] or (mine[0] == 4) != (attribute == COMPAT_FASTPATH):
         return
     if attribute == 2:
         mine[2] = weaker(mine[2], theirs[2])
@@ -165,6 +209,6 @@ cdef void combine(uint8_t* mine, const uint8_t* theirs, uint64_t size) noexcept 
     elif attribute == 5:
         mine[2] = (weaker(mine[2] & 3, theirs[2] & 3)
                    | weaker(mine[2] >> 2 & 3, theirs[2] >> 2 & 3) << 2)
-    elif attribute == 0x0b and size == record_size(mine):
+    elif attribute == COMPAT_FASTPATH and size == record_size(mine):
         for i in range(4, size):
             mine[i] &= theirs[i]

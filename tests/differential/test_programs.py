@@ -27,9 +27,6 @@ OPEN: dict[str, set[int]] = {
     "relink2": {23, 31},
     "relink-r": {23, 31, 32},
     "preserve": {31},
-    "kernels-used": {11, 23, 35},
-    "variables-used": {35},
-    "both-used": {23, 35},
 }
 
 

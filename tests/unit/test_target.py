@@ -71,9 +71,13 @@ def byte(attribute: int, value: int) -> bytes:
 
 
 def merged(
-    *files: bytes, family: int = FAMILY_C, specific: bool = False, mask: int = 0xFF
+    *files: bytes,
+    family: int = FAMILY_C,
+    specific: bool = False,
+    mask: int = 0xFF,
+    fastpath: int = 0,
 ) -> bytes:
-    return notes.merge_compat(*compat(*files), family, specific, mask)
+    return notes.merge_compat(*compat(*files), family, specific, mask, fastpath)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +115,52 @@ def test_features_are_what_all_inputs_and_the_target_have() -> None:
     assert merged(*records, mask=0x50) == records[0][:4] + pack("<2I", 0x50, 0)
     assert merged(*records, mask=0) == records[0][:4] + bytes(8)
     assert merged(*records, family=FAMILY_B) == b""
+
+
+def test_code_decides_on_a_feature_that_inputs_lack() -> None:
+    record = bytes((4, 0x0B, 8, 0)) + pack("<2I", 0x01, 0)
+    assert merged(record, mask=0x09, fastpath=8) == record[:4] + pack("<2I", 0x09, 0)
+    assert merged(record, mask=0x01, fastpath=8) == record
+
+
+def instruction(form: int, *, plain: bool = True, kind: int = 0) -> bytes:
+    """16 bytes of code: operation and operand form, with or without a predicate to combine."""
+    return pack("<QBBBB4x", form, 0, kind, 0xF0 if plain else 0x70, 0x03 if plain else 0x04)
+
+
+@pytest.mark.parametrize(
+    ("code", "bits"),
+    [
+        (instruction(0x7221), 8),  # FADD
+        (instruction(0x7229), 0),  # DADD
+        (instruction(0x782B), 0),  # DFMA
+        (instruction(0x7828), 0),  # DMUL
+        (instruction(0x720B), 8),  # FSETP of two registers
+        (instruction(0x780B), 0),  # FSETP with a constant
+        (instruction(0x780B, plain=False), 8),
+        (instruction(0x722A), 0),  # DSETP of two registers
+        (instruction(0x742A), 8),  # DSETP with a constant
+        (instruction(0x742A, plain=False), 0),
+        (instruction(0x7237), 0),  # IMMA
+        (instruction(0x75EA, kind=1), 0),  # tcgen05.mma of integers
+        (instruction(0x75EA, kind=3), 8),
+        (instruction(0x7221) * 9 + instruction(0x7229), 0),
+        (instruction(0x7221) + instruction(0x7229)[:9], 8),
+    ],
+)
+def test_instructions_off_the_fast_path(code: bytes, bits: int) -> None:
+    place = (0, 0, len(code), 0, 0, 0, 0, 0, 128, 0, 0)
+    text = SECTION.pack(*place, -1, rules.TEXT, 0)
+    assert notes.fastpath_bits(code, text, pack("<i", 4)) == bits
+    assert notes.fastpath_bits(code, text, pack("<i", -1)) == 8
+
+
+@pytest.mark.parametrize(("word", "bits"), [(0x09, 8), (0x01, 0)])
+def test_code_of_a_file_that_promises_is_not_searched(word: int, bits: int) -> None:
+    arena, table = compat(bytes((4, 0x0B, 8, 0)) + pack("<2I", word, 0))
+    code = instruction(0x7229)
+    table += SECTION.pack(0, len(arena), len(code), *(0,) * 5, 128, 0, 0, -1, rules.TEXT, 0)
+    assert notes.fastpath_bits(arena + code, table, pack("<2i", 3, 4)) == bits
 
 
 def test_damaged_records_change_nothing() -> None:

@@ -9,13 +9,25 @@ def has_attribute(arena: bytes, sections: bytes, kind: int, attribute: int) -> b
 def specific_files(arena: bytes, sections: bytes, files: int) -> bytes:
     """A byte per file: 1 when its .nv.compat says that its code is for one architecture alone."""
 
+def fastpath_bits(arena: bytes, sections: bytes, out_of: bytes) -> int:
+    """The bits of attribute 0x0b that the code of the output keeps, whatever its files say.
+
+    ``out_of`` is the output section of each input section, as ``merge`` returns it.
+    """
+
 def merge_compat(
-    arena: bytes, sections: bytes, family: int, arch_specific: bool, features: int
+    arena: bytes,
+    sections: bytes,
+    family: int,
+    arch_specific: bool,
+    features: int,
+    fastpath: int,
 ) -> bytes:
     """The attributes of .nv.compat, merged over all inputs; empty for inputs without any.
 
     Attribute 2 is 0 if any input has 0, else the largest; 3 the union; 5 has two fields of two
     bits, each 0 if any input has 0, else the largest; 6 stays while equal, else 1; 7 the largest;
-    9 depends on the target; 0x0b, from sm_100 on, the intersection, also with `features`. Order
-    and formats are those of the first input. Source: experiments, in docs/format-notes.md.
+    9 depends on the target; 0x0b, from sm_100 on, the bits that all inputs have and those of
+    `fastpath`, as far as the target has them (`features`). Order and formats are those of the
+    first input. Source: experiments, in docs/format-notes.md.
     """

@@ -332,7 +332,7 @@ def _make_contents(placed: Placed) -> None:
         rules.TKINFO: tkinfo_note(job.options) + inherited,
         rules.CUINFO: cuinfo_note(objects),
         rules.COMPAT: compat_note(
-            objects, has_code=native_layout.find_kind(placed.outs, rules.TEXT) >= 0
+            objects, merged.out_of, has_code=native_layout.find_kind(placed.outs, rules.TEXT) >= 0
         ),
         rules.REL_ACTION: REL_ACTION,
     }

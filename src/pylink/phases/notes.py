@@ -21,6 +21,8 @@ TOOLKIT = 130  # CUDA 13.0
 # What nvlink writes from sm_75 to sm_90; its meaning is not documented.
 REL_ACTION = bytes.fromhex("73000000000000000000001125000536")
 
+FASTPATH_CODE = 0x08  # bit of attribute 0x0b of .nv.compat that depends on the instructions
+
 
 def note(kind: int, contents: bytes) -> bytes:
     """An ELF note of NVIDIA: sizes, type, name, contents."""
@@ -56,14 +58,17 @@ def cuinfo_note(objects: Objects) -> bytes:
     return note(NT_CUINFO, pack("<4H", 2, lowest, TOOLKIT, 0))
 
 
-def compat_note(objects: Objects, *, has_code: bool) -> bytes:
-    """.nv.compat of the output."""
+def compat_note(objects: Objects, out_of: bytes, *, has_code: bool) -> bytes:
+    """.nv.compat of the output; `out_of` is the output section of each input section."""
     target = objects.job.target
     if not objects.names and target.family != FAMILY_A:
         # Of a link without any cubin: the target's suffix, and no features.
         specific = pack("<BBBx", 2, 9, target.specific)
         return specific + (pack("<BBH8x", 4, 0x0B, 8) if target.family == FAMILY_C else b"")
     features = target.features if has_code else 0
+    fastpath = 0
+    if features & FASTPATH_CODE:
+        fastpath = notes.fastpath_bits(objects.arena, objects.sections, out_of)
     return notes.merge_compat(
-        objects.arena, objects.sections, target.family, target.specific, features
+        objects.arena, objects.sections, target.family, target.specific, features, fastpath
     )
