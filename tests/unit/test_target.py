@@ -119,8 +119,11 @@ def test_features_are_what_all_inputs_and_the_target_have() -> None:
 
 def test_code_decides_on_a_feature_that_inputs_lack() -> None:
     record = bytes((4, 0x0B, 8, 0)) + pack("<2I", 0x01, 0)
-    assert merged(record, mask=0x09, fastpath=8) == record[:4] + pack("<2I", 0x09, 0)
-    assert merged(record, mask=0x01, fastpath=8) == record
+    arena, table = compat(record)
+    table += SECTION.pack(*(0,) * 8, 128, 0, 0, -1, rules.TEXT, 0)
+    for mask, fastpath, word in ((0x09, 8, 0x09), (0x09, 0, 0x01), (0x01, 8, 0x01)):
+        got = notes.merge_compat(arena, table, FAMILY_C, False, mask, fastpath)
+        assert got == record[:4] + pack("<2I", word, 0)
 
 
 def instruction(form: int, *, plain: bool = True, kind: int = 0) -> bytes:

@@ -27,7 +27,7 @@ def merge_compat(
 
     Attribute 2 is 0 if any input has 0, else the largest; 3 the union; 5 has two fields of two
     bits, each 0 if any input has 0, else the largest; 6 stays while equal, else 1; 7 the largest;
-    9 depends on the target; 0x0b, from sm_100 on, the bits that all inputs have and those of
-    `fastpath`, as far as the target has them (`features`). Order and formats are those of the
-    first input. Source: experiments, in docs/format-notes.md.
+    9 depends on the target; 0x0b, from sm_100 on, the bits that all inputs with code
+    have and those of `fastpath`, as far as the target has them (`features`). Order and formats
+    are those of the first input. Source: experiments, in docs/format-notes.md.
     """
