@@ -128,8 +128,9 @@ def test_an_exception_ends_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_ends_pylink_ends_what_runs(number: int, tmp_path: Path) -> None:
     tool = fake_tool(tmp_path / "tool", f"echo $$ > {tmp_path}/pid; exec sleep 60")
-    code = "import sys; from pylink.subtools.run import *; "
-    code += "run_all([Command([sys.argv[1]], b'')], timeout=60)"
+    # A parent such as nohup may have this process ignore the signal.
+    code = f"import signal, sys; signal.signal({number:d}, signal.SIG_DFL); "
+    code += "from pylink.subtools.run import *; run_all([Command([sys.argv[1]], b'')], timeout=60)"
     parent = subprocess.Popen([sys.executable, "-c", code, str(tool)])
     deadline = time.monotonic() + 30
     while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()):
@@ -148,6 +149,7 @@ def test_handlers_of_the_caller_stay(tmp_path: Path) -> None:
         """Never called."""
 
     tool = fake_tool(tmp_path / "tool", COPY)
+    hangup = signal.getsignal(signal.SIGHUP)
     earlier = signal.signal(signal.SIGTERM, mine)
     try:
         run_all([Command([str(tool)], b"in")], timeout=60)
@@ -155,4 +157,4 @@ def test_handlers_of_the_caller_stay(tmp_path: Path) -> None:
     finally:
         signal.signal(signal.SIGTERM, earlier)
     run_all([Command([str(tool)], b"in")], timeout=60)
-    assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGHUP) is hangup
