@@ -21,7 +21,7 @@ from pylink.remarks import (
     Remark,
     Remarks,
 )
-from pylink.remarks.files import BATCH
+from pylink.remarks.channel import BATCH
 from pylink.remarks.record import TAGS
 
 KINDS = (PASSED, MISSED, ANALYSIS, ANALYSIS_FP_COMMUTE, ANALYSIS_ALIASING, FAILURE)

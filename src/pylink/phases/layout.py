@@ -164,13 +164,10 @@ def layout(merged: Merged, sink: Sink) -> Placed:
     return placed
 
 
-def _place_shared(placed: Placed, sink: Sink) -> None:
-    """Offsets of shared variables and sizes of .nv.shared sections."""
-    merged = placed.merged
+def gather_shared(merged: Merged) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+    """Which kernel uses which shared variable, as `sharedmap.gather` tells it."""
     objects = merged.objects
-    job = objects.job
-    keeps_symbols = job.debug or job.options.preserve_relocs
-    variables, uses, extern_uses, variable_entities, kernel_entities = sharedmap.gather(
+    return sharedmap.gather(
         objects.sections,
         objects.symbols,
         merged.entities,
@@ -182,9 +179,18 @@ def _place_shared(placed: Placed, sink: Sink) -> None:
         merged.outs,
         merged.referenced,
         merged.uses_array,
-        job.debug,
-        job.executable,
+        objects.job.debug,
+        objects.job.executable,
     )
+
+
+def _place_shared(placed: Placed, sink: Sink) -> None:
+    """Offsets of shared variables and sizes of .nv.shared sections."""
+    merged = placed.merged
+    objects = merged.objects
+    job = objects.job
+    keeps_symbols = job.debug or job.options.preserve_relocs
+    variables, uses, extern_uses, variable_entities, kernel_entities = gather_shared(merged)
     kernel_count = len(kernel_entities) // 4
     tie_count = len(merged.functions) // FUNCTION.size
     offsets = b""

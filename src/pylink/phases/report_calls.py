@@ -25,18 +25,9 @@ def report_calls(merged: Merged, sink: Sink, *, dump: bool) -> None:
     A count above a kernel's own limit is an error. nvlink demangles the names of the graph in
     both forms of the option.
     """
-    objects = merged.objects
     if dump:
         _report_graph(merged, sink)
-    for registers, function, kernel, limit in report.propagations(
-        objects.arena,
-        objects.sections,
-        merged.entities,
-        merged.functions,
-        merged.calls,
-        merged.prototypes,
-        merged.outs,
-    ):
+    for registers, function, kernel, limit in propagations(merged):
         if registers > limit:
             sink.report(
                 "too-many-registers",
@@ -52,6 +43,20 @@ def report_calls(merged: Merged, sink: Sink, *, dump: bool) -> None:
                 line=f"regcount {registers} for {_shown(merged, function)} "
                 f"propagated to entry {_shown(merged, kernel)}",
             )
+
+
+def propagations(merged: Merged) -> list[tuple[int, int, int, int]]:
+    """(registers, function, kernel, limit) for each register count that a kernel takes over."""
+    objects = merged.objects
+    return report.propagations(
+        objects.arena,
+        objects.sections,
+        merged.entities,
+        merged.functions,
+        merged.calls,
+        merged.prototypes,
+        merged.outs,
+    )
 
 
 def _report_graph(merged: Merged, sink: Sink) -> None:

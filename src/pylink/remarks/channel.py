@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pylink.remarks.files import BATCH
 from pylink.remarks.record import (
     ANALYSIS,
     ANALYSIS_ALIASING,
@@ -29,6 +28,10 @@ if TYPE_CHECKING:
         def close(self) -> None: ...
         def discard(self) -> None: ...
 
+
+# Remarks that are handed to a writer at once: few enough to stay in the processor's cache, and
+# below what wakes Python's garbage collector.
+BATCH = 128
 
 # The kind of diagnostic that shows a remark.
 DIAGNOSTICS = {

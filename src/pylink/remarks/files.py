@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from pylink.remarks.channel import BATCH
 from pylink.remarks.container import LLVM_22, MAGIC, VERSIONS
 from pylink.remarks.output import OutputFile
 from pylink.remarks.yamlfile import YamlWriter
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 YAML = "yaml"
 BITSTREAM = "bitstream"
 FORMATS = (YAML, BITSTREAM)
-
-# Remarks that are handed to a writer at once: few enough to stay in the processor's cache, and
-# below what wakes Python's garbage collector.
-BATCH = 128
 
 
 class UnknownFormat(ValueError):

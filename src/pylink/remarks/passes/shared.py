@@ -6,7 +6,7 @@ from collections import defaultdict
 from itertools import pairwise
 from struct import Struct, iter_unpack
 
-from pylink._native import sharedmap
+from pylink.phases.layout import gather_shared
 from pylink.remarks.passes.catalogue import (
     ARRAY_PLACED,
     ARRAYS_ALIAS,
@@ -80,22 +80,8 @@ class SharedPass:
 
     def _gather(self) -> None:
         """Ask again who uses what, as layout did."""
-        merged = self.placed.merged
-        objects = merged.objects
-        variables, uses, array_uses, variable_entities, kernel_entities = sharedmap.gather(
-            objects.sections,
-            objects.symbols,
-            merged.entities,
-            merged.symbol_entity,
-            merged.symbol_role,
-            merged.calls,
-            merged.prototypes,
-            merged.fixes,
-            merged.outs,
-            merged.referenced,
-            merged.uses_array,
-            objects.job.debug,
-            True,
+        variables, uses, array_uses, variable_entities, kernel_entities = gather_shared(
+            self.placed.merged
         )
         kernels = [entity for (entity,) in iter_unpack("<i", kernel_entities)]
         values = [value for (value,) in iter_unpack("<Q", self.placed.values)]

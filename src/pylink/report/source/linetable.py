@@ -174,23 +174,20 @@ class _Program:
         return text
 
     def _unsigned(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._byte()
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if not byte & 0x80:
-                return value
-            if shift > _LONGEST:
-                raise IndexError
+        return self._leb128()[0]
 
     def _signed(self) -> int:
+        value, bits, is_negative = self._leb128()
+        return value - (1 << bits) if is_negative else value
+
+    def _leb128(self) -> tuple[int, int, int]:
+        """The bits of a number, how many there are, and the one that is the sign of signed numbers."""
         value = shift = 0
         while True:
             byte = self._byte()
             value |= (byte & 0x7F) << shift
             shift += 7
             if not byte & 0x80:
-                return value - (1 << shift) if byte & 0x40 else value
+                return value, shift, byte & 0x40
             if shift > _LONGEST:
                 raise IndexError
