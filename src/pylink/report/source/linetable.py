@@ -181,7 +181,7 @@ class _Program:
         return value - (1 << bits) if is_negative else value
 
     def _leb128(self) -> tuple[int, int, int]:
-        """The bits of a number, how many there are, and the one that is the sign of signed numbers."""
+        """The bits of a number, their count, and the one that is the sign of a signed number."""
         value = shift = 0
         while True:
             byte = self._byte()
