@@ -29,6 +29,7 @@ OPTIONS = """
 -Ofc=max
 -Xnvvm=-opt=0
 -Xnvvm=-fma=0,-opt=3
+-Xnvvm='-fma=0 -opt=3'
 -Xptxas=-O1
 -maxrregcount=32
 -device-stack-protector=true

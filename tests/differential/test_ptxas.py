@@ -21,6 +21,7 @@ OPTIONS = """
 -maxrregcount=32
 -Xptxas=-O1
 -Xptxas=--opt-level=2,-v
+-Xptxas='-O1 -v',--warn-on-spills
 -g
 -g -suppress-debug-info
 -device-stack-protector=true

@@ -72,7 +72,8 @@ def test_arguments() -> None:
     assert words(given) == "-arch sm_90 -m 64 -c -maxrregcount 32 -split-compile 0 -Ofc mid"
     protect: dict[str, Value] = {"device_stack_protector": False}
     assert words(protect) == "-arch sm_90 -m 64 -c -device-stack-protector false"
-    assert words({"Xptxas": ("-O1", "-v")}) == "-arch sm_90 -m 64 -c -O1 -v"
+    for items in (("-O1", "-v"), ("-O1 -v",), (" -O1", "'-v'")):
+        assert words({"Xptxas": items}) == "-arch sm_90 -m 64 -c -O1 -v"
 
 
 def test_options_of_an_entry_come_before_those_of_the_command_line() -> None:

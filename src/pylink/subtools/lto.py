@@ -10,7 +10,7 @@ import sys
 from pylink.subtools import worker
 from pylink.subtools.entries import check_entries, is_fatbin
 from pylink.subtools.keep import keep_source
-from pylink.subtools.ptxas import DEFAULT_TIMEOUT, Request, write_row
+from pylink.subtools.ptxas import DEFAULT_TIMEOUT, Request, split, write_row
 from pylink.subtools.run import Command, run_all
 
 TYPE_CHECKING = False
@@ -92,7 +92,7 @@ def arguments(options: Options, *, whole: bool) -> list[str]:
         # To nvlink, kernels without variables mean that no variable is used.
         if options.kernels_used and not options.variables_used:
             words.append("-optimize-unused-variables")
-    return words + [f"-Xnvvm={word}" for word in options.Xnvvm]
+    return words + [f"-Xnvvm={word}" for word in split(options.Xnvvm)]
 
 
 def libraries(nvvmpath: str | None) -> list[list[str]]:

@@ -130,18 +130,14 @@ def arguments(request: Request, options: Options) -> list[str]:
             words += [flag, str(value)]
     if options.device_stack_protector is not None:
         words += ["-device-stack-protector", "true" if options.device_stack_protector else "false"]
-    return words + list(options.Xptxas)
+    return words + split(options.Xptxas)
 
 
 def entry_options(text: str) -> list[str]:
     """The options of an entry, without those that would move the result or change the target."""
-    try:
-        given = shlex.split(text)
-    except ValueError:
-        given = text.split()
     words = []
     skip = False
-    for word in given:
+    for word in split([text]):
         name, equals, _ = word.partition("=")
         if skip:
             skip = False
@@ -149,6 +145,17 @@ def entry_options(text: str) -> list[str]:
             skip = not equals
         elif word not in OWN_FLAGS:
             words.append(word)
+    return words
+
+
+def split(items: Sequence[str]) -> list[str]:
+    """The words of the items, each of which may hold several, quoted as for a shell."""
+    words: list[str] = []
+    for item in items:
+        try:
+            words += shlex.split(item)
+        except ValueError:  # a quote that is not closed
+            words += item.split()
     return words
 
 
