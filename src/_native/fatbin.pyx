@@ -70,6 +70,10 @@ cdef packed struct EntryRow:
     uint64_t packed_size        # without padding, where that is known
     uint64_t full_size          # when it is decompressed; 0 when it is not compressed
 
+cdef packed struct Range:
+    uint64_t offset
+    uint64_t size
+
 # What a source is beyond its entries. An offset of 0 says that there is no such section.
 cdef packed struct SourceRow:
     uint32_t containers
@@ -80,6 +84,7 @@ cdef packed struct SourceRow:
     uint64_t external_size
     uint64_t internal_offset    # .nvHRKI
     uint64_t internal_size
+    Range variables[4]          # .nvHRDE, .nvHRDI, .nvHRCE, .nvHRCI
 
 cdef packed struct FaultRow:
     uint32_t source
@@ -196,7 +201,7 @@ cdef bint scan_object(Scanner* s, SourceRow* row, uint64_t base, uint64_t size) 
         if section.sh_name >= names.sh_size:
             return fault(s, False, B_SECTION_NAME, i, count)
         name = <const char*>image + names.sh_offset + section.sh_name
-        if strncmp(name, b"__nv_", 5) != 0 and strncmp(name, b".nvHRK", 6) != 0:
+        if strncmp(name, b"__nv_", 5) != 0 and strncmp(name, b".nvHR", 5) != 0:
             continue
         if section.sh_type == SHT_NOBITS:
             continue
@@ -218,7 +223,20 @@ cdef bint scan_object(Scanner* s, SourceRow* row, uint64_t base, uint64_t size) 
         elif strcmp(name, b".nvHRKI") == 0:
             row.internal_offset = base + section.sh_offset
             row.internal_size = section.sh_size
+        elif strcmp(name, b".nvHRDE") == 0:
+            set_range(&row.variables[0], base, section)
+        elif strcmp(name, b".nvHRDI") == 0:
+            set_range(&row.variables[1], base, section)
+        elif strcmp(name, b".nvHRCE") == 0:
+            set_range(&row.variables[2], base, section)
+        elif strcmp(name, b".nvHRCI") == 0:
+            set_range(&row.variables[3], base, section)
     return True
+
+
+cdef void set_range(Range* row, uint64_t base, const Shdr* section) noexcept nogil:
+    row.offset = base + section.sh_offset
+    row.size = section.sh_size
 
 
 cdef bint scan_containers(Scanner* s, uint64_t offset, uint64_t size) noexcept nogil:

@@ -10,6 +10,7 @@ import pytest
 from helpers import oracle
 from helpers.compare import compare
 from helpers.lto_sources import SOURCES, write_fatbin, write_host_object, write_ltoir, write_nvvm
+from helpers.toolkit import Toolkit, run
 
 from pylink import timetrace
 from pylink.cli import main
@@ -20,6 +21,16 @@ pytestmark = oracle.needs_oracle
 pytest.importorskip("cuda.bindings", reason="needs nvJitLink: pip install '.[cuda]'")
 
 LTO = ("-lto", "-nvvmpath=nvvm")
+
+MAIN = """
+extern __device__ int wanted(int x);
+__global__ void k8(int *p) { *p = wanted(*p); }
+int main()
+{
+    k8<<<1, 1>>>(nullptr);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+"""
 
 OPTIONS = """
 -dlto
@@ -268,6 +279,47 @@ def test_failures(words: tuple[str, ...], message: str, capfd: pytest.CaptureFix
     assert expected.code == 1
     assert re.search(f"^pylink {message}", capfd.readouterr().err, re.MULTILINE)
     assert not Path("ours").exists()
+
+
+@pytest.mark.parametrize("code", ["one", "several", "lines"])
+def test_builds_of_nvcc(code: str, tmp_path: Path) -> None:
+    """A program and a library, compiled with -dlto and linked by nvcc through pylink."""
+    flags = {
+        "one": ("-dlto", "-arch=sm_90"),
+        "several": (
+            "-gencode=arch=compute_80,code=lto_80",
+            "-gencode=arch=compute_100,code=lto_100",
+        ),
+        "lines": ("-dlto", "-arch=sm_120", "-lineinfo"),
+    }
+    final = {"several": ("-dlto", "-gencode=arch=compute_90,code=sm_90")}
+    toolkit = Toolkit(tmp_path)
+    give_nvvm(toolkit.root)
+    nvcc = toolkit.root / "bin" / "nvcc"
+    objects = []
+    for name in ("caller", "called", "wanted", "main"):
+        source = tmp_path / f"{name}.cu"
+        source.write_text(MAIN if name == "main" else SOURCES[name])
+        objects.append(tmp_path / f"{name}.o")
+        run(nvcc, "-rdc=true", *flags[code], "-c", source, "-o", objects[-1])
+    library = tmp_path / "libwanted.a"
+    run(nvcc, "-lib", objects[2], "-o", library)
+    program = tmp_path / "program"
+    run(nvcc, *final.get(code, flags[code]), *objects[:2], objects[3], library, "-o", program)
+    assert program.read_bytes().startswith(b"\x7fELF")
+    assert toolkit.check() == 1
+
+
+def give_nvvm(root: Path) -> None:
+    """Put libnvvm where nvlink looks for it in a toolkit, also in one made of wheels."""
+    nvvm = root / "nvvm"
+    real = nvvm.resolve()
+    if (real / "lib64").exists():
+        return
+    nvvm.unlink()
+    write_nvvm(root)
+    for one in real.iterdir():
+        (nvvm / one.name).symlink_to(one)
 
 
 def test_reports_about_a_link_that_is_none(capfd: pytest.CaptureFixture[str]) -> None:

@@ -106,7 +106,8 @@ def test_damaged_entries_have_no_options(data: bytes) -> None:
     assert isinstance(entry_text(fatbin("-ftz=0")[:20] + data), str)
 
 
-def test_libraries_of_a_toolkit(tmp_path: Path) -> None:
+def test_libraries_of_a_toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lto, "wheel_directories", lambda: [])
     (tmp_path / "nvvm" / "lib64").mkdir(parents=True)
     (tmp_path / "lib64").mkdir()
     (tmp_path / "nvvm" / "lib64" / "libnvvm.so").touch()
@@ -115,7 +116,22 @@ def test_libraries_of_a_toolkit(tmp_path: Path) -> None:
     assert [Path(path).resolve() for path in ours] == [tmp_path / "lib64" / "libnvJitLink.so.13"]
     assert [Path(path).resolve() for path in theirs] == [tmp_path / "nvvm" / "lib64" / "libnvvm.so"]
     assert lto.libraries(str(tmp_path / "missing")) == [[], []]
-    assert lto.libraries(None) == []
+    assert lto.libraries(None) == [[], []]
+
+
+def test_libraries_of_wheels_come_after_those_of_a_toolkit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel, root = tmp_path / "cu13", tmp_path / "cuda"
+    monkeypatch.setattr(lto, "wheel_directories", lambda: [str(wheel)])
+    for folder in (wheel / "lib", wheel / "nvvm", root / "nvvm" / "lib64"):
+        folder.mkdir(parents=True)
+    for name in ("libnvJitLink.so.13", "libnvvm.so.4"):
+        (wheel / "lib" / name).touch()
+    (root / "nvvm" / "lib64" / "libnvvm.so").touch()
+    ours, theirs = lto.libraries(str(root / "nvvm"))
+    assert [Path(path).name for path in ours] == ["libnvJitLink.so.13"]
+    assert [Path(path).name for path in theirs] == ["libnvvm.so", "libnvvm.so.4"]
 
 
 def test_what_belongs_to_the_device_runtime() -> None:

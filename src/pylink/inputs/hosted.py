@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # EntryRow and SourceRow of fatbin.pyx.
 ENTRY = Struct("<6I5Q")
-SOURCE = Struct("<2I6Q")
+SOURCE = Struct("<2I14Q")
 
 CONTAINER_HEADER = Struct("<IHHQ")
 MAGIC = 0xBA55ED50
@@ -37,7 +37,8 @@ class Hosted:
     """What was found in a host object or fat binary.
 
     `pieces` are those for the target. `ids` has the module ids, None without `__nv_module_id`;
-    `external` and `internal` are the kernels that host code names, None without a list.
+    `external` and `internal` are the kernels that host code names, None without a list, and
+    `variables` the device and constant variables that it does.
     `containers` is 0 for a host object without device code.
     """
 
@@ -60,6 +61,11 @@ class Hosted:
     @property
     def internal(self) -> list[bytes] | None:
         return names_at(self._arena, self._row[6], self._row[7])
+
+    @property
+    def variables(self) -> list[bytes]:
+        ranges = zip(self._row[8:16:2], self._row[9:16:2], strict=True)
+        return [name for place in ranges for name in names_at(self._arena, *place) or ()]
 
 
 def names_at(arena: bytes, offset: int, size: int) -> list[bytes] | None:

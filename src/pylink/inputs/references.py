@@ -1,8 +1,9 @@
 """What host objects say beyond their device code: module ids, and the kernels that they use.
 
 The compiler lists in a host object the kernels that its host code names: `.nvHRKE` those visible
-to other files, `.nvHRKI` the others, which have names of their own. An asterisk in a name stands
-for any characters.
+to other files, `.nvHRKI` the others, which have names of their own. `.nvHRDE`, `.nvHRDI`, `.nvHRCE`
+and `.nvHRCI` list device and constant variables in the same way. An asterisk in a name stands for
+any characters.
 """
 
 from __future__ import annotations
@@ -18,13 +19,19 @@ if TYPE_CHECKING:
 
 
 class References:
-    """Patterns for the kernels that host code uses: `external` for global names, or `internal`."""
+    """Patterns for the kernels that host code uses: `external` for global names, or `internal`.
 
-    __slots__ = ("external", "internal")
+    `variables` are those for variables, of both kinds.
+    """
 
-    def __init__(self, external: list[bytes], internal: list[bytes]) -> None:
+    __slots__ = ("external", "internal", "variables")
+
+    def __init__(
+        self, external: list[bytes], internal: list[bytes], variables: list[bytes]
+    ) -> None:
         self.external = external
         self.internal = internal
+        self.variables = variables
 
 
 def host_references(sources: list[Source], hosted: dict[Source, Hosted]) -> References | None:
@@ -34,6 +41,7 @@ def host_references(sources: list[Source], hosted: dict[Source, Hosted]) -> Refe
     """
     external: dict[bytes, None] = {}
     internal: dict[bytes, None] = {}
+    variables: dict[bytes, None] = {}
     for source in sources:
         found = hosted.get(source)
         if found is None or source.kind != HOST or not found.containers:
@@ -43,7 +51,10 @@ def host_references(sources: list[Source], hosted: dict[Source, Hosted]) -> Refe
             return None
         external.update(dict.fromkeys(names))
         internal.update(dict.fromkeys(found.internal or ()))
-    return References(list(external), list(internal)) if external or internal else None
+        variables.update(dict.fromkeys(found.variables))
+    if not external and not internal:
+        return None
+    return References(list(external), list(internal), list(variables))
 
 
 def identifiers(sources: list[Source], hosted: dict[Source, Hosted]) -> list[tuple[str, bool]]:

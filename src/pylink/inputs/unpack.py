@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.archivethin import Identity
     from pylink.inputs.hosted import Hosted
+    from pylink.inputs.references import References
     from pylink.options import Input
     from pylink.phases.init import Job
     from pylink.timing import CsvTiming
@@ -48,10 +49,11 @@ def unpack(
     loaded = with_cubins(job, cubins, modules)
     if sink.errors:  # what was decompressed only now
         sink.stop()
+    opened = Opened(sources, hosted)
     if modules:  # what these need is known only when they are compiled
-        loaded.opened = Opened(sources, hosted)
+        loaded.opened = opened
         return loaded
-    return settle(loaded, sources, hosted, sink)
+    return settle(loaded, opened, sink)
 
 
 class Opened:
@@ -64,13 +66,21 @@ class Opened:
         self.hosted = hosted
 
 
+def known_references(loaded: Loaded) -> References | None:
+    """What host code uses of a program that is still to be compiled, None for all of it."""
+    assert loaded.opened is not None
+    if not loaded.job.uses_host_info:
+        return None
+    sources = [one for one in loaded.opened.sources if not is_system(loaded.job, one.name)]
+    return host_references([one for one in sources if not one.overlooked], loaded.opened.hosted)
+
+
 def add_optimized(loaded: Loaded, cubin: bytes | None, sink: Sink) -> Loaded:
     """The link with the result of LTO, None for what is not linked, and all other files it takes.
 
     The cubin comes where the last host object with LTO-IR was, and last where there is none.
     """
     assert loaded.opened is not None
-    sources = [*loaded.opened.sources, Source(OPTIMIZED, kinds.CUBIN, b"", 0, 0)]
     rows = memoryview(loaded.extents).cast("Q")
     pieces = list(loaded.pieces)
     for number, piece in enumerate(pieces):
@@ -78,10 +88,10 @@ def add_optimized(loaded: Loaded, cubin: bytes | None, sink: Sink) -> Loaded:
         piece.data, piece.later = loaded.arena[start : start + size], None
     if cubin is not None:
         piece = Piece(OPTIMIZED, kinds.CUBIN, cubin)
-        piece.number = len(sources) - 1
+        piece.number = len(loaded.opened.sources)
         pieces.insert(find_place(loaded), piece)
     linked = with_cubins(loaded.job, pieces, loaded.modules)
-    return settle(linked, sources, loaded.opened.hosted, sink)
+    return settle(linked, loaded.opened, sink)
 
 
 def find_place(loaded: Loaded) -> int:
@@ -92,18 +102,16 @@ def find_place(loaded: Loaded) -> int:
     return sum(piece.number < hosted[-1] for piece in loaded.pieces)
 
 
-def settle(
-    loaded: Loaded, sources: list[Source], hosted: dict[Source, Hosted], sink: Sink
-) -> Loaded:
+def settle(loaded: Loaded, opened: Opened, sink: Sink) -> Loaded:
     """The link of what it takes of all sources; also settles what host code has a say in."""
-    job = loaded.job
-    loaded = select(loaded, sources)
-    warn_of_skipped(loaded, sources, sink)
+    job, sources, hosted = loaded.job, opened.sources, opened.hosted
+    with_optimized = [*sources, Source(OPTIMIZED, kinds.CUBIN, b"", 0, 0)]
+    loaded = select(loaded, with_optimized)
+    warn_of_skipped(loaded, with_optimized, sink)
     taken = {piece.number for piece in (*loaded.pieces, *loaded.modules)}
     registered = find_registered(job, sources, taken)
     if loaded.modules:
         unlisted = {sources[module.number] for module in loaded.modules if not module.hosted}
-        unlisted.add(sources[-1])  # the result of LTO
         registered = [one for one in registered if one not in unlisted]
         if not loaded.pieces:  # nvlink has the files of a whole program in the other direction
             registered.reverse()
@@ -115,7 +123,10 @@ def settle(
             for number, one in enumerate(sources)
             if number in taken or not (one.overlooked or is_system(job, one.name))
         ]
-        loaded.references = host_references(looked_at, hosted)
+        # The library's own kernels are no reason to leave out those of a program that names none.
+        own = [one for one in looked_at if not is_system(job, one.name)]
+        if host_references(own, hosted) is not None:
+            loaded.references = host_references(looked_at, hosted)
     return loaded
 
 

@@ -10,11 +10,11 @@ import os
 import re
 
 from pylink._native import elfread
-from pylink.inputs.unpack import add_optimized
+from pylink.inputs.unpack import add_optimized, known_references
 from pylink.phases.faults import report_fault
 from pylink.sections import rules
 from pylink.subtools import ptxas
-from pylink.subtools.lto import compile_lto
+from pylink.subtools.lto import compile_lto, write_lto_row
 from pylink.tables import SYMBOL, rows, text
 
 TYPE_CHECKING = False
@@ -66,9 +66,15 @@ def cicc_lto(loaded: Loaded, timing: CsvTiming | None, sink: Sink) -> Optimized:
     partial = any(True for _ in plain_names(loaded))
     keep = undefined_functions(loaded, sink) if partial else None
     loaded.job.steps.done("find_undefined_functions")
-    ptx = compile_lto(loaded.modules, options, sink, timing, keep=keep)
+    used = None if partial else known_references(loaded)
+    ptx, elapsed = compile_lto(loaded.modules, options, sink, keep=keep, used=used)
     loaded.job.steps.done("compile_lto")
     whole = not partial and not calls_runtime(loaded, ptx, sink)
+    if used is not None and not whole:
+        # What is linked keeps all kernels until the link itself leaves some out.
+        ptx, more = compile_lto(loaded.modules, options, sink)
+        elapsed += more
+    write_lto_row(timing, options, elapsed, sink)
     return Optimized(loaded, ptx, whole=whole, image=ptx if options.emit_ptx else b"")
 
 

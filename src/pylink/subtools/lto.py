@@ -9,6 +9,7 @@ import sys
 
 from pylink.subtools import worker
 from pylink.subtools.entries import check_entries, is_fatbin
+from pylink.subtools.find import wheel_directories
 from pylink.subtools.keep import keep_source
 from pylink.subtools.ptxas import DEFAULT_TIMEOUT, Request, split, write_row
 from pylink.subtools.run import Command, run_all
@@ -19,31 +20,33 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.inputs.pieces import Piece
+    from pylink.inputs.references import References
     from pylink.options import Options
     from pylink.timing import CsvTiming
 
 # What the libraries are called in a toolkit, whose `nvvm` directory is what -nvvmpath names.
 NVJITLINK = ("../lib64/libnvJitLink.so.*", "../lib/libnvJitLink.so.*", "lib64/libnvJitLink.so.*")
-NVVM = ("lib64/libnvvm.so", "lib64/libnvvm.so.*", "lib/libnvvm.so.*")
+NVVM = ("lib64/libnvvm.so", "lib64/libnvvm.so.*", "lib/libnvvm.so.*", "../lib/libnvvm.so.*")
 
 
 def compile_lto(
     modules: Sequence[Piece],
     options: Options,
     sink: Sink,
-    timing: CsvTiming | None,
     *,
     keep: Sequence[str] | None = None,
-) -> bytes:
-    """PTX of the modules; LinkError when they cannot be compiled.
+    used: References | None = None,
+) -> tuple[bytes, float]:
+    """PTX of the modules and the milliseconds it took; LinkError when they cannot be compiled.
 
     They are a whole program, unless `keep` names the functions that other parts of the link call:
-    those stay visible, and so do all kernels and variables.
+    those stay visible, and so do all kernels and variables. Of a whole program only what is `used`
+    by host code stays, where that is known.
     """
     check_entries(modules, sink)
     task = {
         "path": [os.path.abspath(place) for place in sys.path],
-        "options": arguments(options, whole=keep is None),
+        "options": arguments(options, whole=keep is None, used=used),
         "preload": libraries(options.nvvmpath),
         "keep": keep_source(keep or ()),
         "modules": [
@@ -70,12 +73,16 @@ def compile_lto(
             last = outcome.log.strip().rpartition("\n")[2]
             reason = ": ".join(filter(None, (f"the compiler {outcome.failure}", last)))
         sink.fatal("lto-failed", reason=reason)
+    return outcome.data, outcome.elapsed
+
+
+def write_lto_row(timing: CsvTiming | None, options: Options, elapsed: float, sink: Sink) -> None:
+    """Add the compilation of the LTO-IR to the table of -time."""
     row = Request("lto.nvvm", "", "lto.ptx", b"", options.arch)
-    write_row(timing, "cicc", row, outcome.elapsed, sink)
-    return outcome.data
+    write_row(timing, "cicc", row, elapsed, sink)
 
 
-def arguments(options: Options, *, whole: bool) -> list[str]:
+def arguments(options: Options, *, whole: bool, used: References | None = None) -> list[str]:
     """What nvJitLink is told."""
     words = [f"-arch={options.arch}", "-lto", "-ptx"]
     if options.Ofast_compile is not None:
@@ -87,20 +94,29 @@ def arguments(options: Options, *, whole: bool) -> list[str]:
     if threads is not None:
         words.append(f"-split-compile={max(threads, 0)}")
     if whole:
-        words += [f"-kernels-used={name}" for name in options.kernels_used]
-        words += [f"-variables-used={name}" for name in options.variables_used]
+        kernels, variables = list(options.kernels_used), list(options.variables_used)
+        if used is not None:
+            # nvJitLink knows the asterisks in these names.
+            kernels += [os.fsdecode(name) for name in (*used.external, *used.internal)]
+            variables += [os.fsdecode(name) for name in used.variables]
+        words += [f"-kernels-used={name}" for name in kernels]
+        words += [f"-variables-used={name}" for name in variables]
         # To nvlink, kernels without variables mean that no variable is used.
-        if options.kernels_used and not options.variables_used:
+        if kernels and not variables:
             words.append("-optimize-unused-variables")
     return words + [f"-Xnvvm={word}" for word in split(options.Xnvvm)]
 
 
 def libraries(nvvmpath: str | None) -> list[list[str]]:
-    """Where a toolkit has libnvJitLink and libnvvm, for `worker.preload`."""
-    if nvvmpath is None:
-        return []
-    root = glob.escape(os.path.abspath(nvvmpath))
+    """Where a toolkit, then wheels, have libnvJitLink and libnvvm, for `worker.preload`."""
+    places = [] if nvvmpath is None else [os.path.abspath(nvvmpath)]
+    places += [os.path.join(wheel, "nvvm") for wheel in wheel_directories()]
     return [
-        [path for pattern in patterns for path in sorted(glob.glob(os.path.join(root, pattern)))]
+        [
+            path
+            for place in places
+            for pattern in patterns
+            for path in sorted(glob.glob(os.path.join(glob.escape(place), pattern)))
+        ]
         for patterns in (NVJITLINK, NVVM)
     ]
