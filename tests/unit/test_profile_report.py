@@ -248,3 +248,17 @@ def test_a_section_that_does_not_exist_is_an_error(
     with pytest.raises(pylink.LinkError, match="no section 'Nope' in the search path"):
         pylink.link(cubins, arch="sm_90a", profile=out, section="Nope")
     assert not out.exists()
+
+
+def test_the_share_of_each_phase_is_a_breakdown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYLINK_SECTIONS", str(tmp_path / "user"))
+    cubins, out = sorted((DEMO / "sm_90a").glob("*.cubin")), tmp_path / "link.ncu-rep"
+    pylink.link(cubins, arch="sm_90a", profile=out)
+    whole = read_report(out).actions[-1]
+    members = str(whole.value("breakdown:link__time_share.pct")).split(",")
+    assert members[:3] == [
+        f"link__{each}_time_share.pct" for each in ("finalize", "init", "layout")
+    ]
+    assert 50 < sum(float(whole.value(each) or 0) for each in members) <= 101

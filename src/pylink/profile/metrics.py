@@ -199,10 +199,22 @@ def add_output(action: Action, phase: Phase) -> None:
         action.set("elf__write_time_duration.sum", phase.wall_ns)
 
 
+def _add_breakdown(action: Action, profile: Profile) -> None:
+    """The share of each phase as a metric of its own, which sections name as a breakdown."""
+    names = []
+    for phase in profile.phases:
+        name = f"link__{phase.tag.replace('-', '_')}_time_share.pct"
+        action.set(name, 100 * phase.wall_ns / profile.wall_ns if profile.wall_ns else 0.0)
+        names.append(name)
+    # Tools look up what a breakdown consists of under its own name.
+    action.set("breakdown:link__time_share.pct", ",".join(sorted(names)))
+
+
 def add_totals(action: Action, profile: Profile) -> None:
     """What the whole link took, and what all its phases counted."""
     _add_cost(action, profile.cost)
     action.set("link__time_share.pct", 100.0)
+    _add_breakdown(action, profile)
     add_instances(
         action,
         "link__phase_time_duration.sum",
