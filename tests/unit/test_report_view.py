@@ -252,6 +252,16 @@ def test_json_has_everything(capfd: pytest.CaptureFixture[str], file: str) -> No
     assert action["sections"][0]["identifier"] == "LinkInput"
 
 
+def test_chosen_metrics(capfd: pytest.CaptureFixture[str], file: str) -> None:
+    wanted = "--metrics=link__target_arch,regex:file__.*"
+    names, units, *rows = csv.reader(io.StringIO(show(capfd, file, wanted, "--csv")))
+    assert names == ["ID", "Name", "file__bytes_read.sum", "link__target_arch"]
+    assert units[2:] == ["byte", ""]
+    assert [row[1:] for row in rows] == [["read", "5000", "sm_100"], ["merge", "5000", "sm_100"]]
+    shown = show(capfd, file, wanted, "--compare", file)  # files may stand anywhere
+    assert "Nothing changed" in shown
+
+
 def test_comparison(capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str) -> None:
     other = tmp_path / "b.ncu-rep"
     later = report(2)
@@ -393,6 +403,8 @@ def test_lists(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (["{file}", "--section", "Nope"], "no section 'Nope' in the search path"),
         (["{file}", "--rule", "Nope"], "no rule 'Nope' in the search path"),
         (["{file}", "--html", "/missing/x"], "No such file or directory"),
+        (["{file}", "--metrics", "nope"], "no metric 'nope' in the report"),
+        (["{file}", "--metrics", "regex:("], "--metrics regex:(: "),
         (["--list-rules", "--section-folder", "/missing"], "Failed to add section search path"),
         (["{cut}"], "cut.ncu-rep: block 1, offset"),
         (["{text}"], "text:1: version 0 has 7 numbers"),

@@ -47,6 +47,14 @@ def parser() -> argparse.ArgumentParser:
     form.add_argument("--fit", action="store_true", help="only how the cost of routines grows")
     options.add_argument("--page", choices=PAGES, default="details")
     options.add_argument("--instances", action="store_true", help="list the parts of each metric")
+    options.add_argument(
+        "--metrics",
+        metavar="NAME,...",
+        action="extend",
+        type=_items,
+        default=[],
+        help="show these metrics alone, as --page raw does; regex:EXPRESSION for several",
+    )
     options.add_argument("--color", choices=("auto", "always", "never"), default="auto")
     options.add_argument("--export", metavar="OUT", help="write the report with what was added")
     found = options.add_argument_group("sections and rules")
@@ -70,7 +78,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(words: Sequence[str]) -> int:
     """Run the command; 0, or 1 with a message when something cannot be read or written."""
-    options = parser().parse_args(list(words))
+    options = parser().parse_intermixed_args(list(words))
     try:
         return _run(options)
     except BrokenPipeError:
@@ -112,6 +120,8 @@ def _run(options: argparse.Namespace) -> int:
         _prepare(options, files)
     if options.export:
         _export(options, files)
+    if options.metrics:
+        _select(options, files)
     _show(options, files)
     return 0
 
@@ -148,6 +158,19 @@ def _prepare(options: argparse.Namespace, files: Files) -> None:
     )
     for problem in problems:
         write(sys.stderr, f"pylink {problem}\n")
+
+
+def _select(options: argparse.Namespace, files: Files) -> None:
+    """Leave the metrics that were asked for; sections show others, too, so there are none."""
+    from pylink.report.view.selection import with_metrics  # noqa: PLC0415 -- few ask
+
+    if not files.reports:
+        raise ReportError("--metrics needs a report of --profile")
+    files.reports = [
+        (name, with_metrics(report, options.metrics)) for name, report in files.reports
+    ]
+    if options.page == "details":
+        options.page = "raw"
 
 
 def _export(options: argparse.Namespace, files: Files) -> None:
