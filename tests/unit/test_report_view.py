@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -173,6 +174,20 @@ def test_advice_and_the_whole_link_come_first(
     headings = [line for line in out.splitlines() if line.startswith(("What", "["))]
     assert headings == ["What to do", "[2] whole link", "[0] read", "[1] merge"]
     assert "WRN  read: Use <fewer> inputs." in out
+
+
+def test_of_many_comparisons_the_longest_are_shown(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path, page = tmp_path / "pairs.ncu-rep", tmp_path / "page.html"
+    pairs = [phase("dedup", 1000 + number) for number in range(9)]
+    write_report(Report(actions=[phase("read", 1), *pairs]), path)
+    out = show(capfd, str(path))
+    assert re.findall(r"^\[(\d)\]", out, re.MULTILINE) == ["0", "6", "7", "8", "9"]
+    assert "5 shorter actions are left out" in out
+    assert len(re.findall(r"^\[", show(capfd, str(path), "--instances"), re.MULTILINE)) == 10
+    show(capfd, str(path), "--html", str(page))
+    assert "5 shorter actions are left out." in page.read_text()
 
 
 def test_long_names_leave_room_for_their_bars() -> None:

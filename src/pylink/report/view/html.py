@@ -13,7 +13,7 @@ from pylink.report.model import Report
 from pylink.report.view.compare import Change, compare, notable
 from pylink.report.view.markup import plain
 from pylink.report.view.numbers import text
-from pylink.report.view.overview import advice, session_rows, summary, whole_first
+from pylink.report.view.overview import advice, longest_alike, session_rows, summary, whole_first
 from pylink.report.view.pages import Row, action_pages, largest
 
 # Rows of the table of changes; the page is to be read, the rest is in --compare.
@@ -51,7 +51,7 @@ def render(reports: Sequence[Named], figures: Figures) -> str:
     )
     environment.filters["plain"] = plain
     environment.globals.update(text=text, bars=_bars)
-    pages = whole_first(action_pages(shown.report)) if shown else []
+    pages = action_pages(shown.report) if shown else []
     changes: list[Change] = []
     if len(reports) > 1:
         changes = notable(compare(reports[0].report, reports[-1].report))[:MOST_CHANGES]
@@ -61,7 +61,8 @@ def render(reports: Sequence[Named], figures: Figures) -> str:
         summary=summary(shown.report) if shown else "",
         session=session_rows(shown.report, shown.name) if shown else [],
         advice=advice(pages),
-        pages=pages,
+        pages=whole_first(longest_alike(pages)),
+        left_out=len(pages) - len(longest_alike(pages)),
         figures=figures,
         names=[each.name for each in reports],
         changes=changes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 
 from pylink.report.model import Action, Report, Scope
@@ -15,10 +16,26 @@ START = "link__start_time.min"
 # Characters of a command line that are shown; that of a large link would fill the screen.
 LONGEST = 160
 
+# Actions of one name, such as comparisons of two inputs, that a page shows.
+MOST_ALIKE = 4
+
 
 def whole_first(pages: Sequence[ActionPage]) -> list[ActionPage]:
     """The pages as people read them: the whole link, which files have last, before its phases."""
     return sorted(pages, key=lambda page: page.action.scope is not Scope.RANGE)
+
+
+def longest_alike(pages: Sequence[ActionPage]) -> list[ActionPage]:
+    """The pages, of a link's actions of the same name only the `MOST_ALIKE` that took longest."""
+    by_name: dict[str, list[ActionPage]] = defaultdict(list)
+    for page in pages:
+        if page.action.number(DURATION) is not None:
+            by_name[page.action.function_name].append(page)
+    left_out: set[int] = set()
+    for alike in by_name.values():
+        alike.sort(key=lambda page: page.action.number(DURATION) or 0, reverse=True)
+        left_out.update(page.index for page in alike[MOST_ALIKE:])
+    return [page for page in pages if page.index not in left_out]
 
 
 def advice(pages: Sequence[ActionPage]) -> list[tuple[str, Said]]:

@@ -14,7 +14,7 @@ from pylink.report.model import Report
 from pylink.report.view.compare import Change
 from pylink.report.view.markup import plain
 from pylink.report.view.numbers import text
-from pylink.report.view.overview import advice, session_rows, summary, whole_first
+from pylink.report.view.overview import advice, longest_alike, session_rows, summary, whole_first
 from pylink.report.view.pages import (
     ActionPage,
     Block,
@@ -53,8 +53,12 @@ def show_details(out: Console, report: Report, *, instances: bool = False) -> No
         _heading(out, "\nWhat to do")
         _show_said(out, [Said(one.rule, one.mark, name, one.text) for name, one in advised])
         out.print()
-    for page in whole_first(pages):
+    shown = pages if instances else longest_alike(pages)
+    for page in whole_first(shown):
         _show_page(out, page, instances=instances)
+    if len(shown) < len(pages):
+        rest = len(pages) - len(shown)
+        out.print(Text(f"{rest} shorter actions are left out; --instances shows them", style="dim"))
 
 
 def _show_page(out: Console, page: ActionPage, *, instances: bool) -> None:
@@ -149,14 +153,14 @@ def _show_rows(out: Console, rows: Sequence[Row], *, instances: bool) -> None:
 
 def _show_bars(out: Console, title: str, bars: Sequence[tuple[str, float]], unit: str) -> None:
     """Bars against the longest of them."""
-    longest = max((value for _, value in bars), default=0.0)
+    most = max((value for _, value in bars), default=0.0)
     table = _grid(6, 1)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     for name, value in bars:
         table.add_row(
-            "", Text(short(name)), Text(bar(value, longest), style="cyan"), text(value, unit)
+            "", Text(short(name)), Text(bar(value, most), style="cyan"), text(value, unit)
         )
     if title:
         out.print(Text(f"    {title}"))
