@@ -61,7 +61,7 @@ class Report:
     `rates` by group and implementation relocations or remarks in a second; `silences` the ratio of
     a link that has nothing to say, though it was asked to, to one that was not; `profiles` by link
     the processor seconds of the plain one, of the one that is profiled, and of those that write a
-    file.
+    file; `archives` by link how many times as long as pylink nvlink takes.
     """
 
     def __init__(self) -> None:
@@ -70,6 +70,7 @@ class Report:
         self.rates: dict[tuple[str, str], float] = {}
         self.silences: dict[str, float] = {}
         self.profiles: dict[str, dict[str, list[float]]] = {}
+        self.archives: dict[str, float] = {}
 
     def lines(self) -> list[str]:
         lines = []
@@ -87,6 +88,8 @@ class Report:
                 lines.append(verdict("million relocations a second", rate / 1e6, 100, least=True))
             elif name.startswith("bitstream"):
                 lines.append(verdict("million remarks a second", rate / 1e6, 0.3, least=True))
+        for name, ratio in self.archives.items():
+            lines.append(verdict(f"archive, {name}: nvlink / pylink", ratio, 10, least=True))
         for name, ratio in self.silences.items():
             lines.append(verdict(f"{name} / plain", ratio, 1.02, least=False))
         return lines

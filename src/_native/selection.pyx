@@ -27,6 +27,9 @@ cdef enum Claim:
     NEEDS = 2
     CALLS = 4               # needs it as a function that no driver supplies
 
+cdef enum:
+    DAMAGED = 2             # in place of a byte of the result
+
 cdef packed struct Mention:
     int32_t name
     uint8_t claim
@@ -99,6 +102,7 @@ def select(bytes arena, bytes extents, bytes demand, bytes groups, bint relocata
 
 cdef bint select_all(Selector* s) noexcept nogil:
     cdef size_t i, at, taken = 0
+    cdef bint damaged
     cdef Name* name
     for i in range(s.file_count):
         s.first[i] = <uint32_t>s.mentions.count
@@ -109,8 +113,10 @@ cdef bint select_all(Selector* s) noexcept nogil:
     s.first[s.file_count] = <uint32_t>s.mentions.count
     # In the order of the link: the device runtime counts what is missing where it stands.
     for i in range(s.file_count):
+        damaged = s.taken[i] == DAMAGED
+        s.taken[i] = False
         if (s.demand[i] == ALWAYS or (s.demand[i] == SYSTEM and s.missing)
-                or (s.demand[i] != TOGETHER and s.first[i] == s.first[i + 1])):
+                or (s.demand[i] != TOGETHER and damaged)):
             if not take(s, i):
                 return False
     at = 0
@@ -173,7 +179,7 @@ cdef bint take(Selector* s, size_t file) noexcept nogil:
 
 
 cdef bint read_names(Selector* s, size_t file) noexcept nogil:
-    """The names that a file defines or needs, as mentions; none of a damaged file."""
+    """The names that a file defines or needs, as mentions; none of a file that it marks damaged."""
     cdef const uint8_t* image = s.arena + s.extents[2 * file]
     cdef uint64_t size = s.extents[2 * file + 1]
     cdef const Ehdr* header = <const Ehdr*>image
@@ -183,6 +189,7 @@ cdef bint read_names(Selector* s, size_t file) noexcept nogil:
     cdef const Sym* symbol
     cdef uint32_t i, count
     cdef uint64_t n
+    s.taken[file] = DAMAGED     # until all is there
     if (size < sizeof(Ehdr) or header.e_machine != EM_CUDA
             or header.e_shentsize != sizeof(Shdr) or header.e_shoff > size
             or size - header.e_shoff < sizeof(Shdr)):
@@ -202,6 +209,7 @@ cdef bint read_names(Selector* s, size_t file) noexcept nogil:
     strtab = &table[symtab.sh_link]
     if strtab.sh_type != SHT_STRTAB or not inside(strtab, size):
         return True
+    s.taken[file] = False
     for n in range(symtab.sh_size // sizeof(Sym)):
         symbol = <const Sym*>(image + symtab.sh_offset) + n
         if (symbol.st_info >> 4 == STB_LOCAL or symbol.st_name >= strtab.sh_size

@@ -45,7 +45,7 @@ def members(archive: Source, sink: Sink, *, lazy: bool = False) -> list[Source]:
         count += 1
         if count > MAX_MEMBERS:
             sink.fatal("archive-limit", file=archive.name, what=f"{MAX_MEMBERS} members")
-        overlooked |= depth > 1 or source.kind not in _ELF
+        overlooked |= depth > 1 or source.kind not in _ELF or source.overlooked
         if source.kind not in (_WHOLE if archive.whole else _CODE):
             continue
         if archive.whole:
@@ -96,7 +96,9 @@ def _internal(archive: Source, entries: list[Entry], path: str) -> list[tuple[So
     """The members in the archive itself, each with the file that holds it."""
     arena = archive.arena
     found = classify(arena, [(entry.offset, entry.size) for entry in entries])
-    return [
-        (Source(f"{archive.name}:{entry.name}", kind, arena, entry.offset, entry.size), path)
-        for entry, kind in zip(entries, found, strict=True)
-    ]
+    sources = []
+    for entry, kind in zip(entries, found, strict=True):
+        source = Source(f"{archive.name}:{entry.name}", kind, arena, entry.offset, entry.size)
+        source.overlooked = entry.inline  # nvlink takes the name for the contents
+        sources.append((source, path))
+    return sources

@@ -48,13 +48,15 @@ class Entry:
 
     In a thin archive `size` is what the header says and `offset` means nothing: the contents are
     in the file `name`. There, `place` may say that `name` is itself an archive and the member is
-    the one whose header stands at that offset in it; it is -1 otherwise.
+    the one whose header stands at that offset in it; it is -1 otherwise. `inline` says that the
+    name stands before the contents, as with BSD.
     """
 
-    __slots__ = ("header", "name", "offset", "place", "size")
+    __slots__ = ("header", "inline", "name", "offset", "place", "size")
 
     def __init__(self, name: bytes, header: int, offset: int, size: int, place: int = -1) -> None:
         self.name = os.fsdecode(name)
+        self.inline = False
         self.header = header
         self.offset = offset
         self.size = size
@@ -105,7 +107,9 @@ def read_archive(data: Buffer, start: int, size: int) -> Iterator[Entry]:
             elif field[:3] == b"#1/":
                 length = _name_length(field, size, where)
                 name = data[offset : offset + length].rstrip(b"\0")
-                yield Entry(name, where, offset + length, size - length)
+                entry = Entry(name, where, offset + length, size - length)
+                entry.inline = True
+                yield entry
             else:
                 # GNU ends a name with a slash, so that it can end in blanks; BSD does not.
                 yield Entry(field.removesuffix(b"/"), where, offset, size)

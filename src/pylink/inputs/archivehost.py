@@ -44,6 +44,6 @@ def _headers(file: str) -> Iterator[bytes]:
             if thin:
                 with open(os.path.join(os.path.dirname(file), entry.name), "rb") as member:
                     header = member.read(64)
-            if header[:4] != ELF_MAGIC:
+            if entry.inline or header[:4] != ELF_MAGIC:
                 return
             yield header

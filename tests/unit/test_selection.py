@@ -1,0 +1,147 @@
+"""Which files a link takes, against a naive reference and at the edges."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+import pytest
+from helpers.cubin_builder import FUNC, OBJECT, WEAK, Cubin, Symbol
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pylink._native.selection import select
+from pylink.inputs.pieces import ALWAYS, NEEDED, SYSTEM, TOGETHER
+
+NAMES = ("a", "b", "c", "d", "vprintf", "__cuda_syscall_x")
+
+
+@dataclass
+class File:
+    demand: int = ALWAYS
+    group: int = 0
+    functions: set[str] = field(default_factory=set)
+    calls: set[str] = field(default_factory=set)
+    uses: set[str] = field(default_factory=set)  # variables of other files
+
+    def build(self) -> bytes:
+        cubin = Cubin()
+        for name in sorted(self.functions):
+            cubin.function(name)
+        for name in sorted(self.calls):
+            cubin.external(name)
+        for name in sorted(self.uses):
+            cubin.symbol(Symbol(name, OBJECT))
+        cubin.symbol(Symbol("weakly", FUNC, WEAK))  # not needed by anyone
+        return cubin.build()
+
+
+def chosen(files: list[File], *, relocatable: bool = False) -> list[bool]:
+    arena, extents = b"", b""
+    for one in files:
+        data = one.build()
+        extents += struct.pack("<QQ", len(arena), len(data))
+        arena += data
+    demand = bytes(one.demand for one in files)
+    groups = struct.pack(f"<{len(files)}i", *(one.group for one in files))
+    return [bool(one) for one in select(arena, extents, demand, groups, relocatable)]
+
+
+def reference(files: list[File], *, relocatable: bool = False) -> list[bool]:
+    taken = [False] * len(files)
+    order: list[str] = []  # names in the order in which they were needed
+
+    def defined() -> set[str]:
+        return {
+            name for one, take in zip(files, taken, strict=True) if take for name in one.functions
+        }
+
+    def take(number: int) -> None:
+        if not taken[number]:
+            taken[number] = True
+            one = files[number]
+            # As in the symbol table: functions, then variables.
+            order.extend([*sorted(one.calls), *sorted(one.uses)])
+
+    for number, one in enumerate(files):
+        known = defined()
+        missing = {
+            name
+            for other, used in zip(files, taken, strict=True)
+            if used
+            for name in other.calls
+            if name not in known and name not in NAMES[4:]
+        }
+        if one.demand == ALWAYS or (one.demand == SYSTEM and missing):
+            take(number)
+    at = 0
+    while at < len(order):
+        name = order[at]
+        at += 1
+        if name in defined():
+            continue
+        for number, one in enumerate(files):
+            if name not in one.functions or one.demand == ALWAYS:
+                continue
+            if relocatable and one.demand != NEEDED:
+                continue
+            if one.demand == TOGETHER:
+                for other, member in enumerate(files):
+                    if member.demand == TOGETHER and member.group == one.group:
+                        take(other)
+            else:
+                take(number)
+            break
+    return taken if any(taken) else [one.demand == TOGETHER for one in files]
+
+
+subsets = st.sets(st.sampled_from(NAMES), max_size=3)
+archives = st.lists(
+    st.lists(st.tuples(st.integers(ALWAYS, TOGETHER), subsets, subsets, subsets), max_size=3),
+    max_size=4,
+)
+
+
+@given(archives, st.booleans())
+def test_agrees_with_the_reference(
+    groups: list[list[tuple[int, set[str], set[str], set[str]]]], relocatable: bool
+) -> None:
+    files = [
+        File(demand, number + 1, defines, calls - defines, uses - defines - calls)
+        for number, group in enumerate(groups)
+        for demand, defines, calls, uses in group
+    ]
+    assert chosen(files, relocatable=relocatable) == reference(files, relocatable=relocatable)
+
+
+def test_a_long_chain_backwards() -> None:
+    count = 3000
+    files = [File(NEEDED, 1, {f"f{i}"}, {f"f{i - 1}"} if i else set()) for i in range(count)]
+    files.append(File(calls={f"f{count - 1}"}))
+    assert all(chosen(files))
+
+
+def test_damaged_files_are_left_to_their_reader() -> None:
+    damaged = b"\x7fELF" + bytes(60)
+    extents = struct.pack("<4Q", 0, 64, 0, 64)
+    groups = struct.pack("<2i", 0, 1)
+    assert select(damaged, extents, bytes([NEEDED, TOGETHER]), groups, False) == b"\1\0"
+
+
+@given(st.data())
+def test_no_file_can_break_it(data: st.DataObject) -> None:
+    image = bytearray(File(functions={"a"}, calls={"b"}).build())
+    for _ in range(data.draw(st.integers(1, 8))):
+        image[data.draw(st.integers(0, len(image) - 1))] = data.draw(st.integers(0, 255))
+    size = data.draw(st.integers(0, len(image)))
+    extents = struct.pack("<4Q", 0, size, 0, len(image))
+    taken = select(bytes(image), extents, bytes([NEEDED, ALWAYS]), bytes(8), False)
+    assert taken[1] == 1
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match="length"):
+        select(b"", bytes(16), b"", bytes(4), False)
+    with pytest.raises(IndexError, match="file 0"):
+        select(b"", struct.pack("<QQ", 0, 1), b"\0", bytes(4), False)
+    assert select(b"", b"", b"", b"", True) == b""
