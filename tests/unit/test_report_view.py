@@ -1,117 +1,34 @@
-"""`pylink report`: what is shown on a terminal, as CSV, JSON and a page, and of comparisons."""
+"""`pylink report` on a terminal."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 from helpers.report_link import link_report
+from helpers.report_phases import phase, report, show, written
 
-from pylink import aprof
-from pylink.cli import main
-from pylink.report.file import read_report, write_report
+from pylink.report.file import write_report
 from pylink.report.model import (
     Action,
-    BarChart,
     Body,
     BodyItem,
-    FocusMetric,
-    Header,
-    MessageType,
-    NvtxState,
-    Process,
     Report,
-    RuleItem,
-    RuleMessage,
-    RuleResult,
     Scope,
     Section,
     SectionMetric,
     Table,
 )
-from pylink.report.view import compare, numbers, runs
+from pylink.report.view import numbers
 from pylink.report.view.markup import plain
 from pylink.report.view.pages import action_pages, largest
 from pylink.report.view.terminal import bar, short
 
-CHROMIUM = shutil.which("chromium")
-
-
-def phase(name: str, duration: int, size: int = 5_000) -> Action:
-    action = Action(name, name, name, thread_id=1)
-    action.stream_name = "link"
-    action.set("link__time_duration.sum", duration)
-    action.set("file__bytes_read.sum", size, {"a.cubin": size - 1000, "b.cubin": 1000})
-    action.set("link__target_arch", "sm_100")
-    action.nvtx = NvtxState()
-    action.nvtx.push(1, ["link", name], domain="pylink")
-    action.sections = [
-        Section(
-            "LinkInput",
-            "Inputs",
-            order=1,
-            description="What was read.",
-            header=Header(
-                metrics=[
-                    SectionMetric("link__time_duration.sum", "Time"),
-                    SectionMetric("gone__bytes.sum", "Gone"),
-                ]
-            ),
-            body=[
-                Body(
-                    [
-                        BodyItem(
-                            bar_chart=BarChart(
-                                "By file", metrics=[SectionMetric("file__bytes_read.sum", "Bytes")]
-                            )
-                        ),
-                        BodyItem(
-                            table=Table(
-                                "Settings",
-                                columns=1,
-                                metrics=[SectionMetric("link__target_arch", "Target")],
-                            )
-                        ),
-                    ]
-                )
-            ],
-        )
-    ]
-    result = RuleResult("R", "A rule", section_identifier="LinkInput")
-    result.add(
-        RuleItem(
-            RuleMessage("Use <fewer> @section:X:inputs@.", MessageType.WARNING, name="Title"),
-            focus_metrics=[FocusMetric(None, "link__estimated_speedup.pct", 12.0)],
-        )
-    )
-    action.rule_results = [result]
-    return action
-
-
-def report(scale: int = 1) -> Report:
-    return Report(
-        Process(1234, "host", "pylink"),
-        actions=[phase("read", 1_500_000 * scale, 5_000 * scale), phase("merge", 500_000 * scale)],
-    )
-
 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
-    path = tmp_path / "link.ncu-rep"
-    write_report(report(), path)
-    return str(path)
-
-
-def show(capfd: pytest.CaptureFixture[str], *words: str) -> str:
-    assert main(["report", *words], tool="pylink") == 0, capfd.readouterr().err
-    return capfd.readouterr().out
+    return written(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -237,223 +154,3 @@ def test_other_pages(capfd: pytest.CaptureFixture[str], file: str) -> None:
     session = show(capfd, file, "--page", "session")
     assert "pylink (1234)" in session
     assert "read" not in session
-
-
-def test_csv(capfd: pytest.CaptureFixture[str], file: str) -> None:
-    rows = list(csv.DictReader(io.StringIO(show(capfd, file, "--csv"))))
-    first = rows[0]
-    assert (first["ID"], first["Name"], first["Section"]) == ("0", "read", "Inputs")
-    assert (first["Metric Name"], first["Metric Value"]) == ("link__time_duration.sum", "1500000")
-    assert first["Metric Unit"] == "nsecond"
-    assert [row["Metric Value"] for row in rows if row["Metric Label"] == "Gone"] == ["n/a"] * 2
-    assert {row["Rule Message"] for row in rows if row["Rule Type"] == "WRN"} == {
-        "Use <fewer> inputs."
-    }
-    raw = list(csv.reader(io.StringIO(show(capfd, file, "--csv", "--page", "raw"))))
-    assert raw[0][:2] == ["ID", "Name"]
-    assert raw[1][raw[0].index("file__bytes_read.sum")] == "byte"
-    assert [row[1] for row in raw[2:]] == ["read", "merge"]
-
-
-def test_json_has_everything(capfd: pytest.CaptureFixture[str], file: str) -> None:
-    document = json.loads(show(capfd, file, "--json"))
-    action = document["actions"][0]
-    assert action["metrics"]["file__bytes_read.sum"] == {
-        "value": 5000,
-        "unit": "byte",
-        "instances": [["a.cubin", 4000], ["b.cubin", 1000]],
-    }
-    assert action["rules"][0]["metrics"] == {"link__estimated_speedup.pct": 12.0}
-    assert action["sections"][0]["identifier"] == "LinkInput"
-
-
-def test_chosen_metrics(capfd: pytest.CaptureFixture[str], file: str) -> None:
-    wanted = "--metrics=link__target_arch,regex:file__.*"
-    names, units, *rows = csv.reader(io.StringIO(show(capfd, file, wanted, "--csv")))
-    assert names == ["ID", "Name", "file__bytes_read.sum", "link__target_arch"]
-    assert units[2:] == ["byte", ""]
-    assert [row[1:] for row in rows] == [["read", "5000", "sm_100"], ["merge", "5000", "sm_100"]]
-    shown = show(capfd, file, wanted, "--compare", file)  # files may stand anywhere
-    assert "Nothing changed" in shown
-
-
-def test_comparison(capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str) -> None:
-    other = tmp_path / "b.ncu-rep"
-    later = report(2)
-    later.actions[1].set("only__bytes.sum", 3)
-    write_report(later, other)
-    out = show(capfd, "--compare", file, str(other))
-    lines = [line.split() for line in out.splitlines()]
-    assert ["read", "link__time_duration.sum", "1.50", "ms", "3", "ms", "+100.0%"] in lines
-    assert ["merge", "only__bytes.sum", "N/A", "3", "B", "new"] in lines
-    assert not any("link__target_arch" in line for line in lines)
-    assert "Nothing changed by 5% or more." in show(capfd, "--compare", file, file)
-
-
-def test_changes() -> None:
-    before, after = report(), report()
-    assert compare.notable(compare.compare(before, after)) == []
-    after.actions[0].set("link__time_duration.sum", 1_530_000)  # 2 %
-    assert compare.notable(compare.compare(before, after)) == []
-    before.actions[0].set("new__bytes.sum", 0)
-    after.actions[0].set("new__bytes.sum", 2000)
-    (change,) = compare.notable(compare.compare(before, after))
-    assert (change.metric, change.shown) == ("new__bytes.sum", "+2 kB")
-
-
-def test_growth_from_run_to_run() -> None:
-    reports = [report(1), report(4)]
-    reports[1].actions[0].set("link__time_duration.sum", 16 * 1_500_000)
-    assert runs.add_runs(reports) == [(5_000, 1_500_000), (20_000, 24_000_000)]
-    assert reports[1].actions[0].value(runs.RUN_EXPONENT) == pytest.approx(2)
-    assert runs.exponent([(5, 1), (6, 2)]) is None  # too close to say
-
-
-def test_page_for_browsers(capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str) -> None:
-    later, page = tmp_path / "later.ncu-rep", tmp_path / "page.html"
-    write_report(report(3), later)
-    growth = tmp_path / "link.aprof"
-    points = [aprof.Point.of_calls(size, [size * 3]) for size in (10, 20, 40, 80, 160)]
-    aprof.write(aprof.Report(routines=[aprof.Routine(0, "merge", "pylink", points=points)]), growth)
-    show(capfd, file, str(later), str(growth), "--html", str(page))
-    text = page.read_text()
-    assert text.count("<svg") == 4  # timeline, comparison, growth, one routine
-    assert "Use &lt;fewer&gt; inputs." in text
-    assert "<script" not in text
-    for outside in ('src="http', 'href="http', "url(http", "@import"):
-        assert outside not in text
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
-def test_a_browser_shows_the_page(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str
-) -> None:
-    page = tmp_path / "page.html"
-    show(capfd, file, "--html", str(page))
-    assert CHROMIUM is not None
-    flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-quic --disable-sync"
-    flags += " --disable-background-networking --disable-component-update"
-    done = subprocess.run(
-        [
-            *(CHROMIUM, *flags.split(), f"--user-data-dir={tmp_path / 'profile'}"),
-            *("--enable-logging=stderr", "--dump-dom", page.as_uri()),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert "CONSOLE" not in done.stderr  # what the browser itself complains of in the page
-    assert '<h2 id="advice">What to do</h2>' in done.stdout
-    assert done.stdout.count('<h2 id="action-') == 2
-    assert done.stdout.rstrip().endswith("</html>")
-
-
-@pytest.mark.parametrize("suffix", ["svg", "png"])
-def test_plots(capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str, suffix: str) -> None:
-    out = tmp_path / f"plot.{suffix}"
-    show(capfd, file, "--plot", str(out))
-    data = out.read_bytes()
-    if suffix == "png":
-        assert data.startswith(b"\x89PNG")
-    else:
-        assert ElementTree.fromstring(data).tag.endswith("svg")
-
-
-def test_fits(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    points = [aprof.Point.of_calls(size, [size * size]) for size in (10, 20, 40, 80, 160)]
-    path = tmp_path / "link.aprof"
-    aprof.write(aprof.Report(routines=[aprof.Routine(0, "slow", "pylink", points=points)]), path)
-    out = show(capfd, str(path), "--fit")
-    assert "Grow faster than the link: slow." in out
-
-
-def test_rules_are_applied_and_exported(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str
-) -> None:
-    folder = tmp_path / "own"
-    folder.mkdir()
-    (folder / "own.section").write_text(
-        'Identifier: "Own"\nDisplayName: "My own"\nSets { Identifier: "default" }\n'
-        'Header { Metrics { Label: "T" Name: "link__time_duration.sum" } }\n'
-    )
-    (folder / "own.py").write_text(
-        "import NvRules\n"
-        "def get_identifier():\n    return 'Mine'\n"
-        "def get_section_identifier():\n    return 'Own'\n"
-        "def apply(handle):\n"
-        "    NvRules.get_context(handle).frontend().message('from my rule')\n"
-    )
-    out = tmp_path / "out.ncu-rep"
-    words = [file, "--section-folder", str(folder), "--apply-rules", "--export", str(out)]
-    shown = show(capfd, *words)
-    assert "My own" in shown
-    assert "from my rule" in shown
-    results = read_report(out).actions[0].rule_results
-    assert [result.identifier for result in results] == ["Mine"]
-
-
-def test_lists(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "a.section").write_text('Identifier: "A"\nDisplayName: "An A"\n')
-    (tmp_path / "b.section").write_text("Bogus: 1\n")
-    (tmp_path / "r.py").write_text(
-        "def get_identifier():\n    return 'R'\ndef apply(handle):\n    pass\n"
-    )
-    words = ["report", "--list-sections", "--list-rules", "--section-folder", str(tmp_path)]
-    assert main(words, tool="pylink") == 1
-    out = capfd.readouterr().out
-    assert f"A          An A         no      {tmp_path}/a.section" in out
-    assert 'Error: Line=1 Column=0 Message type "NV.Profiler.ProfilerSection" has no' in out
-    assert f"{tmp_path}/r.py" in out
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        ([], "no report given"),
-        (["missing"], "missing: No such file or directory"),
-        (["{file}", "--plot", "x.gif"], "x.gif: --plot draws .svg and .png files"),
-        (["{file}", "--compare"], "--compare needs two reports"),
-        (["{file}", "--fit"], "--fit needs a report of --profile-aprof"),
-        (["{file}", "--section", "Nope"], "no section 'Nope' in the search path"),
-        (["{file}", "--rule", "Nope"], "no rule 'Nope' in the search path"),
-        (["{file}", "--html", "/missing/x"], "No such file or directory"),
-        (["{file}", "--metrics", "nope"], "no metric 'nope' in the report"),
-        (["{file}", "--metrics", "regex:("], "--metrics regex:(: "),
-        (["--list-rules", "--section-folder", "/missing"], "Failed to add section search path"),
-        (["{cut}"], "cut.ncu-rep: block 1, offset"),
-        (["{text}"], "text:1: version 0 has 7 numbers"),
-    ],
-)
-def test_mistakes(
-    capfd: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    file: str,
-    words: list[str],
-    reason: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("PYLINK_SECTIONS", str(tmp_path / "sections"))
-    cut, text = tmp_path / "cut.ncu-rep", tmp_path / "text"
-    cut.write_bytes(Path(file).read_bytes()[:-7])
-    text.write_text("p what is this\n")
-    filled = [word.format(file=file, cut=cut, text=text) for word in words]
-    assert main(["report", *filled], tool="pylink") == 1
-    err = capfd.readouterr().err
-    assert err.startswith("pylink fatal   : ")
-    assert reason in err
-    assert len(err.splitlines()) == 1
-
-
-def test_the_link_lists_sections_and_rules_too(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    (tmp_path / "bad.section").write_text('Identifier: "B"\n')
-    (tmp_path / "bad.py").write_text("def get_identifier(:\n")
-    words = ["--list-sections", "--list-rules", "--section-folder", str(tmp_path)]
-    assert main(words, tool="pylink") == 1
-    out = capfd.readouterr().out
-    assert f"{tmp_path}/bad.section Error: Line=0 Column=0 Message missing required" in out
-    assert "line 1: invalid syntax" in out
-    assert main(["--list-sets", "--section-folder", "/missing"], tool="pylink") == 1
-    assert "Failed to add section search path /missing" in capfd.readouterr().err

@@ -27,17 +27,10 @@ LOCUS = ESC + "\x05"  # also quoted names: both are bold
 _SGR = {ERROR: "01;31", WARNING: "01;35", NOTE: "01;36", LOCUS: "01"}
 _MARKER = re.compile(ESC + "[\x01-\x05]")
 
-WHEN = ("auto", "always", "never")
-
 
 def to_terminal(text: str) -> str:
     """Markers as terminal escapes: `ESC[0m` for the reset, `ESC[<parameters>m` for a class."""
     return _MARKER.sub(lambda marker: f"{ESC}[{_SGR.get(marker[0], '0')}m", text)
-
-
-def to_plain(text: str) -> str:
-    """The text without its markers."""
-    return _MARKER.sub("", text)
 
 
 def is_wanted(when: str, stream: TextIO | None) -> bool:

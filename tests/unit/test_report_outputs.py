@@ -1,0 +1,146 @@
+"""Reports as CSV, JSON, pages and plots, and what several of them say together."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from helpers.report_phases import report, show, written
+
+from pylink import aprof
+from pylink.report.file import write_report
+from pylink.report.view import compare, runs
+
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    return written(tmp_path)
+
+
+def test_csv(capfd: pytest.CaptureFixture[str], file: str) -> None:
+    rows = list(csv.DictReader(io.StringIO(show(capfd, file, "--csv"))))
+    first = rows[0]
+    assert (first["ID"], first["Name"], first["Section"]) == ("0", "read", "Inputs")
+    assert (first["Metric Name"], first["Metric Value"]) == ("link__time_duration.sum", "1500000")
+    assert first["Metric Unit"] == "nsecond"
+    assert [row["Metric Value"] for row in rows if row["Metric Label"] == "Gone"] == ["n/a"] * 2
+    assert {row["Rule Message"] for row in rows if row["Rule Type"] == "WRN"} == {
+        "Use <fewer> inputs."
+    }
+    raw = list(csv.reader(io.StringIO(show(capfd, file, "--csv", "--page", "raw"))))
+    assert raw[0][:2] == ["ID", "Name"]
+    assert raw[1][raw[0].index("file__bytes_read.sum")] == "byte"
+    assert [row[1] for row in raw[2:]] == ["read", "merge"]
+
+
+def test_json_has_everything(capfd: pytest.CaptureFixture[str], file: str) -> None:
+    document = json.loads(show(capfd, file, "--json"))
+    action = document["actions"][0]
+    assert action["metrics"]["file__bytes_read.sum"] == {
+        "value": 5000,
+        "unit": "byte",
+        "instances": [["a.cubin", 4000], ["b.cubin", 1000]],
+    }
+    assert action["rules"][0]["metrics"] == {"link__estimated_speedup.pct": 12.0}
+    assert action["sections"][0]["identifier"] == "LinkInput"
+
+
+def test_chosen_metrics(capfd: pytest.CaptureFixture[str], file: str) -> None:
+    wanted = "--metrics=link__target_arch,regex:file__.*"
+    names, units, *rows = csv.reader(io.StringIO(show(capfd, file, wanted, "--csv")))
+    assert names == ["ID", "Name", "file__bytes_read.sum", "link__target_arch"]
+    assert units[2:] == ["byte", ""]
+    assert [row[1:] for row in rows] == [["read", "5000", "sm_100"], ["merge", "5000", "sm_100"]]
+    shown = show(capfd, file, wanted, "--compare", file)  # files may stand anywhere
+    assert "Nothing changed" in shown
+
+
+def test_comparison(capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str) -> None:
+    other = tmp_path / "b.ncu-rep"
+    later = report(2)
+    later.actions[1].set("only__bytes.sum", 3)
+    write_report(later, other)
+    out = show(capfd, "--compare", file, str(other))
+    lines = [line.split() for line in out.splitlines()]
+    assert ["read", "link__time_duration.sum", "1.50", "ms", "3", "ms", "+100.0%"] in lines
+    assert ["merge", "only__bytes.sum", "N/A", "3", "B", "new"] in lines
+    assert not any("link__target_arch" in line for line in lines)
+    assert "Nothing changed by 5% or more." in show(capfd, "--compare", file, file)
+
+
+def test_changes() -> None:
+    before, after = report(), report()
+    assert compare.notable(compare.compare(before, after)) == []
+    after.actions[0].set("link__time_duration.sum", 1_530_000)  # 2 %
+    assert compare.notable(compare.compare(before, after)) == []
+    before.actions[0].set("new__bytes.sum", 0)
+    after.actions[0].set("new__bytes.sum", 2000)
+    (change,) = compare.notable(compare.compare(before, after))
+    assert (change.metric, change.shown) == ("new__bytes.sum", "+2 kB")
+
+
+def test_growth_from_run_to_run() -> None:
+    reports = [report(1), report(4)]
+    reports[1].actions[0].set("link__time_duration.sum", 16 * 1_500_000)
+    assert runs.add_runs(reports) == [(5_000, 1_500_000), (20_000, 24_000_000)]
+    assert reports[1].actions[0].value(runs.RUN_EXPONENT) == pytest.approx(2)
+    assert runs.exponent([(5, 1), (6, 2)]) is None  # too close to say
+
+
+def test_page_for_browsers(capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str) -> None:
+    later, page = tmp_path / "later.ncu-rep", tmp_path / "page.html"
+    write_report(report(3), later)
+    growth = tmp_path / "link.aprof"
+    points = [aprof.Point.of_calls(size, [size * 3]) for size in (10, 20, 40, 80, 160)]
+    aprof.write(aprof.Report(routines=[aprof.Routine(0, "merge", "pylink", points=points)]), growth)
+    show(capfd, file, str(later), str(growth), "--html", str(page))
+    text = page.read_text()
+    assert text.count("<svg") == 4  # timeline, comparison, growth, one routine
+    assert "Use &lt;fewer&gt; inputs." in text
+    assert "<script" not in text
+    for outside in ('src="http', 'href="http', "url(http", "@import"):
+        assert outside not in text
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+def test_a_browser_shows_the_page(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str
+) -> None:
+    page = tmp_path / "page.html"
+    show(capfd, file, "--html", str(page))
+    assert CHROMIUM is not None
+    flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-quic --disable-sync"
+    flags += " --disable-background-networking --disable-component-update"
+    done = subprocess.run(
+        [
+            *(CHROMIUM, *flags.split(), f"--user-data-dir={tmp_path / 'profile'}"),
+            *("--enable-logging=stderr", "--dump-dom", page.as_uri()),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "CONSOLE" not in done.stderr  # what the browser itself complains of in the page
+    assert '<h2 id="advice">What to do</h2>' in done.stdout
+    assert done.stdout.count('<h2 id="action-') == 2
+    assert done.stdout.rstrip().endswith("</html>")
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png"])
+def test_plots(capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str, suffix: str) -> None:
+    out = tmp_path / f"plot.{suffix}"
+    show(capfd, file, "--plot", str(out))
+    data = out.read_bytes()
+    if suffix == "png":
+        assert data.startswith(b"\x89PNG")
+    else:
+        assert ElementTree.fromstring(data).tag.endswith("svg")
