@@ -11,7 +11,19 @@ from helpers.report_link import PHASES, SOURCE, link_report
 
 from pylink.report import IContext, write_report
 from pylink.report.display import add_display_metrics
-from pylink.report.model import Action, NvtxState, Process, Report, SourceFile, SourceFiles
+from pylink.report.model import (
+    Action,
+    MessageType,
+    NvtxState,
+    Process,
+    Report,
+    RuleItem,
+    RuleMessage,
+    RuleResult,
+    Scope,
+    SourceFile,
+    SourceFiles,
+)
 from pylink.report.source.loaded import load
 
 pytestmark = ncu.needs_ncu
@@ -176,6 +188,20 @@ def test_source_page_goes_down_to_the_lines(tmp_path: Path) -> None:
     assert ["1", "__global__", "void", "k(int", "*p)", "{", "1"] in lines
     assert ["2", "p[threadIdx.x]", "=", "7;", "2"] in lines
     assert any(line[:1] == [hex(start)] for line in lines)
+
+
+def test_what_rules_say_of_a_range_disturbs_nothing(tmp_path: Path) -> None:
+    report = Report(Process(1, "host", "pylink"))
+    whole = Action(scope=Scope.RANGE, sections=[SOURCE])
+    add_display_metrics(whole, 86, "sm_86")
+    result = RuleResult("R", "A rule")
+    result.add(RuleItem(RuleMessage("only pylink shows this", MessageType.WARNING)))
+    whole.rule_results.append(result)
+    report.actions.append(whole)
+    write_report(report, tmp_path / "range.ncu-rep")
+    shown = ncu.ncu(tmp_path / "range.ncu-rep")
+    assert "  range, " in shown
+    assert "only pylink" not in shown
 
 
 @pytest.mark.parametrize("sm", [30, 75, 88, 100, 121])

@@ -57,22 +57,25 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add_argument("--color", choices=("auto", "always", "never"), default="auto")
     options.add_argument("--export", metavar="OUT", help="write the report with what was added")
-    found = options.add_argument_group("sections and rules")
-    found.add_argument("--section-folder", metavar="DIR", action="extend", type=_items, default=[])
-    found.add_argument(
-        "--section-folder-recursive", metavar="DIR", action="extend", type=_items, default=[]
+    found = options.add_argument_group(
+        "sections and rules", "Lists stand between commas. Naming any puts them into the report."
     )
-    found.add_argument("--section", metavar="ID", action="extend", type=_items, default=[])
-    found.add_argument("--set", metavar="NAME", action="extend", type=_items, default=[])
+    for name, metavar, words in (
+        ("section-folder", "DIR", "where the files are, in place of the stock ones and your own"),
+        ("section-folder-recursive", "DIR", "the same, with the directories below"),
+        ("section", "ID", "these sections, in place of the default set"),
+        ("set", "NAME", "the sections of these sets"),
+        ("rule", "ID", "apply these rules alone"),
+    ):
+        found.add_argument(
+            f"--{name}", metavar=metavar, action="extend", type=_items, default=[], help=words
+        )
+    found.add_argument(
+        "--apply-rules", action="store_true", help="apply all rules to the sections of the report"
+    )
     found.add_argument("--list-sections", action="store_true", help="with those that do not load")
-    found.add_argument("--list-sets", action="store_true")
+    found.add_argument("--list-sets", action="store_true", help="with their sections")
     found.add_argument("--list-rules", action="store_true", help="with those that do not load")
-    found.add_argument("--rule", metavar="ID", action="extend", type=_items, default=[])
-    found.add_argument(
-        "--apply-rules",
-        action="store_true",
-        help="put the sections of the search path into the report and apply the rules to it",
-    )
     return options
 
 
