@@ -18,7 +18,7 @@ from pylink.report import read_report
 from pylink.report.rules.load import load_rules
 from pylink.report.sections.folders import STOCK
 from pylink.report.sections.load import load
-from pylink.report.view.command import parser
+from pylink.report.view.arguments import parser
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reports.md").read_text()

@@ -50,6 +50,19 @@ def test_rules_are_applied_and_exported(
     assert [result.identifier for result in results] == ["Mine"]
 
 
+def test_a_folder_puts_its_sections_in_place_of_the_others(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str
+) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "own.section").write_text(
+        'Identifier: "Own"\nDisplayName: "My own"\nSets { Identifier: "default" }\n'
+        'Header { Metrics { Label: "T" Name: "link__time_duration.sum" } }\n'
+    )
+    shown = show(capfd, file, "--section-folder", str(tmp_path / "own"))
+    assert "  My own" in shown
+    assert "  Inputs" not in shown
+
+
 def test_lists(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "a.section").write_text('Identifier: "A"\nDisplayName: "An A"\n')
     (tmp_path / "b.section").write_text("Bogus: 1\n")

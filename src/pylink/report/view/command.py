@@ -12,9 +12,9 @@ from pylink import aprof
 from pylink.diagnostics.stream import write
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
+from pylink.report.view.arguments import parser
 from pylink.wholefile import write_whole
 
-PAGES = ("details", "raw", "source", "session")
 MAGIC = b"NVR\0"
 
 
@@ -24,59 +24,6 @@ class Files:
 
     reports: list[tuple[str, Report]] = field(default_factory=list)
     growth: list[tuple[str, aprof.Report]] = field(default_factory=list)
-
-
-def _items(text: str) -> list[str]:
-    """A list as the link takes it: items between commas."""
-    return text.split(",")
-
-
-def parser() -> argparse.ArgumentParser:
-    options = argparse.ArgumentParser(
-        prog="pylink report",
-        description="Show what links cost: reports of --profile (.ncu-rep, of Nsight Compute, too) "
-        "and of --profile-aprof. Of several reports the first is the baseline.",
-    )
-    options.add_argument("files", nargs="*", metavar="FILE")
-    form = options.add_mutually_exclusive_group()
-    form.add_argument("--csv", action="store_true", help="a line per metric, or per action")
-    form.add_argument("--json", action="store_true", help="everything as one JSON object")
-    form.add_argument("--html", metavar="OUT", help="write one self-contained page")
-    form.add_argument("--plot", metavar="OUT", help="draw the plots to OUT.svg or OUT.png")
-    form.add_argument("--compare", action="store_true", help="only what differs from the baseline")
-    form.add_argument("--fit", action="store_true", help="only how the cost of routines grows")
-    options.add_argument("--page", choices=PAGES, default="details")
-    options.add_argument("--instances", action="store_true", help="list the parts of each metric")
-    options.add_argument(
-        "--metrics",
-        metavar="NAME,...",
-        action="extend",
-        type=_items,
-        default=[],
-        help="show these metrics alone, as --page raw does; regex:EXPRESSION for several",
-    )
-    options.add_argument("--color", choices=("auto", "always", "never"), default="auto")
-    options.add_argument("--export", metavar="OUT", help="write the report with what was added")
-    found = options.add_argument_group(
-        "sections and rules", "Lists stand between commas. Naming any puts them into the report."
-    )
-    for name, metavar, words in (
-        ("section-folder", "DIR", "where the files are, in place of the stock ones and your own"),
-        ("section-folder-recursive", "DIR", "the same, with the directories below"),
-        ("section", "ID", "these sections, in place of the default set"),
-        ("set", "NAME", "the sections of these sets"),
-        ("rule", "ID", "apply these rules alone"),
-    ):
-        found.add_argument(
-            f"--{name}", metavar=metavar, action="extend", type=_items, default=[], help=words
-        )
-    found.add_argument(
-        "--apply-rules", action="store_true", help="apply all rules to the sections of the report"
-    )
-    found.add_argument("--list-sections", action="store_true", help="with those that do not load")
-    found.add_argument("--list-sets", action="store_true", help="with their sections")
-    found.add_argument("--list-rules", action="store_true", help="with those that do not load")
-    return options
 
 
 def main(words: Sequence[str]) -> int:
@@ -146,7 +93,8 @@ def _prepare(options: argparse.Namespace, files: Files) -> None:
 
     reports = [report for _, report in files.reports]
     add_runs(reports)
-    if not (options.apply_rules or options.section or options.set or options.rule):
+    folders = options.section_folder or options.section_folder_recursive
+    if not (options.apply_rules or options.section or options.set or options.rule or folders):
         return
     from pylink.report.prepare import prepare  # noqa: PLC0415 -- few ask
 
