@@ -17,6 +17,7 @@ from pylink.elf.relocations import relocation_name
 from pylink.profile.report import MOST_PAIRS, link_report
 from pylink.profile.sites import field_bytes
 from pylink.report import IContext, load_report, read_report
+from pylink.report.api.descriptions import describe
 from pylink.report.model import Action, Report
 
 DEMO = Path(__file__).parents[2] / "demo" / "cubins"
@@ -262,3 +263,17 @@ def test_the_share_of_each_phase_is_a_breakdown(
         f"link__{each}_time_share.pct" for each in ("finalize", "init", "layout")
     ]
     assert 50 < sum(float(whole.value(each) or 0) for each in members) <= 101
+
+
+def test_every_metric_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYLINK_SECTIONS", str(tmp_path / "user"))
+    out = tmp_path / "link.ncu-rep"
+    for arch in ("sm_90a", "sm_100"):
+        cubins = sorted((DEMO / arch).glob("*.cubin"))
+        pylink.link(cubins, arch=arch, profile=out, section_folder=str(tmp_path))
+        names = {name for action in read_report(out).actions for name in action.metrics}
+        ours = {
+            name for name in names if not name.startswith(("device__", "launch__", "breakdown:"))
+        }
+        assert ours
+        assert {name for name in ours if not describe(name)} == set()

@@ -249,7 +249,16 @@ def test_names_say_type_and_unit(
     assert metric.metric_subtype() == wanted
     assert metric.rollup_operation() == (rollup and getattr(IMetric, f"RollupOperation_{rollup}"))
     assert metric.unit() == unit(name) == units
-    assert metric.description() == ""
+
+
+def test_metrics_of_links_are_described() -> None:
+    metric = action_of(Metric("reloc__left_dynamic.sum", 1))["reloc__left_dynamic.sum"]
+    assert metric.description() == "relocations left to the loader"
+    assert (
+        action_of(Metric("sm__cycles_active.avg", 1))["sm__cycles_active.avg"].description() == ""
+    )
+    name = "link__merge_time_share.pct"
+    assert action_of(Metric(name, 1))[name].description().endswith("the whole link that merge took")
 
 
 def test_nvtx_state() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pylink.report.api.descriptions import describe
 from pylink.report.api.metricname import MetricType, Rollup, Subtype, parse, unit
 from pylink.report.model import Instance, Metric, Scalar, ValueKind
 
@@ -153,8 +154,8 @@ class IMetric:
         return unit(self._metric.name)
 
     def description(self) -> str:
-        """Always "": the file describes no metric."""
-        return ""
+        """What a metric of a link counts; "" for others, which files do not describe."""
+        return describe(self._metric.name)
 
     def _value(self, instance: int | None) -> tuple[Scalar | None, ValueKind]:
         rows = self._metric.instances

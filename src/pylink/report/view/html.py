@@ -9,6 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pylink import __version__
+from pylink.report.api.descriptions import describe
 from pylink.report.model import Report
 from pylink.report.view.compare import Change, compare, notable
 from pylink.report.view.markup import plain
@@ -50,7 +51,7 @@ def render(reports: Sequence[Named], figures: Figures) -> str:
         lstrip_blocks=True,
     )
     environment.filters["plain"] = plain
-    environment.globals.update(text=text, bars=_bars)
+    environment.globals.update(text=text, bars=_bars, describe=describe)
     pages = action_pages(shown.report) if shown else []
     changes: list[Change] = []
     if len(reports) > 1:
