@@ -19,8 +19,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# What an overlay has to find in `bin` of the toolkit to be of use.
+# What an overlay has to find in `bin` of the toolkit to be of use. A nvcc without its profile beside
+# it is a script that starts the one of another directory, with the linker of that.
 COMPILER = "nvcc"
+PROFILE = "nvcc.profile"
 LINKER = "nvlink"
 
 # The kernel reads no more of the first line of a script, and splits it at blanks.
@@ -56,11 +58,12 @@ def make_overlay(directory: str, toolkit: str) -> None:
     """
     toolkit = os.path.abspath(toolkit)
     directory = os.path.abspath(directory)
-    if not os.path.exists(os.path.join(toolkit, "bin", COMPILER)):
-        raise OverlayError(
-            f"{toolkit} is not a CUDA toolkit: it has no bin/{COMPILER}. Name the directory that "
-            "holds bin, include and lib or lib64"
-        )
+    for name in (COMPILER, PROFILE):
+        if not os.path.exists(os.path.join(toolkit, "bin", name)):
+            raise OverlayError(
+                f"{toolkit} is not a CUDA toolkit: it has no bin/{name}. Name the directory that "
+                "holds bin, include and lib or lib64"
+            )
     if os.path.commonpath([directory, toolkit]) == toolkit:
         raise OverlayError(f"{directory} is inside the toolkit: choose a place outside of it")
     if os.path.lexists(directory) and not _may_replace(directory):

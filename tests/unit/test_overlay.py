@@ -19,6 +19,7 @@ def toolkit(tmp_path: Path) -> Path:
     root = tmp_path / "cuda"
     for directory in ("bin", "bin/crt", "include", "lib", "nvvm"):
         (root / directory).mkdir(parents=True)
+    (root / "bin" / "nvcc.profile").write_text("TOP = $(_HERE_)/..\n")
     for name in ("nvcc", "ptxas", "nvlink"):
         (root / "bin" / name).write_text(f"#!/bin/sh\necho the real {name}\n")
         (root / "bin" / name).chmod(0o755)
@@ -33,7 +34,9 @@ def test_everything_is_the_toolkit_but_the_linker(tmp_path: Path, toolkit: Path)
     directory = tmp_path / "with" / "pylink"
     assert overlay(directory, toolkit) == 0
     assert sorted(os.listdir(directory)) == ["bin", "include", "lib", "lib64", "nvvm"]
-    assert sorted(os.listdir(directory / "bin")) == ["crt", "nvcc", "nvlink", "ptxas"]
+    assert sorted(os.listdir(directory / "bin")) == [
+        *("crt", "nvcc", "nvcc.profile", "nvlink", "ptxas")
+    ]
     assert (directory / "bin" / "ptxas").resolve() == toolkit / "bin" / "ptxas"
     assert (directory / "lib64").resolve() == toolkit / "lib"
     assert not (directory / "bin" / "nvlink").is_symlink()
@@ -85,6 +88,14 @@ def test_what_is_no_toolkit_is_named(tmp_path: Path, capfd: pytest.CaptureFixtur
         "directory that holds bin, include and lib or lib64\n"
     )
     assert not (tmp_path / "overlay").exists()
+
+
+def test_a_script_that_starts_another_nvcc_is_no_toolkit(
+    tmp_path: Path, toolkit: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (toolkit / "bin" / "nvcc.profile").unlink()
+    assert overlay(tmp_path / "overlay", toolkit) == 1
+    assert "it has no bin/nvcc.profile" in capfd.readouterr().err
 
 
 def test_an_interpreter_with_blanks_in_its_path_works(tmp_path: Path) -> None:
