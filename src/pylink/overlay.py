@@ -19,8 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# What an overlay has to find in `bin` of the toolkit to be of use. A nvcc without its profile beside
-# it is a script that starts the one of another directory, with the linker of that.
+# What an overlay has to find in `bin` of the toolkit to be of use. A nvcc without its profile
+# beside it is a script that starts the one of another directory, with the linker of that.
 COMPILER = "nvcc"
 PROFILE = "nvcc.profile"
 LINKER = "nvlink"
