@@ -15,6 +15,7 @@ from pylink.report.model import (
     Body,
     BodyItem,
     Report,
+    RuleResult,
     Scope,
     Section,
     SectionMetric,
@@ -91,6 +92,18 @@ def test_advice_and_the_whole_link_come_first(
     headings = [line for line in out.splitlines() if line.startswith(("What", "["))]
     assert headings == ["What to do", "[2] whole link", "[0] read", "[1] merge"]
     assert "WRN  read: Use <fewer> inputs." in out
+
+
+def test_a_link_without_faults_is_told_so(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    made = report()
+    made.actions[0].rule_results = [RuleResult("R", "A rule")]
+    made.actions[1].rule_results = []
+    write_report(made, tmp_path / "good.ncu-rep")
+    out = show(capfd, str(tmp_path / "good.ncu-rep"))
+    assert "No rule found anything to change." in out
+    assert "What to do" not in out
 
 
 def test_of_many_comparisons_the_longest_are_shown(

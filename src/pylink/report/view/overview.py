@@ -41,7 +41,7 @@ def longest_alike(pages: Sequence[ActionPage]) -> list[ActionPage]:
 def advice(pages: Sequence[ActionPage]) -> list[tuple[str, Said]]:
     """What rules warn of, by action, with the largest estimated speedup first."""
     found = [
-        (page.name, said)
+        (phase_name(page.action), said)
         for page in pages
         for said in page.all_said()
         if said.mark in ("WRN", "OPT", "ERR")

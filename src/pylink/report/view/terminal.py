@@ -53,6 +53,8 @@ def show_details(out: Console, report: Report, *, instances: bool = False) -> No
         _heading(out, "\nWhat to do")
         _show_said(out, [Said(one.rule, one.mark, name, one.text) for name, one in advised])
         out.print()
+    elif any(page.action.rule_results for page in pages):
+        out.print(Text("\nNo rule found anything to change.\n"))
     shown = pages if instances else longest_alike(pages)
     for page in whole_first(shown):
         _show_page(out, page, instances=instances)
