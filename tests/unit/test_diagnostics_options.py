@@ -83,6 +83,12 @@ def test_both_spellings_choose_the_format(option: str) -> None:
     assert len(json.loads(f"[{shown(**{option: 'sarif'})}]")) == 3
 
 
+def test_without_nvlinks_format_no_warning_is_left() -> None:
+    assert "warning" not in shown(diagnostics_format="text", disable_warnings=True)
+    stream = shown(diagnostics_format="sarif", disable_warnings=True)
+    assert [each["level"] for each in json.loads(f"[{stream}]")] == ["remark"]
+
+
 def test_numbers_and_colours_of_the_text() -> None:
     values = {"diagnostics_format": "text", "display_error_number": True}
     assert shown(**values).startswith("a.cubin: warning #501-D: Stack size")

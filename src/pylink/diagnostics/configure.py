@@ -75,6 +75,7 @@ def obey(
     no diagnostic and files that cannot be opened are fatal diagnostics, in the new format.
     """
     limit = values.get("error_limit")
+    form = str(values.get("diagnostics_format") or values.get("output_mode") or "nvlink")
     numbers = bool(values.get("display_error_number"))
     sink.policy = Policy(
         no_warnings=bool(values.get("disable_warnings")),
@@ -82,10 +83,11 @@ def obey(
         no_infos=bool(values.get("disable_infos")),
         error_limit=limit if isinstance(limit, int) else 0,
         numbers=numbers,
+        as_nvlink=form == "nvlink",
     )
     sink.renderers = [
         make_renderer(
-            str(values.get("diagnostics_format") or values.get("output_mode") or "nvlink"),
+            form,
             stream,
             tool=tool,
             target=_text(values, "arch") if values.get("report_arch") else None,

@@ -23,7 +23,8 @@ ACTIONS = {
 class Policy:
     """The severity each kind has under the options of one link.
 
-    `warnings_as_errors` wins over `no_warnings`, as it does in nvlink. `threshold` is the lowest
+    `warnings_as_errors` wins over `no_warnings`, as it does in nvlink; with `as_nvlink` some
+    warnings, `SHOWN_WITH_W`, stay with `no_warnings`. `threshold` is the lowest
     severity that is shown or counted, but for errors and `ALWAYS_SHOWN`; `no_infos` puts it
     above remarks and drops `DROPPED_AS_INFOS`. `error_limit` ends the link after that many
     errors, 0 for no limit. `numbers` says that numbers are shown, and with them the hint how to use
@@ -32,6 +33,7 @@ class Policy:
 
     __slots__ = (
         "_saved",
+        "as_nvlink",
         "assigned",
         "error_limit",
         "no_infos",
@@ -51,7 +53,9 @@ class Policy:
         error_limit: int = 0,
         numbers: bool = False,
         threshold: int = REMARK,
+        as_nvlink: bool = True,
     ) -> None:
+        self.as_nvlink = as_nvlink
         self.no_warnings = no_warnings
         self.warnings_as_errors = warnings_as_errors
         self.error_limit = error_limit
@@ -97,7 +101,7 @@ class Policy:
                 return SUPPRESSED
             if self.warnings_as_errors:
                 return DISCRETIONARY
-            if self.no_warnings and kind not in SHOWN_WITH_W:
+            if self.no_warnings and not (self.as_nvlink and kind in SHOWN_WITH_W):
                 return SUPPRESSED
         if severity < min(self.threshold, DISCRETIONARY) and kind not in ALWAYS_SHOWN:
             return SUPPRESSED
@@ -121,5 +125,5 @@ ALWAYS_SHOWN = (
 # Warnings that in nvlink go with -disable-infos, before -Werror sees them, and stay with -w.
 DROPPED_AS_INFOS = ("output-limited", "preserve-relocs-partial", "stack-size")
 
-# Warnings that -w leaves.
+# Warnings that nvlink's -w leaves.
 SHOWN_WITH_W = (*DROPPED_AS_INFOS, "library-skipped")
