@@ -3,7 +3,7 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset, strlen
+from libc.string cimport memcmp, memcpy, memset, strlen
 
 from elf64 cimport *
 from layoutorder cimport *
@@ -146,12 +146,21 @@ cdef enum:
 
 
 cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,
-                              const OutRow* row) noexcept nogil:
-    """Mercury sections that repeat their plain twin's bytes point at them instead."""
+                              const OutRow* row, const OutRow* plain) noexcept nogil:
+    """Mercury sections that repeat their plain twin's bytes point at them instead.
+
+    Among them is a .debug_line of headers alone: without relocations it has no addresses.
+    """
+    cdef const SectionRow* source
     if row.kind == K_MERC_CONSTANT or row.kind == K_MERC_GLOBAL_INIT:
         return True
-    return (row.kind == K_MERC_DEBUG and row.source >= 0
-            and not can_fold(arena, &sections[row.source]))
+    if row.kind != K_MERC_DEBUG or row.source < 0:
+        return False
+    source = &sections[row.source]
+    if not can_fold(arena, source):
+        return True
+    return (plain.rela < 0 and source.name_size == 19
+            and memcmp(arena + source.name, <const char*>b".nv.merc.debug_line", 19) == 0)
 
 
 def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes section_index,
@@ -223,7 +232,7 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
         o = order[i]
         if row[o].kind == K_SHSTRTAB:
             place[o].size = PyBytes_GET_SIZE(full)
-        if row[o].twin >= 0 and shares_bytes(base, s, &row[o]):
+        if row[o].twin >= 0 and shares_bytes(base, s, &row[o], &row[row[o].twin]):
             place[o].offset = place[row[o].twin].offset
             place[o].size = place[row[o].twin].size
             place[o].made = 2

@@ -68,8 +68,6 @@ def test_ptx_files(arch: str, folder: Path) -> None:
 @pytest.mark.parametrize("line", OPTIONS.strip().splitlines())
 @pytest.mark.parametrize("arch", ["90", "100"])
 def test_options(line: str, arch: str, folder: Path) -> None:
-    if (line, arch) == ("-g", "100"):
-        pytest.skip("the place of .nv.merc.debug_line differs, for such cubins of any origin")
     check(folder, arch, [*shlex.split(line), "alone.ptx", "library.ptx"])
 
 
