@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -202,13 +203,21 @@ def test_stock_files_are_deployed_once_and_changes_kept(
     monkeypatch.setenv(folders.FOLDER, str(own))
     monkeypatch.delenv(folders.NO_DEPLOYMENT, raising=False)
     deployed, mine = search_path()
-    assert (deployed, mine) == (own / __version__, own)
+    assert mine == own
+    assert re.fullmatch(rf"{re.escape(__version__)}-[0-9a-f]{{8}}", deployed.name)
+    assert deployed.parent == own
     names = {file.name for file in folders.STOCK.iterdir() if file.is_file()}
     assert {file.name for file in deployed.iterdir()} == names
     changed = deployed / min(names)
     changed.write_text("changed")
     search_path()
     assert changed.read_text() == "changed"
+    # Files of another release do not mix with these.
+    newer = tmp_path / "stock"
+    newer.mkdir()
+    (newer / "New.section").write_text('Identifier: "New"\nDisplayName: "New"\n')
+    monkeypatch.setattr(folders, "STOCK", newer)
+    assert [file.name for file in search_path()[0].iterdir()] == ["New.section"]
     monkeypatch.setenv(folders.NO_DEPLOYMENT, "1")
     assert search_path()[0] == folders.STOCK
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 
 from pylink import __version__
@@ -34,15 +35,20 @@ def stock_folder() -> Path:
     """The stock files of this version: the copy in the user's folder, made when it is missing.
 
     A file that is there is kept, so that a user may change it; deleting it brings the stock file
-    back. Where nothing may be written, the files are used from the package.
+    back. Other stock files have a folder of their own: rules import each other. Where nothing may
+    be written, the files are used from the package.
     """
     if os.environ.get(NO_DEPLOYMENT):
         return STOCK
-    folder = user_folder() / __version__
     try:
+        stock = {file: file.read_bytes() for file in sorted(STOCK.iterdir()) if file.is_file()}
+        contents = sha256()
+        for file, data in stock.items():
+            contents.update(b"%s %d %s" % (os.fsencode(file.name), len(data), data))
+        folder = user_folder() / f"{__version__}-{contents.hexdigest()[:8]}"
         folder.mkdir(parents=True, exist_ok=True)
-        for file in STOCK.iterdir():
-            if file.is_file() and not (folder / file.name).exists():
+        for file in stock:
+            if not (folder / file.name).exists():
                 _copy(file, folder / file.name)
     except OSError:
         return STOCK
