@@ -90,7 +90,8 @@ def gather(list sizes, produce):
     """An arena of files that `produce(i)` gives one by one, as bytes of `sizes[i]`.
 
     Each is let go before the next is asked for. Returns `(arena, extents)` as `read_files`; what
-    comes in another size leaves zeros.
+    comes in another size is empty there, and its place is left untouched: nobody but a damaged
+    input says how large that is.
     """
     cdef Py_ssize_t n = len(sizes), i
     cdef uint64_t total = 0, size
@@ -109,7 +110,8 @@ def gather(list sizes, produce):
         chunk = produce(i)
         size = extent[2 * i + 1]
         if <uint64_t>PyBytes_GET_SIZE(chunk) != size:
-            chunk = bytes(size)
+            extent[2 * i + 1] = 0
+            continue
         memcpy(base + extent[2 * i], PyBytes_AS_STRING(chunk), size)
         memset(base + extent[2 * i] + size, 0,
                ((size + ALIGN - 1) & ~<uint64_t>(ALIGN - 1)) - size)

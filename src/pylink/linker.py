@@ -79,12 +79,14 @@ def link(
 ) -> LinkResult:
     """Link `inputs` for `arch`, such as `sm_90a`; LinkError when that cannot be done.
 
-    An input is a path, the bytes of a cubin, or a pair of a name for diagnostics and the bytes.
+    An input is a path, the bytes of such a file, or a pair of a name for diagnostics and the bytes.
     The result is written to `output` when that is given. `options` are the long names of the
     command line with underscores: a flag takes a bool, a list a string or several; `profile=True`
     gives the result a profile without writing a file. Diagnostics go to `log` in the command line's
     form, when there is one, and nowhere otherwise.
     """
+    if isinstance(inputs, (str, bytes, os.PathLike)):
+        raise TypeError("inputs is a list, also of one input")
     linker = Linker(arch=arch, output=output, log=log, **options)
     for one in inputs:
         linker.add(one)
@@ -129,8 +131,11 @@ class Linker:
         self._inputs.append(Input(os.fspath(path)))
 
     def add_data(self, data: Buffer, name: str) -> None:
-        """Add the bytes of a cubin, called `name` in diagnostics; they are copied unless bytes."""
-        self._inputs.append(Input(name, data if isinstance(data, bytes) else bytes(data)))
+        """Add the bytes of a file, called `name` in diagnostics; they are copied unless bytes."""
+        # bytes() of a number would be that many zeros.
+        self._inputs.append(
+            Input(name, data if isinstance(data, bytes) else bytes(memoryview(data)))
+        )
 
     def complete(self) -> LinkResult:
         """Link what was added; LinkError when that cannot be done."""

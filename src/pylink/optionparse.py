@@ -31,13 +31,15 @@ class CommandLine:
     """What argv said: `values` by attribute, only of options that were given, and the inputs.
 
     `whole` has, for each input, whether all members of an archive there are asked for, and
-    `whole_libraries` the same for each item of -l. `files` counts options files.
+    `whole_libraries` the same for each item of -l. `files` counts options files, and `lists` grows
+    what becomes the value of a list option when all is read.
     """
 
-    __slots__ = ("files", "inputs", "values", "whole", "whole_archive", "whole_libraries")
+    __slots__ = ("files", "inputs", "lists", "values", "whole", "whole_archive", "whole_libraries")
 
     def __init__(self) -> None:
         self.values: dict[str, Value] = {}
+        self.lists: dict[str, list[str]] = {}
         self.inputs: list[str] = []
         self.whole: list[bool] = []
         self.whole_libraries: list[bool] = []
@@ -49,6 +51,8 @@ def parse(argv: Sequence[str], sink: Sink) -> CommandLine:
     """Read all arguments; a mistake is a fatal diagnostic."""
     line = CommandLine()
     _parse_words(argv, line, sink, ())
+    for attribute, items in line.lists.items():
+        line.values[attribute] = tuple(items)
     return line
 
 
@@ -133,10 +137,8 @@ def _recognize(word: str, sink: Sink) -> tuple[Option, str, str | None]:
 def _store(option: Option, argument: str, line: CommandLine, sink: Sink) -> None:
     value: Value
     if option.takes == LIST:
-        earlier = line.values.get(option.attribute, ())
-        assert isinstance(earlier, tuple)
         items = split_items(argument, sink)
-        line.values[option.attribute] = (*earlier, *items)
+        line.lists.setdefault(option.attribute, []).extend(items)
         if option.attribute == "library":
             line.whole_libraries += [line.whole_archive] * len(items)
         return

@@ -142,6 +142,12 @@ def test_wrong_arguments_are_type_errors(options: dict[str, Any]) -> None:
         pylink.link(FILES, arch=ARCH, **options)
 
 
+@pytest.mark.parametrize("inputs", ["a.cubin", b"\x7fELF", Path("a.cubin"), [3], [("a", [0, 1])]])
+def test_what_is_no_list_of_inputs(inputs: Any) -> None:
+    with pytest.raises(TypeError):
+        pylink.link(inputs, arch=ARCH)
+
+
 def test_no_inputs() -> None:
     with pytest.raises(pylink.LinkError, match="No input files specified"):
         pylink.link([], arch=ARCH)

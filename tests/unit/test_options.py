@@ -166,6 +166,9 @@ def test_response_files_of_any_length(tmp_path: Path) -> None:
     names = [f"directory/object_{number}.o" for number in range(200_000)]
     (tmp_path / "words").write_text("\r\n".join(names))
     assert parsed(f"@{tmp_path / 'words'}").inputs == names
+    # As many options that each add to one list.
+    (tmp_path / "words").write_text("\n".join(f"-L{name}" for name in names))
+    assert parsed(f"@{tmp_path / 'words'}").values == {"library_path": tuple(names)}
 
 
 def test_what_no_options_file_is(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ def gather(sizes: list[int], produce: Callable[[int], bytes]) -> tuple[bytes, by
     """An arena of files that ``produce(i)`` gives one by one, as bytes: (arena, extents).
 
     They are as those of ``read_files``. Each file is let go before the next is asked for; what
-    comes in another size than ``sizes[i]`` leaves zeros. Exceptions of ``produce`` pass through.
+    comes in another size than ``sizes[i]`` is empty in ``extents``. Exceptions of ``produce`` pass
+    through.
     """
 
 def classify(arena: bytes, extents: bytes) -> bytes:
