@@ -41,7 +41,7 @@ def check_names(sdist: Path, wheel: Path) -> None:
     """Fail when sources or kernels are missing, or when sources are where modules belong."""
     with tarfile.open(sdist) as archive:
         shipped = {name.partition("/")[2] for name in archive.getnames()}
-    tracked = run("git", "ls-files", "src", "tests", "docs", "*.md", "Makefile", "LICENSE")
+    tracked = run("git", "ls-files", "src", "tests", "docs", "examples", "*.md", "Makefile", "LICENSE")
     if lacking := set(tracked.splitlines()) - shipped:
         sys.exit(f"the sdist lacks {sorted(lacking)}")
 
@@ -54,12 +54,13 @@ def check_names(sdist: Path, wheel: Path) -> None:
         suffixes = {name.rpartition(".")[2] for name in names if name.startswith(stem)}
         if suffixes != {"so", "pyi"}:
             sys.exit(f"the wheel has {sorted(suffixes)} of kernel {source.stem}")
-    if "pylink/py.typed" not in names:
-        sys.exit("the wheel lacks py.typed")
+    data = {"py.typed", "report/stock/LinkPhases.section", "report/view/page.html.j2"}
+    if lacking := {name for name in data if f"pylink/{name}" not in names}:
+        sys.exit(f"the wheel lacks {sorted(lacking)}")
 
 
 def check_install(package: Path, folder: Path) -> None:
-    """Link the demo with the package installed, which must do without any other package."""
+    """Link the demo with the package installed, without any of its extras."""
     venv.create(folder, with_pip=True, clear=True)
     run(folder / "bin" / "pip", "install", "--quiet", package)
     cubins = sorted((DEMO / "cubins" / ARCH).glob("*.cubin"))
