@@ -41,7 +41,8 @@ def check_names(sdist: Path, wheel: Path) -> None:
     """Fail when sources or kernels are missing, or when sources are where modules belong."""
     with tarfile.open(sdist) as archive:
         shipped = {name.partition("/")[2] for name in archive.getnames()}
-    tracked = run("git", "ls-files", "src", "tests", "docs", "examples", "*.md", "Makefile", "LICENSE")
+    folders = ("src", "tests", "docs", "examples")
+    tracked = run("git", "ls-files", *folders, "*.md", "Makefile", "LICENSE")
     if lacking := set(tracked.splitlines()) - shipped:
         sys.exit(f"the sdist lacks {sorted(lacking)}")
 
