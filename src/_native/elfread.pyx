@@ -9,7 +9,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcmp, memcpy, memset, strlen
 
 from clocks cimport *
 from elf64 cimport *
@@ -18,6 +18,7 @@ from elfkinds cimport *
 from elflinks cimport check_links
 from elfsections cimport read_sections
 from elfsymbols cimport read_symbols
+from heap cimport *
 from pages cimport *
 from rows cimport *
 from ties cimport *
@@ -28,6 +29,15 @@ cdef extern from "<fcntl.h>" nogil:
     int c_open "open"(const char* path, int flags)
     int O_RDONLY
     int O_CLOEXEC
+
+cdef extern from "<sys/stat.h>" nogil:
+    ctypedef struct Stat "struct stat":
+        uint64_t st_dev
+        uint64_t st_ino
+        int64_t st_size
+        uint32_t st_mode
+    int c_stat "stat"(const char* path, Stat* status)
+    bint S_ISREG(uint32_t mode)
 
 cdef extern from "<unistd.h>" nogil:
     ssize_t c_read "read"(int fd, void* data, size_t size)
@@ -118,6 +128,60 @@ def gather(list sizes, produce):
     return arena, extents
 
 
+def measure(list paths, uint64_t largest, output):
+    """The size of each file in bytes, or -1 of what is not sure to be an input.
+
+    Sure is a regular file that holds between 1 and `largest` bytes and is not `output`, a pair of
+    device and inode or None. `paths` are bytes; None has the size -1.
+    """
+    cdef Py_ssize_t n = len(paths), i
+    cdef bytes path
+    cdef Measuring m
+    cdef bytes found = PyBytes_FromStringAndSize(NULL, n * sizeof(int64_t))
+    cdef bytes sources = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
+    m.size = <int64_t*>PyBytes_AS_STRING(found)
+    m.path = <const char**>PyBytes_AS_STRING(sources)
+    m.largest = largest
+    m.has_output = output is not None
+    if m.has_output:
+        m.output_device, m.output_inode = output
+    for i in range(n):
+        m.path[i] = NULL
+        if paths[i] is not None:
+            path = paths[i]
+            if strlen(PyBytes_AS_STRING(path)) == <size_t>PyBytes_GET_SIZE(path):
+                m.path[i] = PyBytes_AS_STRING(path)
+    with nogil:
+        for_each(measure_input, &m, n, n * AS_BYTES)
+    return [m.size[i] for i in range(n)]
+
+
+cdef enum:
+    AS_BYTES = 4096             # moved in the time of one `stat`
+
+
+ctypedef struct Measuring:
+    const char** path           # NULL: there is no file to look at
+    int64_t* size
+    uint64_t largest
+    bint has_output
+    uint64_t output_device
+    uint64_t output_inode
+
+
+cdef void measure_input(void* context, size_t item) noexcept nogil:
+    cdef Measuring* m = <Measuring*>context
+    cdef Stat status
+    m.size[item] = -1
+    if m.path[item] == NULL or c_stat(m.path[item], &status) != 0 or not S_ISREG(status.st_mode):
+        return
+    if status.st_size <= 0 or <uint64_t>status.st_size > m.largest:
+        return
+    if (m.has_output and status.st_dev == m.output_device and status.st_ino == m.output_inode):
+        return
+    m.size[item] = status.st_size
+
+
 ctypedef struct Reading:
     uint8_t* base
     const uint64_t* extent
@@ -175,6 +239,12 @@ cdef int read_one(const char* path, uint8_t* place, uint64_t size) noexcept nogi
     return failure
 
 
+def keep_memory():
+    """Make the heap of this process one region of large pages that nothing is returned from."""
+    with nogil:
+        widen_heap(HEAP_STEP)
+
+
 def classify(bytes arena, bytes extents):
     """What each file of the arena is: an InputKind byte each, nothing when all are cubins."""
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
@@ -210,14 +280,18 @@ def parse(bytes arena, bytes extents, bytes rules, bytearray times=None):
     r.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
     r.rules = <const RuleRow*>PyBytes_AS_STRING(rules)
     r.rule_count = PyBytes_GET_SIZE(rules) // <Py_ssize_t>sizeof(RuleRow)
-    vec_init(&r.files, sizeof(FileRow))
-    vec_init(&r.sections, sizeof(SectionRow))
-    vec_init(&r.symbols, sizeof(SymbolRow))
+    cdef uint64_t section_room = 0, symbol_room = 0
     vec_init(&r.marks, 8)
     memset(&r.fault, 0, sizeof(FaultRow))
     for i in range(n):
         if extent[2 * i] > limit or extent[2 * i + 1] > limit - extent[2 * i]:
             raise IndexError(f"file {i} runs past the arena")
+    with nogil:
+        for i in range(n):
+            count_rows(r.arena + extent[2 * i], extent[2 * i + 1], &section_room, &symbol_room)
+    cdef bytes files = vec_over_table(&r.files, sizeof(FileRow), n)
+    cdef bytes sections = vec_over_table(&r.sections, sizeof(SectionRow), section_room)
+    cdef bytes symbols = vec_over_table(&r.symbols, sizeof(SymbolRow), symbol_room)
     with nogil:
         for i in range(n):
             if row != NULL:
@@ -229,12 +303,30 @@ def parse(bytes arena, bytes extents, bytes rules, bytearray times=None):
                 row[i].wall = nanoseconds(CLOCK_MONOTONIC) - row[i].start
     vec_free(&r.marks)
     if not ok and r.fault.reason == F_NONE:
-        vec_free(&r.files)
-        vec_free(&r.sections)
-        vec_free(&r.symbols)
         raise MemoryError
     fault = b"" if ok else PyBytes_FromStringAndSize(<char*>&r.fault, sizeof(FaultRow))
-    return vec_take(&r.files), vec_take(&r.sections), vec_take(&r.symbols), fault
+    return (vec_table(&r.files, files), vec_table(&r.sections, sections),
+            vec_table(&r.symbols, symbols), fault)
+
+
+cdef inline void count_rows(const uint8_t* image, uint64_t size, uint64_t* sections,
+                            uint64_t* symbols) noexcept nogil:
+    """Add up how many rows the file can have: what `read_file` refuses of it needs none."""
+    cdef const Ehdr* header = <const Ehdr*>image
+    cdef const Shdr* table
+    cdef uint64_t count, i, most = 0
+    if (size < sizeof(Ehdr) or header.e_shoff > size
+            or size - header.e_shoff < sizeof(Shdr)):
+        return
+    table = <const Shdr*>(image + header.e_shoff)
+    count = header.e_shnum if header.e_shnum else table[0].sh_size
+    if count > (size - header.e_shoff) // sizeof(Shdr):
+        return
+    sections[0] += count
+    for i in range(count):      # one of them is the symbol table
+        if table[i].sh_type == SHT_SYMTAB:
+            most = max(most, min(table[i].sh_size, size))
+    symbols[0] += most // sizeof(Sym)
 
 
 cdef bint read_file(Reader* r, int32_t file, uint64_t offset, uint64_t size) noexcept nogil:

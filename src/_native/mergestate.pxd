@@ -92,9 +92,8 @@ cdef inline int32_t new_out(Merge* m, uint16_t kind, uint32_t type, uint64_t fla
 
 
 cdef inline void name_out(Merge* m, int32_t out, const uint8_t* text, uint32_t size) noexcept nogil:
-    cdef int64_t a = strings_intern(&m.shstr, text, size)
-    cdef int64_t b = strings_intern(&m.str, text, size)
-    if a < 0 or b < 0:
+    cdef int64_t a, b
+    if not strings_intern_both(&m.shstr, &m.str, text, size, &a, &b):
         m.failed = True
         return
     out_row(m, out).name = <uint32_t>a

@@ -1,10 +1,13 @@
 # Byte strings as keys: a hash, and an index from strings to numbers by open addressing.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
-from pages cimport prefer_large_pages
+from pages cimport block_free, block_take, block_widen, prefer_large_pages
+
+cdef extern from *:
+    void prefetch "__builtin_prefetch"(const void* address) nogil
 
 
 cdef inline uint64_t hash_name(const uint8_t* text, size_t size) noexcept nogil:
@@ -118,24 +121,26 @@ ctypedef struct StringTable:
 
 cdef inline bint strings_init(StringTable* t) noexcept nogil:
     t.room = 1 << 16
-    t.data = <uint8_t*>calloc(t.room, 1)
+    t.data = <uint8_t*>block_take(t.room)
     t.size = 1
     t.mask = 1023
     t.count = 0
-    t.cells = <StringCell*>calloc(t.mask + 1, sizeof(StringCell))
+    t.cells = <StringCell*>block_take((t.mask + 1) * sizeof(StringCell))
     return t.data != NULL and t.cells != NULL
 
 
 cdef inline void strings_free(StringTable* t) noexcept nogil:
-    free(t.data)
-    free(t.cells)
+    if t.data != NULL:
+        block_free(t.data, t.room)
+    if t.cells != NULL:
+        block_free(t.cells, (t.mask + 1) * sizeof(StringCell))
     t.data = NULL
     t.cells = NULL
 
 
 cdef inline bint strings_widen(StringTable* t) noexcept nogil:
     cdef size_t mask = 2 * t.mask + 1, i, at
-    cdef StringCell* cells = <StringCell*>calloc(mask + 1, sizeof(StringCell))
+    cdef StringCell* cells = <StringCell*>block_take((mask + 1) * sizeof(StringCell))
     if cells == NULL:
         return False
     for i in range(t.mask + 1):
@@ -144,7 +149,7 @@ cdef inline bint strings_widen(StringTable* t) noexcept nogil:
             while cells[at].at:
                 at = (at + 1) & mask
             cells[at] = t.cells[i]
-    free(t.cells)
+    block_free(t.cells, (t.mask + 1) * sizeof(StringCell))
     t.cells = cells
     t.mask = mask
     return True
@@ -153,7 +158,11 @@ cdef inline bint strings_widen(StringTable* t) noexcept nogil:
 cdef inline StringCell* strings_find(StringTable* t, const uint8_t* text,
                                      uint32_t size) noexcept nogil:
     """The cell of that string, with its tag; empty when the table does not have it."""
-    cdef uint32_t tag = <uint32_t>hash_name(text, size)
+    return strings_cell(t, text, size, <uint32_t>hash_name(text, size))
+
+
+cdef inline StringCell* strings_cell(StringTable* t, const uint8_t* text, uint32_t size,
+                                     uint32_t tag) noexcept nogil:
     cdef size_t at = tag & t.mask
     cdef StringCell* cell = &t.cells[at]
     while cell.at:
@@ -173,7 +182,7 @@ cdef inline uint8_t* strings_grow(StringTable* t, size_t more) noexcept nogil:
     while t.size + more > room:
         room *= 2
     if room != t.room:
-        data = <uint8_t*>realloc(t.data, room)
+        data = <uint8_t*>block_widen(t.data, t.room, room)
         if data == NULL:
             return NULL
         t.data = data
@@ -196,13 +205,33 @@ cdef inline int64_t strings_append(StringTable* t, const uint8_t* text,
 cdef inline int64_t strings_intern(StringTable* t, const uint8_t* text,
                                    uint32_t size) noexcept nogil:
     """Offset of the string, added when it is new; -1 without memory. It holds no NUL."""
+    return strings_enter(t, text, size, <uint32_t>hash_name(text, size))
+
+
+cdef inline bint strings_intern_both(StringTable* a, StringTable* b, const uint8_t* text,
+                                     uint32_t size, int64_t* at_a, int64_t* at_b) noexcept nogil:
+    """`strings_intern` in two tables; False without memory.
+
+    Most names are new, so each table costs a cache miss at a place that only the hash knows: both
+    begin before either is waited for.
+    """
+    cdef uint32_t tag = <uint32_t>hash_name(text, size)
+    prefetch(&a.cells[tag & a.mask])
+    prefetch(&b.cells[tag & b.mask])
+    at_a[0] = strings_enter(a, text, size, tag)
+    at_b[0] = strings_enter(b, text, size, tag)
+    return at_a[0] >= 0 and at_b[0] >= 0
+
+
+cdef inline int64_t strings_enter(StringTable* t, const uint8_t* text, uint32_t size,
+                                  uint32_t tag) noexcept nogil:
     cdef StringCell* cell
     cdef int64_t at
     if size == 0:
         return 0
     if 2 * t.count > t.mask and not strings_widen(t):
         return -1
-    cell = strings_find(t, text, size)
+    cell = strings_cell(t, text, size, tag)
     if cell.at == 0:
         at = strings_append(t, text, size)
         if at < 0 or at > 0x7fffffff:

@@ -1,13 +1,12 @@
 # Growable arrays of packed rows for kernels that do not know their row count beforehand.
 # A Vec is owned by the kernel that fills it; `vec_take` turns it into the frozen `bytes` table
-# that leaves the kernel.
+# that leaves the kernel. Where the rows can be counted before, a Vec lies over the table itself.
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t
-from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
-from pages cimport prefer_large_pages
+from pages cimport block_free, block_widen, prefer_large_pages
 
 
 ctypedef struct Vec:
@@ -15,6 +14,7 @@ ctypedef struct Vec:
     size_t row          # bytes of a row
     size_t count        # rows in use
     size_t room         # rows allocated
+    bint over_table     # `data` belongs to a table: it cannot grow
 
 
 cdef inline void vec_init(Vec* v, size_t row) noexcept nogil:
@@ -22,10 +22,34 @@ cdef inline void vec_init(Vec* v, size_t row) noexcept nogil:
     v.row = row
     v.count = 0
     v.room = 0
+    v.over_table = False
+
+
+cdef inline bytes vec_over_table(Vec* v, size_t row, size_t room):
+    """The table under a new Vec of at most `room` rows; it stays whoever asked for it.
+
+    A table made so is touched once: one that grows and is copied out costs two to four times the
+    page faults, which in a process that just started are most of the cost of filling it.
+    """
+    cdef bytes table = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(room * row))
+    v.data = <uint8_t*>PyBytes_AS_STRING(table)
+    v.row = row
+    v.count = 0
+    v.room = room
+    v.over_table = True
+    prefer_large_pages(v.data, room * row)
+    return table
+
+
+cdef inline bytes vec_table(Vec* v, bytes table):
+    """`table`, which lies under the Vec, with the rows in use."""
+    cdef Py_ssize_t size = <Py_ssize_t>(v.count * v.row)
+    return table if size == PyBytes_GET_SIZE(table) else table[:size]
 
 
 cdef inline void vec_free(Vec* v) noexcept nogil:
-    free(v.data)
+    if v.data != NULL and not v.over_table:
+        block_free(v.data, v.room * v.row)
     v.data = NULL
     v.count = v.room = 0
 
@@ -36,15 +60,16 @@ cdef inline bint vec_reserve(Vec* v, size_t count) noexcept nogil:
     cdef uint8_t* data
     if count <= v.room:
         return True
+    if v.over_table:
+        return False
     room = v.room * 2 if v.room else 64
     if room < count:
         room = count
     if room > (<size_t>-1) // 2 // v.row:
         return False
-    data = <uint8_t*>realloc(v.data, room * v.row)
+    data = <uint8_t*>block_widen(v.data, v.room * v.row, room * v.row)
     if data == NULL:
         return False
-    prefer_large_pages(data, room * v.row)
     v.data = data
     v.room = room
     return True

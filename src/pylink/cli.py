@@ -20,6 +20,7 @@ from pylink.optionparse import parse
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import NoReturn
 
     from pylink.optionparse import CommandLine
 
@@ -32,14 +33,38 @@ COMMANDS = {
     "toolkit-overlay": "pylink.overlay",
 }
 
+# Links of fewer inputs need less memory than one large page for each of their tables.
+MANY_INPUTS = 100
+
 TOOL = "pylink"
 NVLINK = "nvlink"
 
 
-def main(argv: Sequence[str] | None = None, *, tool: str | None = None) -> int:
+def run() -> NoReturn:
+    """The program: `main`, and the end of the process.
+
+    Taking the interpreter apart at its end takes an eighth of a small link's instructions and
+    changes nothing that lasts. Whatever has to run then has loaded `atexit` for that.
+    """
+    status = main(owns_process=True)
+    if "atexit" not in sys.modules:
+        try:
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:
+                    stream.flush()
+        except (OSError, ValueError):
+            sys.exit(status)  # the interpreter's way with streams that take nothing
+        os._exit(status)
+    sys.exit(status)
+
+
+def main(
+    argv: Sequence[str] | None = None, *, tool: str | None = None, owns_process: bool = False
+) -> int:
     """Run the command line and return the exit status.
 
-    `tool` is the name the program goes by, None for that it was started under.
+    `tool` is the name the program goes by, None for that it was started under. With
+    `owns_process` a link may change how the process gets its memory.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     if tool is None:
@@ -53,14 +78,14 @@ def main(argv: Sequence[str] | None = None, *, tool: str | None = None) -> int:
             return status
         if tool != NVLINK and command == "link":
             del words[0]
-        return link_command(words, tool)
+        return link_command(words, tool, owns_process=owns_process)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         return 1
 
 
-def link_command(words: Sequence[str], tool: str = TOOL) -> int:
+def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
     """Link as the words say; diagnostics go to standard error."""
     sink = Sink(NvlinkRenderer(tool=tool))
     try:
@@ -83,6 +108,10 @@ def link_command(words: Sequence[str], tool: str = TOOL) -> int:
         inputs = [
             Input(name, whole=whole) for name, whole in zip(line.inputs, line.whole, strict=True)
         ]
+        if owns_process and len(inputs) >= MANY_INPUTS:
+            from pylink._native.elfread import keep_memory  # noqa: PLC0415 -- few have so many
+
+            keep_memory()
         run_link(line.values, inputs, sink, line.whole_libraries)
     except LinkError:
         return sink.exit_code() or 1

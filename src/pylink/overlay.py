@@ -30,19 +30,17 @@ LONGEST_INTERPRETER = 120
 
 LAUNCHER = """\
 #!{interpreter}
-import sys
+from pylink.cli import run
 
-from pylink.cli import main
-
-sys.exit(main())
+run()
 """
 
 # For an interpreter whose path cannot stand in a first line.
 SHELL_LAUNCHER = """\
 #!/bin/sh
 exec {interpreter} -I -c 'import sys; sys.argv[0] = "nvlink"
-from pylink.cli import main
-sys.exit(main())' "$@"
+from pylink.cli import run
+run()' "$@"
 """
 
 

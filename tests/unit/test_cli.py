@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers import compare
+from helpers.cubin_builder import one_kernel
 
+import pylink
 from pylink import __version__
-from pylink.cli import main
+from pylink.cli import MANY_INPUTS, main
 from pylink.hostscript import SECTIONS
 from pylink.registerlink import register_text
 
@@ -180,3 +183,31 @@ def test_a_name_that_is_no_utf8_is_shown_as_it_is(tmp_path: Path) -> None:
         check=False,
     )
     assert done.stderr == b"pylink fatal   : Could not open options file '\xff'\n"
+
+
+@pytest.mark.parametrize("before", ["", "import atexit; atexit.register(print, 'end');"])
+def test_the_program_ends_as_programs_do(before: str) -> None:
+    """What is still in a buffer is written, and what asked to run at the end does."""
+    code = f"import sys; {before} print('begin'); from pylink.cli import run; run()"
+    for words, status in ((["--version"], 0), (["-bogus"], 1)):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == status
+        lines = done.stdout.splitlines()
+        assert lines[0] == "begin"
+        assert (lines[-1] == "end") == bool(before)
+
+
+def test_many_inputs_give_what_a_call_gives(tmp_path: Path) -> None:
+    """The program arranges its memory for large links; the output is the same."""
+    names = []
+    for number in range(MANY_INPUTS):
+        names.append(f"{number}.cubin")
+        (tmp_path / names[-1]).write_bytes(one_kernel(f"k{number}").build())
+    words = [sys.executable, "-m", "pylink", "-arch=sm_80", *names, "-o", "out"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    images = [(name, (tmp_path / name).read_bytes()) for name in names]
+    image = pylink.link(images, arch="sm_80").image
+    without_note = compare.compare((tmp_path / "out").read_bytes(), image)
+    assert not without_note

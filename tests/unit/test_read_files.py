@@ -182,3 +182,47 @@ def test_a_file_outside_the_arena_is_a_wrong_argument() -> None:
         elfread.parse(b"12345678", (8).to_bytes(8, "little") * 2, rules.compiled())
     with pytest.raises(ValueError, match="changed its size"):
         elfread.read_files([None], [3], [b"four"])
+
+
+def test_sizes_are_measured_of_ordinary_files_alone(tmp_path: Path) -> None:
+    """Everything else takes a closer look, and so does the file that the link will replace."""
+    for name, size in (("input", 3), ("large", 9), ("output", 4), ("empty", 0)):
+        (tmp_path / name).write_bytes(bytes(size))
+    os.mkfifo(tmp_path / "pipe")
+    status = (tmp_path / "output").stat()
+    names = ["input", "large", "output", "empty", "pipe", ".", "missing", "input\0more"]
+    paths = [os.fsencode(tmp_path / name) for name in names]
+    sizes = elfread.measure([*paths, None], 8, (status.st_dev, status.st_ino))
+    assert sizes == [3, -1, -1, -1, -1, -1, -1, -1, -1]
+    assert elfread.measure([*paths[:3]], 9, None) == [3, 9, 4]
+    assert elfread.measure([], 8, None) == []
+
+
+def test_names_that_no_file_can_have(output: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a\0b", "\ud800"):
+        assert main([ARCH, name, "-o", str(output)]) == 1
+        assert "Could not open input file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("field", ["e_shoff", "e_shnum", "sh_size"])
+def test_row_counts_of_a_header_that_lies(field: str) -> None:
+    """Claims beyond the file take no room and are refused as ever."""
+    good, bad = one_kernel("first").build(), bytearray(one_kernel("second").build())
+    table = int.from_bytes(bad[40:48], "little")
+    if field == "e_shoff":
+        bad[40:48] = b"\xff" * 8
+    elif field == "e_shnum":
+        bad[60:62] = b"\xff\xff"
+    else:
+        count = int.from_bytes(bad[60:62], "little")
+        headers = [table + 64 * number for number in range(count)]
+        (symtab,) = [at for at in headers if bad[at + 4 : at + 8] == b"\x02\0\0\0"]
+        bad[symtab + 32 : symtab + 40] = b"\xf8" + b"\xff" * 7
+    arena, extents, _, _ = elfread.read_files(
+        [None, None], [len(good), len(bad)], [good, bytes(bad)]
+    )
+    files, sections, symbols, fault = elfread.parse(arena, extents, rules.compiled())
+    assert fault
+    assert len(files) >= FILE.size
+    assert not len(sections) % SECTION.size
+    assert not len(symbols) % SYMBOL.size

@@ -10,6 +10,14 @@ and docs/format-notes.md.
 
 from collections.abc import Callable
 
+def measure(paths: list[bytes | None], largest: int, output: tuple[int, int] | None) -> list[int]:
+    """The size of each file in bytes, -1 where it takes a closer look.
+
+    Those are what has no path, is not there or is no regular file, what has no bytes or more than
+    ``largest``, and ``output``, the device and inode of what the link will replace. ``OSError``
+    never.
+    """
+
 def read_files(
     paths: list[bytes | None],
     sizes: list[int],
@@ -33,6 +41,12 @@ def gather(sizes: list[int], produce: Callable[[int], bytes]) -> tuple[bytes, by
     They are as those of ``read_files``. Each file is let go before the next is asked for; what
     comes in another size than ``sizes[i]`` is empty in ``extents``. Exceptions of ``produce`` pass
     through.
+    """
+
+def keep_memory() -> None:
+    """Make the heap of this process one region of large pages that nothing is returned from.
+
+    For a process that is all the link's; has an effect with glibc on Linux only.
     """
 
 def classify(arena: bytes, extents: bytes) -> bytes:

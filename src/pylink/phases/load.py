@@ -83,19 +83,18 @@ def load(job: Job, timing: CsvTiming | None, sink: Sink) -> Loaded:
 
 def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
     """Names, the arena with all bytes, and the extents; LinkError when one cannot be read."""
-    names: list[str] = []
-    paths: list[bytes | None] = []
-    sizes: list[int] = []
-    data: list[bytes | None] = []
+    names = [one.name for one in job.inputs]
+    paths = [_path(one) for one in job.inputs]
+    data: list[bytes | None] = [None] * len(names)
     output = _identity(job.options.output_file)
-    for one in job.inputs:
-        contents, size = _measure(one, output, sink)
+    sizes = elfread.measure(paths, SURE_SIZE, output)
+    for number in [number for number, size in enumerate(sizes) if size < 0]:
+        data[number], size = _measure(job.inputs[number], output, sink)
+        if data[number] is not None:
+            paths[number] = None
         if size == 0:
-            sink.report("empty-file", file=one.name)
-        names.append(one.name)
-        paths.append(None if contents is not None else os.fsencode(one.name))
-        sizes.append(size)
-        data.append(contents)
+            sink.report("empty-file", file=names[number])
+        sizes[number] = size
     if sink.errors:
         sink.stop()
     job.steps.done("measure")
@@ -113,6 +112,16 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
         )
     job.steps.done("read_files", (times, extents))
     return names, arena, extents
+
+
+def _path(one: Input) -> bytes | None:
+    """The path of a file; None for contents at hand, and for what can be no path."""
+    if one.data is not None:
+        return None
+    try:
+        return os.fsencode(one.name)
+    except ValueError:
+        return None
 
 
 def _identity(path: str | None) -> tuple[int, int] | None:
