@@ -58,6 +58,7 @@ cdef enum Reason:
 
 cdef enum:
     MAX_ALIGN = 0x10000
+    MAX_SHARED = 0x40000        # more than any kernel can have
     # Names may share their bytes, but honest files use each byte about once. The limit keeps the
     # work of reading names proportional to the size of the file.
     NAMES_PER_BYTE = 16

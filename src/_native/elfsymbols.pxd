@@ -120,7 +120,7 @@ cdef inline bint check_symbols(Reader* r, int32_t file, FileRow* row,
         if symbol.section < 0:
             if type == STT_FUNC and symbol.shndx == SHN_COMMON:
                 return refuse(r, file, symtab, i, F_FUNCTION, symbol.shndx, 0)
-            if (shared or symbol.shndx == SHN_COMMON) and not is_variable_align(symbol.value):
+            if (shared or symbol.shndx == SHN_COMMON) and not is_variable_align(symbol):
                 return refuse(r, file, symtab, i, F_VARIABLE_ALIGN, symbol.value, MAX_ALIGN)
             continue
         if type == STT_SECTION:
@@ -134,12 +134,15 @@ cdef inline bint check_symbols(Reader* r, int32_t file, FileRow* row,
             if symbol.size > <uint64_t>0xffffffffU:
                 return refuse(r, file, symtab, i, F_TOO_LARGE, symbol.size, <uint64_t>0xffffffffU)
             # Nothing is placed in shared memory yet: the value is an alignment.
-            if not is_variable_align(symbol.value):
+            if not is_variable_align(symbol):
                 return refuse(r, file, symtab, i, F_VARIABLE_ALIGN, symbol.value, MAX_ALIGN)
         elif symbol.value > home.size or symbol.size > home.size - symbol.value:
             return refuse(r, file, symtab, i, F_SYMBOL_BOUNDS, symbol.value, home.size)
     return True
 
 
-cdef inline bint is_variable_align(uint64_t value) noexcept nogil:
+cdef inline bint is_variable_align(const SymbolRow* symbol) noexcept nogil:
+    cdef uint64_t value = symbol.value
+    if symbol.size == 0 and value % 16 == 0 and symbol.shndx != SHN_COMMON:
+        return value <= MAX_SHARED  # an extern array that -r gave an address
     return value & (value - 1) == 0 and value <= MAX_ALIGN
