@@ -84,10 +84,11 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     m.uses_array = <uint8_t*>PyBytes_AS_STRING(uses_array)
     memset(m.uses_array, 0, m.entity_count)
     m.wanted = <uint8_t*>calloc(m.section_count + 1, 1)
+    m.patched = <uint8_t*>calloc(m.section_count + 1, 1)
     m.born = <int32_t*>calloc(m.entity_count + 1, 4)
     m.sections_of = <int32_t*>calloc(m.entity_count + 1, 4)
-    cdef bint ok = (m.wanted != NULL and m.born != NULL and m.sections_of != NULL
-                    and strings_init(&m.shstr) and strings_init(&m.str)
+    cdef bint ok = (m.wanted != NULL and m.patched != NULL and m.born != NULL
+                    and m.sections_of != NULL and strings_init(&m.shstr) and strings_init(&m.str)
                     and index_init(&m.by_name, 64) and index_init(&m.merc_names, 64))
     if ok:
         with nogil:
@@ -109,6 +110,7 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     index_free(&m.merc_names)
     pool_free(&m.pool)
     free(m.wanted)
+    free(m.patched)
     free(m.born)
     free(m.sections_of)
     tables = (vec_take(&m.outs), vec_take(&m.out_symbols), vec_take(&m.keeps),

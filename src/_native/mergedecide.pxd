@@ -19,10 +19,14 @@ cdef enum Action:
     DEAD = 5                    # debug data of a dead function: counts, but brings no section
 
 
-cdef inline bint out_of_debug(Merge* m, const EntityRow* row, uint8_t role) noexcept nogil:
-    """Whether a copy's frames and lines go: one that lost, from sm_90 on a replaced kernel too."""
-    return role == ROLE_LOST or (role == ROLE_REPLACED and row.flags & EF_KERNEL != 0
-                                 and m.family != FAMILY_A)
+cdef inline bint out_of_debug(Merge* m, int32_t symbol) noexcept nogil:
+    """Whether a function copy's frames and lines go.
+
+    Those of a copy that lost do, from sm_90 on also those of a replaced one with relocations.
+    """
+    cdef uint8_t role = m.role[symbol]
+    return role == ROLE_LOST or (role == ROLE_REPLACED and m.family != FAMILY_A
+                                 and m.patched[m.symbols[symbol].section])
 
 
 cdef inline bint is_clear(uint32_t type, bint mercury) noexcept nogil:
@@ -111,8 +115,11 @@ cdef inline int32_t decide(Merge* m, const SectionRow* s, const SectionRow* targ
                 return CLEAR
             # .debug_info and .debug_loc lose their entries only later, frames and lines at once.
             return DEAD if is_frame_or_line(m, target) else GONE
-        if out_of_debug(m, row, role) and is_frame_or_line(m, target):
-            return KEEP if m.family == FAMILY_C and not mercury else DROP
+        if out_of_debug(m, symbol) and is_frame_or_line(m, target):
+            if m.family == FAMILY_C and not mercury:
+                return KEEP
+            # Those of a replaced copy were born, and went when their code did.
+            return GONE if role == ROLE_REPLACED else DROP
         if is_clear(type, mercury):
             return GONE
         return KEEP

@@ -116,8 +116,10 @@ cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
     cdef int32_t e
     for i in range(file.first_section, file.first_section + file.section_count):
         s = &m.sections[i]
-        if (s.kind != K_RELOC or m.sections[s.target].kind != K_TEXT
-                or m.role[m.sections[s.target].target] != ROLE_WON):
+        if s.kind != K_RELOC or m.sections[s.target].kind != K_TEXT or s.size == 0:
+            continue
+        m.patched[s.target] = True
+        if m.role[m.sections[s.target].target] != ROLE_WON:
             continue
         entsize = 16 if s.type == SHT_REL else 24
         for k in range(s.size // entsize):

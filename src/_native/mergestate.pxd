@@ -38,6 +38,7 @@ ctypedef struct Merge:
     uint64_t* base              # by input section
     const int32_t* stand_in     # by input section: the one that stands for it, or NULL
     uint8_t* wanted             # by input section: 1 it has symbols, 2 one of them counts
+    uint8_t* patched            # by input section: code that has relocations
     int32_t* born               # by entity: out symbol, or -1
     int32_t* sections_of        # by entity: newest OutRow, or -1
     uint8_t* referenced         # by entity: some code, dead code too, refers to it

@@ -17,6 +17,10 @@ from runtime cimport is_runtime_function
 from vec cimport *
 
 
+cdef enum:
+    CUINFO_SM = 26              # place of the number in .note.nv.cuinfo
+
+
 ctypedef struct Resolver:
     const uint8_t* arena
     const FileRow* files
@@ -27,6 +31,7 @@ ctypedef struct Resolver:
     uint8_t* role           # by symbol row
     uint32_t* regcount      # by symbol row, from the file's .nv.info
     uint32_t* frame
+    uint16_t* virtual_sm    # by file: the SM number of the PTX that it was made from
     Vec entities
     Vec calls
     Vec clashes
@@ -61,13 +66,14 @@ def resolve(bytes arena, bytes files, bytes sections, bytes symbols):
     r.regcount = <uint32_t*>calloc(symbol_count + 1, 4)
     r.frame = <uint32_t*>calloc(symbol_count + 1, 4)
     r.prototype_of = <int32_t*>calloc(symbol_count + 1, 4)
+    r.virtual_sm = <uint16_t*>calloc(r.file_count + 1, 2)
     vec_init(&r.entities, sizeof(EntityRow))
     vec_init(&r.calls, sizeof(CallRow))
     vec_init(&r.clashes, sizeof(ClashRow))
     vec_init(&r.prototypes, 8)
     r.names.slots = r.prototype_names.slots = NULL
     ok = (r.regcount != NULL and r.frame != NULL and r.prototype_of != NULL
-          and index_init(&r.names, symbol_count // 2)
+          and r.virtual_sm != NULL and index_init(&r.names, symbol_count // 2)
           and index_init(&r.prototype_names, 64))
     if ok:
         with nogil:
@@ -77,6 +83,7 @@ def resolve(bytes arena, bytes files, bytes sections, bytes symbols):
     free(r.regcount)
     free(r.frame)
     free(r.prototype_of)
+    free(r.virtual_sm)
     if not ok:
         vec_free(&r.entities)
         vec_free(&r.calls)
@@ -109,16 +116,18 @@ cdef bint resolve_all(Resolver* r) noexcept nogil:
 
 
 cdef void read_function_facts(Resolver* r, const FileRow* file) noexcept nogil:
-    """REGCOUNT and FRAME_SIZE of each function, from the file's .nv.info."""
+    """REGCOUNT and FRAME_SIZE of each function, from .nv.info, and for which PTX it was made."""
     cdef const SectionRow* s
     cdef const uint8_t* data
     cdef uint64_t at
     cdef uint32_t i, word, value
     for i in range(file.first_section, file.first_section + file.section_count):
         s = &r.sections[i]
+        data = r.arena + s.offset
+        if s.kind == K_CUINFO and s.size >= CUINFO_SM + 2:
+            memcpy(&r.virtual_sm[s.file], data + CUINFO_SM, 2)
         if s.kind != K_INFO:
             continue
-        data = r.arena + s.offset
         at = 0
         while at < s.size:
             if data[at] == 4:
@@ -270,14 +279,24 @@ cdef bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noexcept no
     if not weak and not e.flags & EF_WEAK:
         return clash(r, CLASH_MULTIPLE, at, old)
     if weak and e.flags & EF_WEAK and e.kind == E_FUNC:
-        # Between weak copies the one that needs fewer registers is the better citizen.
-        if r.regcount[at] >= e.regcount:
+        if not is_better(r, at, e):
             return True
     elif weak:
         return True
     r.role[old] = ROLE_REPLACED
     choose(r, at, e)
     return True
+
+
+cdef bint is_better(Resolver* r, int32_t at, const EntityRow* e) noexcept nogil:
+    """Whether a weak function copy replaces the current one.
+
+    The one that needs fewer registers is the better citizen; among equals the one that was
+    compiled for the newer virtual architecture.
+    """
+    if r.regcount[at] != e.regcount:
+        return r.regcount[at] < e.regcount
+    return r.virtual_sm[r.symbols[at].file] > r.virtual_sm[r.symbols[e.winner].file]
 
 
 cdef bint clash(Resolver* r, uint32_t kind, int32_t symbol, int32_t first) noexcept nogil:
