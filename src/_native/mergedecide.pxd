@@ -178,45 +178,20 @@ cdef inline uint32_t ordinary(uint32_t type, bint mercury) noexcept nogil:
 cdef inline int32_t mercury_home(Merge* m, const FileRow* file, uint32_t symbol) noexcept nogil:
     """The input section of a section symbol as the mercury symbol table has it, or -1."""
     cdef const Sym* s
-    cdef uint32_t section, i
+    cdef const SectionRow* wide
+    cdef uint32_t section
     if symbol >= file.mercury_symbols:
         return -1
     s = <const Sym*>(m.arena + file.merc_symtab) + symbol
     section = s.st_shndx
     if section == SHN_XINDEX:
         section = 0
-        for i in range(file.first_section, file.first_section + file.section_count):
-            if (m.sections[i].kind == K_MERC_SYMTAB_SHNDX
-                    and m.sections[i].size // 4 > symbol):
-                memcpy(&section, m.arena + m.sections[i].offset + 4 * <uint64_t>symbol, 4)
+        wide = &m.sections[m.merc_shndx] if m.merc_shndx >= 0 else NULL
+        if wide != NULL and wide.size // 4 > symbol:
+            memcpy(&section, m.arena + wide.offset + 4 * <uint64_t>symbol, 4)
     if section == 0 or section >= file.section_count:
         return -1
     return <int32_t>(file.first_section + section)
-
-
-cdef inline bint has_losers(Merge* m, const FileRow* file) noexcept nogil:
-    """Whether any initialised variable of the file has its winning definition elsewhere."""
-    cdef uint32_t i
-    for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
-        if ((m.role[i] == ROLE_LOST or m.role[i] == ROLE_REPLACED) and m.symbols[i].section >= 0
-                and m.sections[m.symbols[i].section].kind == K_GLOBAL_INIT):
-            return True
-    return False
-
-
-cdef inline bint in_lost_bytes(Merge* m, const FileRow* file, int32_t section,
-                        uint64_t offset) noexcept nogil:
-    """Whether an initialiser belongs to a weak variable whose definition lost."""
-    cdef uint32_t i
-    cdef const SymbolRow* s
-    for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
-        if m.role[i] == ROLE_LOST or m.role[i] == ROLE_REPLACED:
-            s = &m.symbols[i]
-            if ((s.section == section or (s.section >= 0 and m.sections[section].kind
-                    == K_MERC_GLOBAL_INIT and m.sections[s.section].kind == K_GLOBAL_INIT))
-                    and s.value <= offset < s.value + s.size):
-                return True
-    return False
 
 
 cdef inline int64_t addend_of_winner(Merge* m, int32_t twin, uint64_t i, const Rela* r, int64_t addend,

@@ -6,6 +6,7 @@ from libc.string cimport memcmp
 from elf64 cimport *
 from mergedecide cimport *
 from mergeentries cimport *
+from mergelost cimport *
 from mergestate cimport *
 from names cimport *
 from rows cimport *
@@ -17,6 +18,10 @@ cdef inline void relocations(Merge* m, const FileRow* file) noexcept nogil:
     cdef uint32_t i, end = file.first_section + file.section_count
     cdef int32_t twin
     m.first_mercury = file.first_section
+    m.merc_shndx = -1
+    for i in range(file.first_section, end):
+        if m.sections[i].kind == K_MERC_SYMTAB_SHNDX:
+            m.merc_shndx = <int32_t>i
     for i in range(file.first_section, end):
         if m.sections[i].kind == K_RELOC:
             relocation_section(m, file, <int32_t>i, False)
@@ -153,8 +158,9 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
     cdef int32_t symbol, action, reloc = -1, e, section, twin = -2
     cdef uint32_t how
     cdef int32_t patched = out
-    cdef bint losers = ((target.kind == K_GLOBAL_INIT or target.kind == K_MERC_GLOBAL_INIT)
-                        and has_losers(m, file))
+    cdef Vec lost
+    vec_init(&lost, sizeof(Range))
+    find_lost_bytes(m, file, s.target, &lost)
     if mercury:
         if target.kind == K_MERC_DEBUG or target.kind == K_MERC_CONSTANT_FUNC:
             patched = out_row(m, out).merc
@@ -183,7 +189,7 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
             if explicit and not mercury:
                 count_dead(m, at, out, addend, m.entity[symbol])
             continue
-        if losers and in_lost_bytes(m, file, s.target, r.r_offset):
+        if lost.count and in_lost_bytes(&lost, r.r_offset):
             continue
         e = m.entity[symbol]
         section = -1
@@ -197,13 +203,13 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
         if not mercury:
             reloc = relocation_row(m, at, out, explicit)
             if reloc < 0:
-                return
+                break
             count_entry(m, at, out, out, explicit,
                         addend + (<int64_t>m.base[section] if section >= 0 else 0))
         else:
             reloc = mercury_relocation_row(m, at, out)
             if reloc < 0:
-                return
+                break
             if target.kind == K_CAPMERC:
                 count_entry(m, at, reloc, out, True, addend)
         if replaced or action == GONE:
@@ -222,6 +228,7 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
                 how |= FIX_MERC
             add_fix(m, r, addend, patched, e, section, function,
                     how | (0 if explicit else FIX_REL), base, reloc)
+    vec_free(&lost)
     if replaced or target.kind in (K_GLOBAL_INIT, K_CONSTANT, K_DEBUG):
         # Data and debug data count file by file, code through all files.
         out_row(m, out).counted = 0

@@ -44,6 +44,7 @@ ctypedef struct Merge:
     uint8_t* referenced         # by entity: some code, dead code too, refers to it
     uint8_t* uses_array         # by entity: -r, a kernel whose own code uses extern arrays
     uint32_t first_mercury      # input section: before it, no mercury relocations wait
+    int32_t merc_shndx          # .nv.merc.symtab_shndx of the file at hand, or -1
     uint32_t births             # sections born, those of which only a name stays too
     bint has_commons
     bint failed                 # memory is exhausted

@@ -1,0 +1,68 @@
+# The bytes of variables whose definition lost against another file's: relocations in them go.
+
+from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdlib cimport qsort
+
+from mergestate cimport *
+from rows cimport *
+from vec cimport *
+
+
+cdef struct Range:
+    uint64_t start
+    uint64_t end
+
+
+cdef inline int by_start(const void* a, const void* b) noexcept nogil:
+    cdef uint64_t x = (<const Range*>a).start, y = (<const Range*>b).start
+    return (x > y) - (x < y)
+
+
+cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
+                                 Vec* lost) noexcept nogil:
+    """The bytes of `section` that belong to lost definitions, as disjoint ranges in order.
+
+    Only initialised data has any; the mercury form is that of the file's plain section.
+    """
+    cdef bint mercury = m.sections[section].kind == K_MERC_GLOBAL_INIT
+    cdef const SymbolRow* s
+    cdef Range* ranges
+    cdef size_t i, kept = 0
+    if not mercury and m.sections[section].kind != K_GLOBAL_INIT:
+        return
+    for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
+        if m.role[i] != ROLE_LOST and m.role[i] != ROLE_REPLACED:
+            continue
+        s = &m.symbols[i]
+        if s.section != section and not (mercury and s.section >= 0
+                                         and m.sections[s.section].kind == K_GLOBAL_INIT):
+            continue
+        ranges = <Range*>vec_push(lost)
+        if ranges == NULL:
+            m.failed = True
+            return
+        ranges.start = s.value
+        ranges.end = s.value + s.size
+    if lost.count < 2:
+        return
+    ranges = <Range*>lost.data
+    qsort(ranges, lost.count, sizeof(Range), by_start)
+    for i in range(1, lost.count):
+        if ranges[i].start > ranges[kept].end:
+            kept += 1
+            ranges[kept] = ranges[i]
+        elif ranges[i].end > ranges[kept].end:
+            ranges[kept].end = ranges[i].end
+    lost.count = kept + 1
+
+
+cdef inline bint in_lost_bytes(const Vec* lost, uint64_t offset) noexcept nogil:
+    cdef const Range* ranges = <const Range*>lost.data
+    cdef size_t low = 0, high = lost.count, middle
+    while low < high:
+        middle = (low + high) // 2
+        if ranges[middle].end <= offset:
+            low = middle + 1
+        else:
+            high = middle
+    return low < lost.count and ranges[low].start <= offset
