@@ -1,0 +1,109 @@
+"""Weak functions with several copies: which one stays, and what debug data of the others."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from helpers import oracle
+from helpers.compare import compare
+
+import pylink
+
+FEW, MANY = 8, 40  # values that a function has in registers at a time
+
+OLD = {"75": "60", "80": "75", "90a": "75", "100": "75", "120": "90"}
+LINKS: dict[str, dict[str, Any]] = {
+    "": {},
+    "-r": {"relocatable_link": True},
+    "-g": {"debug": True},
+}
+
+# Weak function t, and a kernel of the file that uses it or, when t is a kernel itself, does not.
+FUNCTION = """\
+.version 9.0
+.target sm_{target}
+.address_size 64
+.file 1 "t.cu"
+.{linkage} .global .u32 g;
+.weak .{kind} t(.param .u64 p)
+{{
+  .reg .u32 %r<64>;
+  .reg .u64 %rd<4>;
+  ld.param.u64 %rd1, [p];
+  {relocated}
+  .loc 1 5 0
+  mov.u32 %r0, {mark};
+  st.global.u32 [%rd1], %r0;
+  {loads}
+  {stores}
+  ret;
+}}
+.visible .entry k{mark}(.param .u64 p)
+{{
+  .reg .u64 %rd<4>;
+  ld.param.u64 %rd1, [p];
+  {call}
+  ret;
+}}
+"""
+CALL = "{ .param .u64 q; st.param.u64 [q], %rd1; call t, (q); }"
+RELOCATED = "mov.u64 %rd2, g; st.global.u64 [%rd1+512], %rd2;"
+
+
+def copy(mark: int, arch: str, target: str, kind: str, values: int, *, relocated: bool) -> bytes:
+    """A cubin with a copy of t; `mark` tells copies apart."""
+    numbers = range(1, values + 1)
+    source = FUNCTION.format(
+        target=target,
+        linkage="visible" if mark == 1 else "extern",
+        kind=kind,
+        relocated=RELOCATED if relocated else "",
+        mark=mark,
+        loads="".join(f"ld.volatile.global.u32 %r{i}, [%rd1+{4 * i}];" for i in numbers),
+        stores="".join(f"st.volatile.global.u32 [%rd1+{4 * i}], %r{i};" for i in numbers),
+        call=CALL if kind == "func" else "",
+    )
+    return oracle.assemble(source, arch, ("-lineinfo",))
+
+
+def differences(cubins: list[bytes], arch: str, option: str) -> list[str]:
+    expected = oracle.link(cubins, arch, [option] if option else [])
+    assert expected.image is not None, expected.stderr
+    got = pylink.link(cubins, arch=f"sm_{arch}", **LINKS[option])
+    return compare(bytes(got.image), expected.image)
+
+
+@oracle.needs_oracle
+@pytest.mark.parametrize("option", LINKS)
+@pytest.mark.parametrize("kind", ["func", "entry"])
+@pytest.mark.parametrize("arch", OLD)
+def test_the_newer_virtual_architecture_wins_among_equals(
+    arch: str, kind: str, option: str
+) -> None:
+    new = arch.rstrip("a")
+    for first, second in itertools.permutations((OLD[arch], new)):
+        cubins = [
+            copy(1, arch, first, kind, FEW, relocated=True),
+            copy(2, arch, second, kind, FEW, relocated=True),
+        ]
+        assert differences(cubins, arch, option) == []
+
+
+@oracle.needs_oracle
+@pytest.mark.parametrize("option", LINKS)
+@pytest.mark.parametrize("kind", ["func", "entry"])
+@pytest.mark.parametrize("arch", OLD)
+def test_a_replaced_copy_with_relocations_leaves_no_frames_and_lines(
+    arch: str, kind: str, option: str
+) -> None:
+    target = arch.rstrip("a")
+    for first, second in itertools.product((False, True), repeat=2):
+        if arch in ("100", "120") and not first:
+            continue  # its lines stay, as the winner's instructions lie: a known difference
+        cubins = [
+            copy(1, arch, target, kind, MANY, relocated=first),
+            copy(2, arch, target, kind, FEW, relocated=second),
+        ]
+        assert differences(cubins, arch, option) == []
