@@ -75,7 +75,7 @@ def _replacements(
             origins = list(_instructions(twin[INSTRUCTIONS:], 1))
             _add(program, places, origins, NO_CIE if fde == winner else limit)
         first = _record(contents, winner)[:INSTRUCTIONS]
-        records[fdes[0]] = (_cie_of(contents, winner), _finish(first + _encode(program)))
+        records[fdes[0]] = (_cie_of(contents, fdes[0]), _finish(first + _encode(program)))
         for fde, (cie, twin) in zip(fdes[1:], mercury[1:], strict=True):
             records[fde] = (cie, _finish(twin[:INSTRUCTIONS] + bytes(1)))
     return records
@@ -94,7 +94,7 @@ def _add(
     if len(plain) != len(mercury):
         raise ValueError("the two forms of a frame differ")
     for (place, instruction), (origin, _) in zip(plain, mercury, strict=True):
-        if origin >= limit:
+        if origin > limit:
             return
         known = program.setdefault(place, [])
         if instruction and instruction not in known:
