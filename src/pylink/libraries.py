@@ -18,6 +18,9 @@ MACHINES = {"X86": 3, "ARMv7": 40, "PPC64LE": 21, "X86_64": 62, "AARCH64": 183}
 _X86_64 = 62
 _SYSTEMS = {"aarch64": 183, "ppc64le": 21}
 
+# What a diagnostic says of the directories of -L when there are none.
+NOWHERE = "any directory, as -L names none"
+
 # Where host linkers look without being told to.
 _HOST_DIRECTORIES = ("/usr/local/lib", "/lib", "/usr/lib", "/lib64", "/usr/lib64")
 
@@ -48,7 +51,11 @@ def find_libraries(options: Options, whole: Sequence[bool], sink: Sink) -> list[
         elif file is None:
             if not (skipped or options.allow_missing_libraries or _is_of_host(name)):
                 places = ", ".join(f"'{path}'" for path in directories)
-                sink.report("library-missing", library=name, directories=places or "no directory")
+                sink.report(
+                    "library-missing",
+                    library=name,
+                    directories=places or NOWHERE,
+                )
         elif not file.endswith(".so"):
             found.append(Input(file, library=True, whole=all_members))
     if sink.errors:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import sys
 import tracemalloc
@@ -33,7 +34,7 @@ def refusal(data: bytes, name: str = "a.o", limit: int | None = None) -> str:
 def in_fatbin(data: bytes, limit: int | None = None) -> str:
     """The reason that both a file and a host object of these bytes are refused for."""
     alone, hosted = refusal(data, "a.fatbin", limit), refusal(host(data), "a.o", limit)
-    head, _, reason = alone.partition("fat binary is damaged: ")
+    head, _, reason = re.split("fat binary is (damaged|too large): ", alone)
     assert head.startswith("a.fatbin")
     assert hosted.startswith("a.o: __nv_relfatbin")
     assert hosted.endswith(reason)
@@ -103,6 +104,7 @@ def test_only_what_is_stated_is_decompressed(mode: str) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert "67108864 bytes when decompressed; --max-uncompressed-size allows 1048576" in limited
+    assert "damaged" not in limited
     assert peak < 1 << 24
     assert "allows 2147483647 in all" in in_fatbin(
         container(entry(b"", 80, mode=mode, stored=bomb, stated=1 << 40))
@@ -122,6 +124,13 @@ def test_entries_that_are_not_chosen_may_hold_anything() -> None:
     other = entry(CUBIN, 75, mode="zstd", stored=b"not a frame", stated=1 << 60)
     image = pylink.link([("a.o", host(container(other, entry(CUBIN, 80))))], arch="sm_80").image
     assert image == pylink.link([("a.cubin", CUBIN)], arch="sm_80").image
+
+
+@pytest.mark.parametrize("mode", ["none", "zstd", "lz4"])
+def test_an_entry_without_a_cubin_is_named(mode: str) -> None:
+    text = b"this is no cubin".ljust(4096)
+    data = container(entry(CUBIN, 75), entry(text, 80, mode=mode))
+    assert in_fatbin(data) == "[1] its cubin is no ELF file"
 
 
 def test_every_truncation_is_refused() -> None:

@@ -98,6 +98,8 @@ HELP: dict[str, str] = {
     "lto-file": "A file of LTO-IR can be linked only with `-lto` or `-dlto`.",
     "fatbin-format": "A fat binary, alone or in a host object, is damaged or packed by a newer "
     "compiler. The index is that of its entry.",
+    "fatbin-limit": "The chosen entries of all fat binaries become larger than "
+    "`--max-uncompressed-size` allows. The size is what an entry says of itself.",
     "host-format": "A host object is damaged. Compile it again.",
     "package-missing": "Compressed device code is unpacked by a package that is not installed.",
     "unsupported-input": "An input is of a known format that this version cannot link.",

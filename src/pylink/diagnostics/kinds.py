@@ -215,6 +215,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "duplicate-section": (324, ERROR, "{where}: a second section of this kind"),
     "unknown-section": (325, ERROR, "{where}: section of unknown type {value}"),
     "fatbin-format": (326, ERROR, "{where}: fat binary is damaged: {reason}"),
+    "fatbin-limit": (328, ERROR, "{where}: fat binary is too large: {reason}"),
     "host-format": (327, ERROR, "{where}: host object is damaged: {reason}"),
     "malformed": (399, ERROR, "{where}: {reason}"),
     # 4xx: symbols

@@ -46,10 +46,12 @@ def report_damage(faults: bytes, sources: list[Source], sink: Sink) -> None:
             report_entry(one, index, sentence, sink)
 
 
-def report_entry(source: Source, index: int, reason: str, sink: Sink) -> None:
+def report_entry(
+    source: Source, index: int, reason: str, sink: Sink, kind: str = "fatbin-format"
+) -> None:
     """Report what is wrong with an entry of a source, or with a container when `index` is -1."""
     sink.report(
-        "fatbin-format",
+        kind,
         file=source.name,
         section=FATBIN_SECTION if source.kind == HOST else None,
         index=index if index >= 0 else None,

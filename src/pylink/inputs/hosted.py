@@ -27,6 +27,7 @@ SOURCE = Struct("<2I14Q")
 
 CONTAINER_HEADER = Struct("<IHHQ")
 MAGIC = 0xBA55ED50
+ELF_MAGIC = b"\x7fELF"
 
 Entry = tuple[int, int, int, int, int, int, int, int, int, int, int]
 
@@ -141,17 +142,21 @@ def add_piece(hosted: Hosted, source: Source, entry: Entry, unpacker: Unpacker, 
     if kind in PIECE_OF:
 
         def unpack() -> bytes:
-            payload = view[start : start + packed_size]
+            packed = view[start : start + packed_size]
             try:
-                return unpacker.unpack(payload, flags, full_size, source.name)
+                payload = unpacker.unpack(packed, flags, full_size, source.name)
+                # What follows could not say which entry of which file this was.
+                if kind == ENTRY_ELF and payload[:4] != ELF_MAGIC:
+                    raise DamagedPayload("its cubin is no ELF file")
             except DamagedPayload as damage:
-                report_entry(source, index, str(damage), sink)
+                report_entry(source, index, str(damage), sink, damage.kind)
                 return b""
+            return payload
 
         try:
             unpacker.reserve(flags, full_size)
         except DamagedPayload as damage:
-            report_entry(source, index, str(damage), sink)
+            report_entry(source, index, str(damage), sink, damage.kind)
             return
         piece.kind = PIECE_OF[kind]
         if kind == ENTRY_PTX:

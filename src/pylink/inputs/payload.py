@@ -21,7 +21,15 @@ def is_compressed(flags: int) -> bool:
 
 
 class DamagedPayload(Exception):
-    """A payload that cannot be decompressed, with the reason."""
+    """A payload that cannot be decompressed, with the reason; `kind` is that of its diagnostic."""
+
+    kind = "fatbin-format"
+
+
+class LargePayload(DamagedPayload):
+    """A payload that is more than a link may decompress."""
+
+    kind = "fatbin-limit"
 
 
 class Unpacker:
@@ -42,7 +50,7 @@ class Unpacker:
         if flags & LZ4 and flags & ZSTD:
             raise DamagedPayload("it is marked as both LZ4 and Zstandard")
         if stated > self.left:
-            raise DamagedPayload(
+            raise LargePayload(
                 f"{stated} bytes when decompressed; --max-uncompressed-size allows "
                 f"{self.limit} in all"
             )

@@ -46,7 +46,7 @@ def unpack(
         sink.fatal("lto-entry" if modules[0].embedded else "lto-file", file=modules[0].name)
     compile_ptx(job, pieces, timing, sink)
     cubins = [piece for piece in pieces if piece.kind == kinds.CUBIN]
-    loaded = with_cubins(job, cubins, modules)
+    loaded = with_cubins(job, cubins, modules, sink)
     if sink.errors:  # what was decompressed only now
         sink.stop()
     opened = Opened(sources, hosted)
@@ -90,7 +90,7 @@ def add_optimized(loaded: Loaded, cubin: bytes | None, sink: Sink) -> Loaded:
         piece = Piece(OPTIMIZED, kinds.CUBIN, cubin)
         piece.number = len(loaded.opened.sources)
         pieces.insert(find_place(loaded), piece)
-    linked = with_cubins(loaded.job, pieces, loaded.modules)
+    linked = with_cubins(loaded.job, pieces, loaded.modules, sink)
     return settle(linked, loaded.opened, sink)
 
 
@@ -147,11 +147,15 @@ def find_registered(job: Job, sources: list[Source], taken: set[int]) -> list[So
     ]
 
 
-def with_cubins(job: Job, pieces: list[Piece], modules: list[Piece]) -> Loaded:
+def with_cubins(job: Job, pieces: list[Piece], modules: list[Piece], sink: Sink) -> Loaded:
     """What `load` gives for these cubins and, still to be compiled, LTO-IR."""
     sizes = [piece.size for piece in pieces]
-    arena, extents = elfread.gather(sizes, lambda number: pieces[number].take())
     names = [piece.name for piece in pieces]
+    try:
+        arena, extents = elfread.gather(sizes, lambda number: pieces[number].take())
+    except MemoryError:
+        name = names[sizes.index(max(sizes))]
+        sink.fatal("cannot-read-file", file=name, reason="there is not enough memory")
     return Loaded(job, names, arena, extents, pieces, modules)
 
 
