@@ -1,32 +1,17 @@
 """What watches a link and writes about it: remarks, profiles, maps.
 
 An observer is told the result of each phase when the phase has ended. It reads finished tables and
-changes nothing, so the output is the same with and without it. A link that asks for none imports
-none. Who measures is also told of the steps in a phase as they end.
+changes nothing, so the output is the same with and without it. Who measures is also told of the
+steps in a phase as they end.
 """
 
 from __future__ import annotations
-
-import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylink.diagnostics import Sink
-    from pylink.options import Options
     from pylink.profile.model import Profile
-
-# Options of which any may ask for remarks; the others say how.
-REMARK_OPTIONS = (
-    "pass_remarks",
-    "pass_remarks_missed",
-    "pass_remarks_analysis",
-    "pass_remarks_output",
-    "pass_remarks_format",
-    "pass_remarks_filter",
-    "Xopt",
-)
 
 
 class Observer:
@@ -73,41 +58,3 @@ class Steps:
     def times(self, items: int) -> bytearray | None:
         """Room for the TimeRow of each item of a kernel, where times are asked for."""
         return bytearray(32 * items) if self.timed else None
-
-
-def observers(options: Options, sink: Sink) -> list[Observer]:
-    """The observers that the options ask for."""
-    watching: list[Observer] = []
-    # First, so that what the others do counts for no phase.
-    if options.profile is not None or options.profile_aprof or options.time_trace:
-        from pylink.profile.collect import Collector  # noqa: PLC0415 -- few links ask
-
-        watching.append(Collector(options, sink))
-    if options.Map is not None:
-        from pylink.linkmap import MapObserver  # noqa: PLC0415 -- few links ask
-
-        watching.append(MapObserver(options.Map, sink))
-    if options.depfile is not None:
-        from pylink.depfile import DepfileObserver  # noqa: PLC0415
-
-        watching.append(DepfileObserver(options, sink))
-    if any(getattr(options, option) for option in REMARK_OPTIONS):
-        from pylink.remarks.settings import Settings  # noqa: PLC0415 -- few links have remarks
-
-        settings = Settings(options, sink)
-        if settings.ask():
-            from pylink.remarks.observer import RemarkObserver  # noqa: PLC0415
-
-            watching.append(RemarkObserver(settings, sink))
-        _add_profuse(watching, settings.profuse)
-    elif "PYLINK_WIZARD" in os.environ:
-        _add_profuse(watching, {})
-    return watching
-
-
-def _add_profuse(watching: list[Observer], said: dict[str, bool]) -> None:
-    from pylink.profuse import ProfuseObserver, channels  # noqa: PLC0415 -- few links trace
-
-    speaking = channels(said)
-    if speaking:
-        watching.append(ProfuseObserver(speaking))

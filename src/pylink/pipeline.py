@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from pylink.observers import Steps, observers
+from pylink.observers import Steps
 from pylink.phases.finalize import finalize
 from pylink.phases.init import init
 from pylink.phases.layout import layout
@@ -14,6 +14,7 @@ from pylink.phases.read import read
 from pylink.phases.relocate import relocate
 from pylink.phases.write import write
 from pylink.timing import TRACE, CsvTiming, PhaseTimer
+from pylink.watching import observers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
