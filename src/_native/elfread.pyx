@@ -46,6 +46,23 @@ cdef extern from "<unistd.h>" nogil:
 cdef enum:
     ALIGN = 16                  # every file starts at a multiple of this in the arena
 
+
+cdef inline uint64_t padded(uint64_t size) noexcept nogil:
+    return (size + ALIGN - 1) & ~<uint64_t>(ALIGN - 1)
+
+
+cdef uint64_t place_files(list sizes, uint64_t* extent) except? 0:
+    """Fill the rows of an arena, offset and size of each file; returns the size of all."""
+    cdef uint64_t total = 0, size
+    cdef Py_ssize_t i
+    for i in range(len(sizes)):
+        size = sizes[i]
+        extent[2 * i] = total
+        extent[2 * i + 1] = size
+        total += padded(size)
+    return total
+
+
 def read_files(list paths, list sizes, list data, bytearray times=None):
     """Read every input into one arena.
 
@@ -55,15 +72,12 @@ def read_files(list paths, list sizes, list data, bytearray times=None):
     (0: it became shorter), or -1. `times` takes a TimeRow of each input.
     """
     cdef Py_ssize_t n = len(paths), i
-    cdef uint64_t total = 0, size
     cdef bytes path, chunk
+    if len(sizes) != n or len(data) != n:
+        raise ValueError("one size and one place for data per path")
     cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
     cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
-    for i in range(n):
-        size = sizes[i]
-        extent[2 * i] = total
-        extent[2 * i + 1] = size
-        total += (size + ALIGN - 1) & ~<uint64_t>(ALIGN - 1)
+    cdef uint64_t total = place_files(sizes, extent)
     cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
     cdef Reading r
     r.base = <uint8_t*>PyBytes_AS_STRING(arena)
@@ -104,15 +118,11 @@ def gather(list sizes, produce):
     input says how large that is.
     """
     cdef Py_ssize_t n = len(sizes), i
-    cdef uint64_t total = 0, size
+    cdef uint64_t size
     cdef bytes chunk
     cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
     cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
-    for i in range(n):
-        size = sizes[i]
-        extent[2 * i] = total
-        extent[2 * i + 1] = size
-        total += (size + ALIGN - 1) & ~<uint64_t>(ALIGN - 1)
+    cdef uint64_t total = place_files(sizes, extent)
     cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
     cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(arena)
     prefer_large_pages(base, total)
@@ -123,8 +133,7 @@ def gather(list sizes, produce):
             extent[2 * i + 1] = 0
             continue
         memcpy(base + extent[2 * i], PyBytes_AS_STRING(chunk), size)
-        memset(base + extent[2 * i] + size, 0,
-               ((size + ALIGN - 1) & ~<uint64_t>(ALIGN - 1)) - size)
+        memset(base + extent[2 * i] + size, 0, padded(size) - size)
     return arena, extents
 
 
@@ -208,7 +217,7 @@ cdef void read_input(void* context, size_t item) noexcept nogil:
     cdef uint8_t* place = r.base + r.extent[2 * item]
     cdef TimeRow* row = NULL if r.times == NULL else &r.times[item]
     start_item(row, not pthread_equal(pthread_self(), r.main), r.spent)
-    memset(place + size, 0, ((size + ALIGN - 1) & ~<uint64_t>(ALIGN - 1)) - size)
+    memset(place + size, 0, padded(size) - size)
     r.outcome[item] = 0
     if r.path[item] == NULL:
         memcpy(place, r.data[item], size)

@@ -135,7 +135,7 @@ HELP = {
         "<0, min, mid or max>",
         "Compile LTO inputs faster, for slower programs; needs --dlto.",
     ),
-    "options-file": ("<file>,...", "Read more options from these files."),
+    "options-file": ("<file>,...", "Read more options and inputs from these files; so does @FILE."),
     "output-file": ("<file>", "File to write. Always needed."),
     "output_mode": ("<format>", "The same as --diagnostics_format."),
     "pass-remarks": ("<regex>", "Show what the passes whose names match did to the program."),
