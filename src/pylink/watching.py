@@ -1,4 +1,4 @@
-"""Who watches a link: the observers that its options ask for. A link that asks for none imports none."""
+"""Who watches a link: the observers that options ask for. A link without any imports none."""
 
 from __future__ import annotations
 
