@@ -5,40 +5,19 @@ entity one definition wins; from the kernels the call graph decides which functi
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memset
 
 from elf64 cimport *
 from graph cimport *
+from kernelnames cimport *
 from names cimport *
+from resolvecalls cimport *
+from resolvesymbols cimport *
 from rows cimport *
 from runtime cimport is_runtime_function
 from vec cimport *
-
-
-cdef enum:
-    CUINFO_SM = 26              # place of the number in .note.nv.cuinfo
-
-
-ctypedef struct Resolver:
-    const uint8_t* arena
-    const FileRow* files
-    const SectionRow* sections
-    const SymbolRow* symbols
-    size_t file_count
-    int32_t* entity         # by symbol row
-    uint8_t* role           # by symbol row
-    uint32_t* regcount      # by symbol row, from the file's .nv.info
-    uint32_t* frame
-    uint16_t* virtual_sm    # by file: the SM number of the PTX that it was made from
-    Vec entities
-    Vec calls
-    Vec clashes
-    Vec prototypes          # uint64 arena offset of each distinct prototype string
-    int32_t* prototype_of   # by entity: 1 + the number of its prototype string
-    NameIndex names
-    NameIndex prototype_names
 
 
 def resolve(bytes arena, bytes files, bytes sections, bytes symbols):
@@ -113,300 +92,6 @@ cdef bint resolve_all(Resolver* r) noexcept nogil:
         if r.clashes.count:
             return True             # of the first file that has any
     return mark_winning_calls(r)
-
-
-cdef void read_function_facts(Resolver* r, const FileRow* file) noexcept nogil:
-    """REGCOUNT and FRAME_SIZE of each function, from .nv.info, and for which PTX it was made."""
-    cdef const SectionRow* s
-    cdef const uint8_t* data
-    cdef uint64_t at
-    cdef uint32_t i, word, value
-    for i in range(file.first_section, file.first_section + file.section_count):
-        s = &r.sections[i]
-        data = r.arena + s.offset
-        if s.kind == K_CUINFO and s.size >= CUINFO_SM + 2:
-            memcpy(&r.virtual_sm[s.file], data + CUINFO_SM, 2)
-        if s.kind != K_INFO:
-            continue
-        at = 0
-        while at < s.size:
-            if data[at] == 4:
-                if data[at + 1] == EIATTR_REGCOUNT or data[at + 1] == EIATTR_FRAME_SIZE:
-                    memcpy(&word, data + at + 4, 4)
-                    memcpy(&value, data + at + 8, 4)
-                    if data[at + 1] == EIATTR_REGCOUNT:
-                        r.regcount[file.first_symbol + word] = value
-                    else:
-                        r.frame[file.first_symbol + word] = value
-                at += <uint32_t>data[at + 2] | <uint32_t>data[at + 3] << 8
-            at += 4
-
-
-cdef uint32_t kind_of(Resolver* r, const SymbolRow* s) noexcept nogil:
-    cdef const uint8_t* name = r.arena + s.name
-    cdef uint16_t kind
-    if (s.info & 15) == STT_FUNC:
-        return E_FUNC
-    if s.section >= 0:
-        kind = r.sections[s.section].kind
-        if kind == K_GLOBAL or kind == K_GLOBAL_INIT:
-            return E_GLOBAL
-        if kind == K_CONSTANT or kind == K_CONSTANT_FUNC or kind == K_CONSTANT0:
-            return E_CONSTANT
-        if kind == K_SHARED or kind == K_DEBUG_SHARED:
-            return E_SHARED
-        if kind == K_SYSTEM_SHARED:
-            return E_SYSTEM_SHARED
-    if s.name_size >= 17 and memcmp(name, b".nv.reservedSmem.", 17) == 0:
-        return E_RESERVED
-    if s.name_size == 19 and memcmp(name, b".nv.ptx.const0.size", 19) == 0:
-        return E_CONST0_SIZE
-    if s.section < 0 and s.shndx == SHN_UNDEF and is_unified(name, s.name_size):
-        return E_UNIFIED
-    if (s.other & STO_SPACE) == STO_SHARED:
-        return E_SHARED
-    if (s.other & STO_SPACE) == STO_CONSTANT:
-        return E_CONSTANT
-    if s.name_size == 0:
-        return E_OTHER
-    return E_GLOBAL
-
-
-cdef bint is_unified(const uint8_t* name, uint32_t size) noexcept nogil:
-    """__UFT, __UDT, and these with _OFFSET, _CANONICAL or _END."""
-    if size < 5 or (memcmp(name, b"__UFT", 5) != 0 and memcmp(name, b"__UDT", 5) != 0):
-        return False
-    return (size == 5 or (size == 9 and memcmp(name + 5, b"_END", 4) == 0)
-            or (size == 12 and memcmp(name + 5, b"_OFFSET", 7) == 0)
-            or (size == 15 and memcmp(name + 5, b"_CANONICAL", 10) == 0))
-
-
-cdef bint enter(Resolver* r, int32_t at) noexcept nogil:
-    """Give symbol `at` its entity; decide between it and the definition that stood before."""
-    cdef const SymbolRow* s = &r.symbols[at]
-    cdef bint defined = s.section >= 0 or s.shndx == SHN_COMMON
-    cdef bint local = (s.info >> 4) == STB_LOCAL
-    cdef NameSlot* slot = NULL
-    cdef EntityRow* e
-    if not local:
-        slot = index_find(&r.names, r.arena + s.name, s.name_size)
-        if slot == NULL:
-            return False
-        if slot.value >= 0:
-            r.entity[at] = slot.value
-            return again(r, at, <EntityRow*>r.entities.data + slot.value, defined)
-    e = <EntityRow*>vec_push(&r.entities)
-    if e == NULL:
-        return False
-    memset(e, 0, sizeof(EntityRow))
-    r.entity[at] = <int32_t>(r.entities.count - 1)
-    if slot != NULL:
-        slot.value = r.entity[at]
-        r.names.count += 1
-    e.first = at
-    if local:
-        e.flags = EF_LOCAL
-    if defined:
-        choose(r, at, e)
-    else:
-        e.winner = at
-        e.kind = kind_of(r, s)
-        e.size = s.size
-        e.flags |= EF_WAS_UNDEFINED
-        if (s.info >> 4) == STB_WEAK:
-            e.flags |= EF_WEAK
-        if e.kind == E_SHARED and s.size == 0:
-            e.flags |= EF_UNSIZED
-    return True
-
-
-cdef void choose(Resolver* r, int32_t at, EntityRow* e) noexcept nogil:
-    """Make the definition `at` the current one of its entity."""
-    cdef const SymbolRow* s = &r.symbols[at]
-    e.winner = at
-    e.kind = kind_of(r, s)
-    e.size = s.size
-    e.align = s.value if e.kind == E_SHARED or s.shndx == SHN_COMMON else 0
-    e.regcount = r.regcount[at]
-    e.frame = r.frame[at]
-    e.flags = (e.flags & (EF_LOCAL | EF_WAS_UNDEFINED | EF_TAKEN)) | EF_DEFINED
-    if e.kind == E_FUNC and s.other & STO_ENTRY:
-        e.flags |= EF_KERNEL
-    if (s.info >> 4) == STB_WEAK:
-        e.flags |= EF_WEAK
-    if s.shndx == SHN_COMMON:
-        e.flags |= EF_COMMON
-    if e.kind == E_SHARED and s.size == 0:
-        e.flags |= EF_UNSIZED       # an extern array that an earlier -r link defined
-    if (s.info >> 4) == STB_LOCAL and (s.other & 3) == STV_INTERNAL:
-        e.flags |= EF_INTERNAL
-    r.role[at] = ROLE_WON
-
-
-cdef bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noexcept nogil:
-    """Symbol `at` names an entity that an earlier symbol named."""
-    cdef const SymbolRow* s = &r.symbols[at]
-    cdef bint weak = (s.info >> 4) == STB_WEAK
-    cdef int32_t old = e.winner
-    if kind_of(r, s) != e.kind and not clash(r, CLASH_SPACE, at, old):
-        return False
-    if (s.size != e.size and s.size and e.size and (s.info & 15) != STT_FUNC
-            and not (s.shndx == SHN_COMMON or e.flags & EF_COMMON)):
-        if not clash(r, CLASH_SIZE, at, old):
-            return False
-    if not defined:
-        if not weak and not e.flags & EF_DEFINED:
-            e.flags &= ~<uint32_t>EF_WEAK
-        if s.size > e.size and not e.flags & EF_DEFINED:
-            e.size = s.size
-        return True
-    if not e.flags & EF_DEFINED:
-        if e.flags & EF_UNSIZED and (s.size == 0 or kind_of(r, s) != e.kind):
-            # A mention counts as the definition of an array.
-            return clash(r, CLASH_MULTIPLE, at, old)
-        choose(r, at, e)
-        return True
-    r.role[at] = ROLE_LOST
-    if s.shndx == SHN_COMMON:
-        if not e.flags & (EF_COMMON | EF_WEAK):
-            return clash(r, CLASH_MULTIPLE, at, old)
-        if e.flags & EF_COMMON and s.size > e.size:
-            e.size = s.size
-        return True
-    if e.flags & EF_COMMON:
-        choose(r, at, e)
-        return True
-    if not weak and not e.flags & EF_WEAK:
-        return clash(r, CLASH_MULTIPLE, at, old)
-    if weak and e.flags & EF_WEAK and e.kind == E_FUNC:
-        if not is_better(r, at, e):
-            return True
-    elif weak:
-        return True
-    r.role[old] = ROLE_REPLACED
-    choose(r, at, e)
-    return True
-
-
-cdef bint is_better(Resolver* r, int32_t at, const EntityRow* e) noexcept nogil:
-    """Whether a weak function copy replaces the current one.
-
-    The one that needs fewer registers is the better citizen; among equals the one that was
-    compiled for the newer virtual architecture.
-    """
-    if r.regcount[at] != e.regcount:
-        return r.regcount[at] < e.regcount
-    return r.virtual_sm[r.symbols[at].file] > r.virtual_sm[r.symbols[e.winner].file]
-
-
-cdef bint clash(Resolver* r, uint32_t kind, int32_t symbol, int32_t first) noexcept nogil:
-    cdef ClashRow* row = <ClashRow*>vec_push(&r.clashes)
-    if row == NULL:
-        return False
-    row.kind = kind
-    row.symbol = symbol
-    row.first = first
-    return True
-
-
-cdef bint read_calls(Resolver* r, const FileRow* file) noexcept nogil:
-    """Collect the rows of .nv.callgraph and .nv.prototype."""
-    cdef const SectionRow* s
-    cdef const uint32_t* pair
-    cdef uint32_t i, symbol
-    cdef uint64_t j
-    cdef int32_t block, second
-    cdef CallRow* call
-    for i in range(file.first_section, file.first_section + file.section_count):
-        s = &r.sections[i]
-        if s.kind != K_CALLGRAPH and s.kind != K_PROTOTYPE:
-            continue
-        pair = <const uint32_t*>(r.arena + s.offset)
-        block = 0 if s.kind == K_CALLGRAPH else BLOCK_PROTOTYPE
-        for j in range(s.size // 8):
-            if pair[2 * j] == 0:
-                if s.kind == K_CALLGRAPH:
-                    block = <int32_t>pair[2 * j + 1]
-                continue
-            symbol = file.first_symbol + pair[2 * j]
-            if r.entity[symbol] < 0 or block == 0:
-                continue
-            if not is_node(r, symbol) or ((block == -1 or block == -4) and not is_node(
-                    r, file.first_symbol + pair[2 * j + 1])):
-                return clash(r, CLASH_NO_NODE, <int32_t>symbol, <int32_t>symbol)
-            if block == -1 or block == -4:
-                second = r.entity[file.first_symbol + pair[2 * j + 1]]
-                if r.role[symbol] != ROLE_WON:
-                    continue
-            else:
-                second = prototype(r, file.strtab + pair[2 * j + 1])
-                if second < 0:
-                    return False
-                if block != -3 and not same_prototype(r, <int32_t>symbol, second):
-                    return False
-                if block == -2:
-                    (<EntityRow*>r.entities.data)[r.entity[symbol]].flags |= EF_TAKEN
-                elif block == -3 and r.role[symbol] != ROLE_WON:
-                    continue
-            if second < 0:
-                continue
-            call = <CallRow*>vec_push(&r.calls)
-            if call == NULL:
-                return False
-            call.caller = <uint32_t>r.entity[symbol]
-            call.callee = <uint32_t>second
-            call.block = block
-            call.won = symbol           # the copy, until mark_winning_calls
-    return True
-
-
-cdef bint is_node(Resolver* r, uint32_t symbol) noexcept nogil:
-    """False for a function with the name of a variable that came before."""
-    cdef int32_t entity = r.entity[symbol]
-    if (r.symbols[symbol].info & 15) != STT_FUNC or entity < 0:
-        return True
-    return (r.symbols[(<EntityRow*>r.entities.data)[entity].first].info & 15) == STT_FUNC
-
-
-cdef bint same_prototype(Resolver* r, int32_t symbol, int32_t number) noexcept nogil:
-    """Compare the prototype of a function with the first that was given for it."""
-    cdef int32_t entity = r.entity[symbol]
-    cdef const EntityRow* e = <EntityRow*>r.entities.data + entity
-    if r.prototype_of[entity] == 0:
-        r.prototype_of[entity] = number + 1
-    elif r.prototype_of[entity] != number + 1:
-        return clash(r, CLASH_PROTOTYPE, symbol, e.winner if e.flags & EF_DEFINED else e.first)
-    return True
-
-
-cdef int32_t prototype(Resolver* r, uint64_t name) noexcept nogil:
-    """The number of a prototype string; -1 without memory."""
-    cdef const uint8_t* text = r.arena + name
-    cdef uint32_t size = 0
-    cdef NameSlot* slot
-    cdef uint64_t* row
-    while text[size]:
-        size += 1
-    slot = index_find(&r.prototype_names, text, size)
-    if slot == NULL:
-        return -1
-    if slot.value < 0:
-        row = <uint64_t*>vec_push(&r.prototypes)
-        if row == NULL:
-            return -1
-        row[0] = name
-        slot.value = <int32_t>(r.prototypes.count - 1)
-        r.prototype_names.count += 1
-    return slot.value
-
-
-cdef bint mark_winning_calls(Resolver* r) noexcept nogil:
-    cdef CallRow* calls = <CallRow*>r.calls.data
-    cdef EntityRow* entities = <EntityRow*>r.entities.data
-    cdef size_t i
-    for i in range(r.calls.count):
-        calls[i].won = entities[calls[i].caller].winner == <int32_t>calls[i].won
-    return True
 
 
 def find_live(bytes entities, bytes calls, bytes prototypes, bytes selected, bint keep_all):
@@ -514,26 +199,6 @@ def select_kernels(bytes arena, bytes symbols, bytes entities, list patterns):
     return result
 
 
-cdef bint contains(const uint8_t* text, size_t size, const char* pattern,
-                   size_t length) noexcept nogil:
-    """Whether the parts of `pattern` between its stars occur in `text`, one after the other.
-
-    The first place is the best one for every part, so nothing is tried twice.
-    """
-    cdef size_t at = 0, start = 0, end
-    while start <= length:
-        end = start
-        while end < length and pattern[end] != c'*':
-            end += 1
-        while at + (end - start) <= size and memcmp(text + at, pattern + start, end - start) != 0:
-            at += 1
-        if at + (end - start) > size:
-            return False
-        at += end - start
-        start = end + 1
-    return True
-
-
 def select_referenced(bytes arena, bytes symbols, bytes entities, list external, list internal):
     """A byte per entity: 1 for kernels that host code names.
 
@@ -545,13 +210,6 @@ def select_referenced(bytes arena, bytes symbols, bytes entities, list external,
     mark_referenced(arena, symbols, entities, internal, EF_LOCAL,
                     <uint8_t*>PyBytes_AS_STRING(result))
     return result
-
-
-ctypedef struct Pattern:
-    const uint8_t* text
-    uint32_t size
-    uint32_t stem               # bytes before the first star
-    int32_t next                # pattern with the same stem, or -1
 
 
 cdef void mark_referenced(bytes arena, bytes symbols, bytes entities, list names, uint32_t local,
@@ -601,51 +259,6 @@ cdef void mark_referenced(bytes arena, bytes symbols, bytes entities, list names
                 chosen[i] = is_referenced(&index, patterns, used, longest,
                                           base + s[e[i].first].name, s[e[i].first].name_size)
     index_free(&index)
-
-
-cdef bint is_referenced(NameIndex* index, const Pattern* patterns, const uint8_t* used,
-                        uint32_t longest, const uint8_t* name, uint32_t size) noexcept nogil:
-    cdef uint32_t stem
-    cdef int32_t at
-    cdef NameSlot* slot
-    for stem in range(min(size, longest) + 1):
-        if not used[stem]:
-            continue
-        slot = index_find(index, name, stem)
-        at = slot.value if slot != NULL else -1
-        while at >= 0:
-            if matches(name, size, patterns[at].text, patterns[at].size):
-                return True
-            at = patterns[at].next
-    return False
-
-
-cdef bint matches(const uint8_t* text, uint32_t size, const uint8_t* pattern,
-                  uint32_t length) noexcept nogil:
-    """Whether the pattern with its stars is the whole text.
-
-    Only the last star can need another try: what came before fits as early as it can.
-    """
-    cdef uint32_t at = 0, of = 0, retry = 0, star = 0
-    cdef bint starred = False
-    while at < size:
-        if of < length and pattern[of] == c'*':
-            starred = True
-            star = of
-            of += 1
-            retry = at
-        elif of < length and pattern[of] == text[at]:
-            at += 1
-            of += 1
-        elif starred:
-            retry += 1
-            at = retry
-            of = star + 1
-        else:
-            return False
-    while of < length and pattern[of] == c'*':
-        of += 1
-    return of == length
 
 
 def find_undefined(bytes arena, bytes symbols, bytes entities):

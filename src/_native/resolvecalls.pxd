@@ -1,0 +1,109 @@
+# Rows of the inputs' call graphs as rows of the link's.
+
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+
+from elf64 cimport *
+from names cimport *
+from resolvesymbols cimport *
+from rows cimport *
+from vec cimport *
+
+
+cdef inline bint is_node(Resolver* r, uint32_t symbol) noexcept nogil:
+    """False for a function with the name of a variable that came before."""
+    cdef int32_t entity = r.entity[symbol]
+    if (r.symbols[symbol].info & 15) != STT_FUNC or entity < 0:
+        return True
+    return (r.symbols[(<EntityRow*>r.entities.data)[entity].first].info & 15) == STT_FUNC
+
+
+cdef inline bint same_prototype(Resolver* r, int32_t symbol, int32_t number) noexcept nogil:
+    """Compare the prototype of a function with the first that was given for it."""
+    cdef int32_t entity = r.entity[symbol]
+    cdef const EntityRow* e = <EntityRow*>r.entities.data + entity
+    if r.prototype_of[entity] == 0:
+        r.prototype_of[entity] = number + 1
+    elif r.prototype_of[entity] != number + 1:
+        return clash(r, CLASH_PROTOTYPE, symbol, e.winner if e.flags & EF_DEFINED else e.first)
+    return True
+
+
+cdef inline int32_t prototype(Resolver* r, uint64_t name) noexcept nogil:
+    """The number of a prototype string; -1 without memory."""
+    cdef const uint8_t* text = r.arena + name
+    cdef uint32_t size = 0
+    cdef NameSlot* slot
+    cdef uint64_t* row
+    while text[size]:
+        size += 1
+    slot = index_find(&r.prototype_names, text, size)
+    if slot == NULL:
+        return -1
+    if slot.value < 0:
+        row = <uint64_t*>vec_push(&r.prototypes)
+        if row == NULL:
+            return -1
+        row[0] = name
+        slot.value = <int32_t>(r.prototypes.count - 1)
+        r.prototype_names.count += 1
+    return slot.value
+
+
+cdef inline bint read_calls(Resolver* r, const FileRow* file) noexcept nogil:
+    """Collect the rows of .nv.callgraph and .nv.prototype."""
+    cdef const SectionRow* s
+    cdef const uint32_t* pair
+    cdef uint32_t i, symbol
+    cdef uint64_t j
+    cdef int32_t block, second
+    cdef CallRow* call
+    for i in range(file.first_section, file.first_section + file.section_count):
+        s = &r.sections[i]
+        if s.kind != K_CALLGRAPH and s.kind != K_PROTOTYPE:
+            continue
+        pair = <const uint32_t*>(r.arena + s.offset)
+        block = 0 if s.kind == K_CALLGRAPH else BLOCK_PROTOTYPE
+        for j in range(s.size // 8):
+            if pair[2 * j] == 0:
+                if s.kind == K_CALLGRAPH:
+                    block = <int32_t>pair[2 * j + 1]
+                continue
+            symbol = file.first_symbol + pair[2 * j]
+            if r.entity[symbol] < 0 or block == 0:
+                continue
+            if not is_node(r, symbol) or ((block == -1 or block == -4) and not is_node(
+                    r, file.first_symbol + pair[2 * j + 1])):
+                return clash(r, CLASH_NO_NODE, <int32_t>symbol, <int32_t>symbol)
+            if block == -1 or block == -4:
+                second = r.entity[file.first_symbol + pair[2 * j + 1]]
+                if r.role[symbol] != ROLE_WON:
+                    continue
+            else:
+                second = prototype(r, file.strtab + pair[2 * j + 1])
+                if second < 0:
+                    return False
+                if block != -3 and not same_prototype(r, <int32_t>symbol, second):
+                    return False
+                if block == -2:
+                    (<EntityRow*>r.entities.data)[r.entity[symbol]].flags |= EF_TAKEN
+                elif block == -3 and r.role[symbol] != ROLE_WON:
+                    continue
+            if second < 0:
+                continue
+            call = <CallRow*>vec_push(&r.calls)
+            if call == NULL:
+                return False
+            call.caller = <uint32_t>r.entity[symbol]
+            call.callee = <uint32_t>second
+            call.block = block
+            call.won = symbol           # the copy, until mark_winning_calls
+    return True
+
+
+cdef inline bint mark_winning_calls(Resolver* r) noexcept nogil:
+    cdef CallRow* calls = <CallRow*>r.calls.data
+    cdef EntityRow* entities = <EntityRow*>r.entities.data
+    cdef size_t i
+    for i in range(r.calls.count):
+        calls[i].won = entities[calls[i].caller].winner == <int32_t>calls[i].won
+    return True
