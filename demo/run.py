@@ -127,8 +127,11 @@ def profile(folder: Path) -> None:
     report, growth, page = (OUT / name for name in ("link.ncu-rep", "link.aprof", "link.html"))
     options = [f"--profile={report}", f"--profile-aprof={growth}", f"--Map={OUT / 'link.map'}"]
     output = str(OUT / "profiled.cubin")
-    subprocess.run([PYLINK, f"-arch={folder.name}", *cubins, "-o", output, *options], check=True)
-    subprocess.run([PYLINK, "report", report, growth, "--html", page], check=True)
+    # Stock sections from the package: a demo leaves nothing in anyone's home.
+    here = {**os.environ, "PYLINK_DISABLE_SECTION_DEPLOYMENT": "1"}
+    link = [PYLINK, f"-arch={folder.name}", *cubins, "-o", output, *options]
+    subprocess.run(link, env=here, check=True)
+    subprocess.run([PYLINK, "report", report, growth, "--html", page], env=here, check=True)
     print(f"profile of {folder.name}: open {page.relative_to(HERE.parent)} in a browser, or run")
     print(f"  {os.path.relpath(PYLINK, HERE.parent)} report {report.relative_to(HERE.parent)}")
 
