@@ -129,8 +129,8 @@ def profile(folder: Path) -> None:
     output = str(OUT / "profiled.cubin")
     # Stock sections from the package: a demo leaves nothing in anyone's home.
     here = {**os.environ, "PYLINK_DISABLE_SECTION_DEPLOYMENT": "1"}
-    link = [PYLINK, f"-arch={folder.name}", *cubins, "-o", output, *options]
-    subprocess.run(link, env=here, check=True)
+    link = [f"-arch={folder.name}", *cubins, "-o", output, *options]
+    subprocess.run([PYLINK, *link], env=here, check=True)
     subprocess.run([PYLINK, "report", report, growth, "--html", page], env=here, check=True)
     print(f"profile of {folder.name}: open {page.relative_to(HERE.parent)} in a browser, or run")
     print(f"  {os.path.relpath(PYLINK, HERE.parent)} report {report.relative_to(HERE.parent)}")
