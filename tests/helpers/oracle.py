@@ -80,7 +80,8 @@ def _candidates() -> list[Path]:
 def find() -> Toolchain | None:
     """The first complete toolchain whose nvlink is of the expected release, or None."""
     for path in _candidates():
-        if not all((path / name).is_file() for name in ("nvcc", "ptxas", "nvlink")):
+        # Without the profile, nvcc is a script that starts the one of another directory.
+        if not all((path / name).is_file() for name in ("nvcc", "nvcc.profile", "ptxas", "nvlink")):
             continue
         version = subprocess.run(
             [path / "nvlink", "--version"], capture_output=True, text=True, check=False
