@@ -1,12 +1,21 @@
-"""Says in the head of a test run whether the CUDA tools are there to compare with."""
+"""Says in the head of a run whether the CUDA tools are there, and what may be skipped."""
 
 from __future__ import annotations
 
-from helpers import oracle
+import pytest
+from helpers import oracle, skips
 
 
-def pytest_report_header() -> str:
+def pytest_configure(config: pytest.Config) -> None:
+    if skips.REQUIRED:
+        config.pluginmanager.register(skips.SkipPolicy())
+
+
+def pytest_report_header() -> list[str]:
     found = oracle.find()
     if found is None:
-        return f"oracle: no nvlink {oracle.NVLINK_RELEASE}; tests that compare with it are skipped"
-    return f"oracle: nvlink {oracle.NVLINK_RELEASE} in {found.bin}"
+        tools = f"no nvlink {oracle.NVLINK_RELEASE}; tests that compare with it are skipped"
+    else:
+        tools = f"nvlink {oracle.NVLINK_RELEASE} in {found.bin}"
+    wanted = "all but a GPU must be there" if skips.REQUIRED else "tests without theirs are skipped"
+    return [f"oracle: {tools}", f"clients: {wanted}"]
