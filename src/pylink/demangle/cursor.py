@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -33,7 +35,7 @@ class Type:
         return f"{self.left} " if self.kind == "base" and self.spaced else self.left
 
 
-class Cursor:
+class Cursor(ABC):
     """The name, how far it is read, and the parts that later parts may abbreviate."""
 
     def __init__(self, name: str, at: int) -> None:
@@ -101,22 +103,22 @@ class Cursor:
             raise NotMangled
         return digit
 
-    # What the other classes of the parser supply.
+    # What the classes of the parser that know types, expressions and names supply.
 
-    def type(self) -> Type:
-        raise NotImplementedError
+    @abstractmethod
+    def type(self) -> Type: ...
 
-    def expression(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def expression(self) -> str: ...
 
-    def encoding(self, *, bare: bool = False) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def encoding(self, *, bare: bool = False) -> str: ...
 
-    def class_type(self) -> Type:
-        raise NotImplementedError
+    @abstractmethod
+    def class_type(self) -> Type: ...
 
-    def unqualified(self, scope: str) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def unqualified(self, scope: str) -> str: ...
 
-    def template_args(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def template_args(self) -> str: ...

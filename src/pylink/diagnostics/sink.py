@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from pylink.diagnostics.policy import Policy
 from pylink.diagnostics.severity import CATASTROPHE, CAUTION, DISCRETIONARY, WARNING
 
@@ -13,11 +15,12 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic, Fact, Source
 
 
-class Renderer:
+class Renderer(ABC):
     """Takes records one by one; `close` comes once, after the last."""
 
+    @abstractmethod
     def emit(self, diagnostic: Diagnostic) -> None:
-        raise NotImplementedError
+        """Show one record."""
 
     def close(self, sink: Sink) -> None:
         """Write what can only be written at the end."""
