@@ -4,6 +4,7 @@
 # one timeline. Reading the wall clock takes 25 ns; the processor time of a thread is a system call,
 # which takes as long as a tenth of reading a small file.
 
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE
 from libc.stdint cimport uint64_t
 
 cdef extern from "<time.h>" nogil:
@@ -58,3 +59,12 @@ cdef inline void end_item(TimeRow* row, uint64_t* spent) noexcept nogil:
         spent[row.lane] = now
     else:
         spent[row.lane] += row.cpu
+
+
+cdef inline TimeRow* time_rows(bytearray times, Py_ssize_t n) except? NULL:
+    """The rows of `times`, one an item; NULL when there is no such table."""
+    if times is None:
+        return NULL
+    if PyByteArray_GET_SIZE(times) != n * <Py_ssize_t>sizeof(TimeRow):
+        raise ValueError(f"{n} items need {n * sizeof(TimeRow)} bytes of times")
+    return <TimeRow*>PyByteArray_AS_STRING(times)

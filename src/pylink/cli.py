@@ -109,7 +109,7 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
             Input(name, whole=whole) for name, whole in zip(line.inputs, line.whole, strict=True)
         ]
         if owns_process and len(inputs) >= MANY_INPUTS:
-            from pylink._native.elfread import keep_memory  # noqa: PLC0415 -- few have so many
+            from pylink._native.inputfiles import keep_memory  # noqa: PLC0415 -- few have so many
 
             keep_memory()
         run_link(line.values, inputs, sink, line.whole_libraries)

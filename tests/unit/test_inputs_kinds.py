@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pylink
-from pylink._native import elfread
+from pylink._native import inputfiles
 from pylink.inputs import kinds
 
 CUBIN = one_kernel().build()
@@ -51,7 +51,7 @@ def classify(*files: bytes) -> bytes:
     for data in files:
         extents += struct.pack("<QQ", at, len(data))
         at += len(data)
-    return elfread.classify(b"".join(files), extents) or bytes(len(files))
+    return inputfiles.classify(b"".join(files), extents) or bytes(len(files))
 
 
 @pytest.mark.parametrize(("data", "kind"), KINDS, ids=lambda value: "")
@@ -60,9 +60,9 @@ def test_first_bytes(data: bytes, kind: int) -> None:
 
 
 def test_a_link_of_cubins_needs_no_kinds() -> None:
-    assert elfread.classify(CUBIN * 2, struct.pack("<4Q", 0, len(CUBIN), 0, len(CUBIN))) == b""
+    assert inputfiles.classify(CUBIN * 2, struct.pack("<4Q", 0, len(CUBIN), 0, len(CUBIN))) == b""
     with pytest.raises(IndexError):
-        elfread.classify(CUBIN, struct.pack("<2Q", 8, len(CUBIN)))
+        inputfiles.classify(CUBIN, struct.pack("<2Q", 8, len(CUBIN)))
 
 
 @given(st.lists(st.sampled_from([b"/", b"*", b"\n", b" ", b".version", b"x"]), max_size=12))
@@ -133,11 +133,13 @@ def test_an_executable_is_refused_wherever_it_is() -> None:
 
 def test_gather_takes_files_one_by_one() -> None:
     files = [b"abc", b"", b"x" * 16, b"y" * 17]
-    arena, extents = elfread.gather([len(one) for one in files], files.__getitem__)
+    arena, extents = inputfiles.gather([len(one) for one in files], files.__getitem__)
     paths: list[bytes | None] = [None] * 4
-    assert (arena, extents) == elfread.read_files(paths, [len(one) for one in files], [*files])[:2]
+    assert (arena, extents) == inputfiles.read_files(paths, [len(one) for one in files], [*files])[
+        :2
+    ]
     # What is not as large as it was said to be is empty, however large that was.
-    _, extents = elfread.gather([1 << 28, 3], [b"four", b"abc"].__getitem__)
+    _, extents = inputfiles.gather([1 << 28, 3], [b"four", b"abc"].__getitem__)
     assert struct.unpack("<4Q", extents) == (0, 0, 1 << 28, 3)
     with pytest.raises(KeyError):
-        elfread.gather([3], dict[int, bytes]().__getitem__)
+        inputfiles.gather([3], dict[int, bytes]().__getitem__)

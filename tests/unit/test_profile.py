@@ -18,7 +18,7 @@ from helpers import oracle
 from helpers.cubin_builder import one_kernel
 
 import pylink
-from pylink._native import counts, elfread, hardware
+from pylink._native import counts, elfread, hardware, inputfiles
 from pylink.elf.relocations import relocation_name
 from pylink.profile.clock import Clock, between, read_counter
 from pylink.profile.counted import FILE_COUNT, KIND_COUNT, TIME
@@ -192,9 +192,9 @@ def test_a_failing_link_leaves_no_descriptor_behind(tmp_path: Path) -> None:
 def test_times_of_another_size_are_refused() -> None:
     data = one_kernel().build()
     with pytest.raises(ValueError, match="1 items need 32 bytes"):
-        elfread.read_files([None], [len(data)], [data], bytearray(31))
+        inputfiles.read_files([None], [len(data)], [data], bytearray(31))
     times = bytearray(TIME.size)
-    arena, extents, _, _ = elfread.read_files([None], [len(data)], [data], times)
+    arena, extents, _, _ = inputfiles.read_files([None], [len(data)], [data], times)
     assert TIME.unpack(times)[0] > 0
     with pytest.raises(ValueError, match="1 items need 32 bytes"):
         elfread.parse(arena, extents, rules.compiled(), bytearray(64))

@@ -13,7 +13,7 @@ from helpers.cubin_builder import one_kernel
 from helpers.privileges import ordinary_user
 
 import pylink
-from pylink._native import elfread
+from pylink._native import elfread, inputfiles
 from pylink.cli import main
 from pylink.sections import rules
 from pylink.tables import FILE, SECTION, SYMBOL, text
@@ -130,7 +130,7 @@ def test_memory_that_runs_out_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_p
     def exhausted(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(elfread, "read_files", exhausted)
+    monkeypatch.setattr(inputfiles, "read_files", exhausted)
     with pytest.raises(pylink.LinkError, match="Reading 'a' failed: there is not enough memory"):
         pylink.link([("a", one_kernel().build())], arch="sm_80")
 
@@ -138,7 +138,7 @@ def test_memory_that_runs_out_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_a_file_that_becomes_shorter(tmp_path: Path) -> None:
     path = tmp_path / "short"
     path.write_bytes(b"x" * 10)
-    result = elfread.read_files([os.fsencode(path)], [11], [None])
+    result = inputfiles.read_files([os.fsencode(path)], [11], [None])
     assert result[2:] == (0, 0)
 
 
@@ -155,7 +155,7 @@ def test_the_command_line_survives_a_damaged_input(tmp_path: Path) -> None:
 def test_tables_of_the_reader() -> None:
     """The arena keeps files apart, and rows name what the headers say."""
     images = [one_kernel("first").build(), one_kernel("second").build()]
-    arena, extents, failed, error = elfread.read_files(
+    arena, extents, failed, error = inputfiles.read_files(
         [None, None], [len(image) for image in images], [*images]
     )
     assert (failed, error) == (-1, 0)
@@ -181,7 +181,7 @@ def test_a_file_outside_the_arena_is_a_wrong_argument() -> None:
     with pytest.raises(IndexError, match="file 0 runs past the arena"):
         elfread.parse(b"12345678", (8).to_bytes(8, "little") * 2, rules.compiled())
     with pytest.raises(ValueError, match="changed its size"):
-        elfread.read_files([None], [3], [b"four"])
+        inputfiles.read_files([None], [3], [b"four"])
 
 
 def test_sizes_are_measured_of_ordinary_files_alone(tmp_path: Path) -> None:
@@ -192,10 +192,10 @@ def test_sizes_are_measured_of_ordinary_files_alone(tmp_path: Path) -> None:
     status = (tmp_path / "output").stat()
     names = ["input", "large", "output", "empty", "pipe", ".", "missing", "input\0more"]
     paths = [os.fsencode(tmp_path / name) for name in names]
-    sizes = elfread.measure([*paths, None], 8, (status.st_dev, status.st_ino))
+    sizes = inputfiles.measure([*paths, None], 8, (status.st_dev, status.st_ino))
     assert sizes == [3, -1, -1, -1, -1, -1, -1, -1, -1]
-    assert elfread.measure([*paths[:3]], 9, None) == [3, 9, 4]
-    assert elfread.measure([], 8, None) == []
+    assert inputfiles.measure([*paths[:3]], 9, None) == [3, 9, 4]
+    assert inputfiles.measure([], 8, None) == []
 
 
 def test_names_that_no_file_can_have(output: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -218,7 +218,7 @@ def test_row_counts_of_a_header_that_lies(field: str) -> None:
         headers = [table + 64 * number for number in range(count)]
         (symtab,) = [at for at in headers if bad[at + 4 : at + 8] == b"\x02\0\0\0"]
         bad[symtab + 32 : symtab + 40] = b"\xf8" + b"\xff" * 7
-    arena, extents, _, _ = elfread.read_files(
+    arena, extents, _, _ = inputfiles.read_files(
         [None, None], [len(good), len(bad)], [good, bytes(bad)]
     )
     files, sections, symbols, fault = elfread.parse(arena, extents, rules.compiled())

@@ -20,7 +20,7 @@ from helpers.cubin_builder import (
 )
 
 import pylink
-from pylink._native import elfread, resolve
+from pylink._native import elfread, inputfiles, resolve
 from pylink.sections import rules
 from pylink.tables import CALL, CLASH, ENTITY, FILE, symbol_file, symbol_name
 
@@ -34,7 +34,7 @@ class Resolved:
     def __init__(self, *cubins: Cubin) -> None:
         images = [cubin.build() for cubin in cubins]
         names: list[bytes | None] = [None] * len(images)
-        arena, extents, _, _ = elfread.read_files(
+        arena, extents, _, _ = inputfiles.read_files(
             names, [len(image) for image in images], [*images]
         )
         self.files, sections, self.symbols, fault = elfread.parse(arena, extents, rules.compiled())

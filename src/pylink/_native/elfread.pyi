@@ -1,4 +1,4 @@
-"""Reading relocatable cubins into one arena and checked tables.
+"""Reading relocatable cubins: headers into checked tables.
 
 Tables are ``bytes`` of the packed rows of ``rows.pxd``, little endian; ``pylink.tables`` has those
 that Python looks into. Row numbers are the only references, -1 is none.
@@ -8,64 +8,17 @@ from, so that later kernels follow them without looking back. Sources: System V 
 and docs/format-notes.md.
 """
 
-from collections.abc import Callable
-
-def measure(paths: list[bytes | None], largest: int, output: tuple[int, int] | None) -> list[int]:
-    """The size of each file in bytes, -1 where it takes a closer look.
-
-    Those are what has no path, is not there or is no regular file, what has no bytes or more than
-    ``largest``, and ``output``, the device and inode of what the link will replace. ``OSError``
-    never.
-    """
-
-def read_files(
-    paths: list[bytes | None],
-    sizes: list[int],
-    data: list[bytes | None],
-    times: bytearray | None = None,
-) -> tuple[bytes, bytes, int, int]:
-    """Read every input into one arena: (arena, extents, failed, error).
-
-    ``paths[i]`` is a path, or None when ``data[i]`` already holds the bytes; ``sizes[i]`` is the
-    size in bytes either way. Files begin at multiples of 16; ``extents`` has a row (offset u64,
-    size u64) each. ``failed`` is the first input that could not be read, or -1, and ``error`` its
-    errno, or 0 for a file that became shorter; the arena is of no use then. ``times`` takes a row
-    for each input: its start as of ``time.perf_counter_ns``, wall time and processor time in
-    nanoseconds, and 0 or, of the helping thread, 1; each a u64. ``ValueError`` for data or times
-    of another size, ``OSError`` never.
-    """
-
-def gather(sizes: list[int], produce: Callable[[int], bytes]) -> tuple[bytes, bytes]:
-    """An arena of files that ``produce(i)`` gives one by one, as bytes: (arena, extents).
-
-    They are as those of ``read_files``. Each file is let go before the next is asked for; what
-    comes in another size than ``sizes[i]`` is empty in ``extents``. Exceptions of ``produce`` pass
-    through.
-    """
-
-def keep_memory() -> None:
-    """Make the heap of this process one region of large pages that nothing is returned from.
-
-    For a process that is all the link's; has an effect with glibc on Linux only.
-    """
-
-def classify(arena: bytes, extents: bytes) -> bytes:
-    """What each file of the arena is: a byte of ``pylink.inputs.kinds`` each.
-
-    Nothing when all are cubins, or ELF files that only ``parse`` can judge. ``IndexError`` for an
-    extent outside the arena.
-    """
-
 def parse(
     arena: bytes, extents: bytes, rules: bytes, times: bytearray | None = None
 ) -> tuple[bytes, bytes, bytes, bytes]:
     """Check and tabulate every file of the arena: (files, sections, symbols, fault).
 
-    ``rules`` comes from ``pylink.sections.rules.compiled``. FileRow, SectionRow and SymbolRow
-    tables in input order, and the FaultRow of the first thing that is wrong, empty when all is
-    well; with a fault the tables end in the middle. Reasons are those of ``pylink.phases.faults``.
-    ``times`` takes rows as that of ``read_files`` does, but for the last two columns.
-    ``IndexError`` for an extent outside the arena.
+    ``arena`` and ``extents`` come from ``inputfiles``, ``rules`` from
+    ``pylink.sections.rules.compiled``. FileRow, SectionRow and SymbolRow tables in input order, and
+    the FaultRow of the first thing that is wrong, empty when all is well; with a fault the tables
+    end in the middle. Reasons are those of ``pylink.phases.faults``. ``times`` takes rows as that
+    of ``inputfiles.read_files`` does, but for the last two columns. ``IndexError`` for an extent
+    outside the arena.
     """
 
 def find_kernels(

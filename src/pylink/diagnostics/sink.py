@@ -22,7 +22,7 @@ class Renderer(ABC):
     def emit(self, diagnostic: Diagnostic) -> None:
         """Show one record."""
 
-    def close(self, sink: Sink) -> None:
+    def close(self, sink: Sink) -> None:  # noqa: B027 -- most have nothing to write then
         """Write what can only be written at the end."""
 
 

@@ -6,7 +6,7 @@ import os
 import stat
 from struct import pack
 
-from pylink._native import elfread
+from pylink._native import inputfiles
 from pylink.inputs.archiveformat import ArchiveError, Entry, is_thin, read_archive
 from pylink.inputs.pieces import Source
 
@@ -68,7 +68,7 @@ def external_members(
 def classify(arena: bytes, rows: list[tuple[int, int]]) -> bytes:
     """The kind of each of these pieces, offset and size, of the arena."""
     extents = pack(f"<{2 * len(rows)}Q", *(number for row in rows for number in row))
-    return elfread.classify(arena, extents) or bytes(len(rows))
+    return inputfiles.classify(arena, extents) or bytes(len(rows))
 
 
 def identity(path: str) -> Identity | None:
@@ -103,7 +103,7 @@ def _read(
     paths: list[bytes | None] = [os.fsencode(file) for file in files]
     sizes = [size for _, size in files.values()]
     try:
-        arena, extents, failed, error = elfread.read_files(paths, sizes, [None] * len(paths))
+        arena, extents, failed, error = inputfiles.read_files(paths, sizes, [None] * len(paths))
     except MemoryError:
         sink.fatal("cannot-read-file", file=archive.name, reason="there is not enough memory")
     if failed >= 0:

@@ -1,4 +1,4 @@
-"""What an input is, as `elfread.classify` tells by its first bytes; as in elfkinds.pxd."""
+"""What an input is, as `inputfiles.classify` tells by its first bytes; as in elfkinds.pxd."""
 
 from __future__ import annotations
 

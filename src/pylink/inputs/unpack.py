@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from pylink._native import elfread
+from pylink._native import inputfiles
 from pylink.inputs import kinds
 from pylink.inputs.hosted import unpack_hosted
 from pylink.inputs.pieces import ALWAYS, NEEDED, PIECE_KINDS, Piece, Source
@@ -152,7 +152,7 @@ def with_cubins(job: Job, pieces: list[Piece], modules: list[Piece], sink: Sink)
     sizes = [piece.size for piece in pieces]
     names = [piece.name for piece in pieces]
     try:
-        arena, extents = elfread.gather(sizes, lambda number: pieces[number].take())
+        arena, extents = inputfiles.gather(sizes, lambda number: pieces[number].take())
     except MemoryError:
         name = names[sizes.index(max(sizes))]
         sink.fatal("cannot-read-file", file=name, reason="there is not enough memory")

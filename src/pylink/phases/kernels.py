@@ -5,7 +5,7 @@ Nothing after this needs to know: a rewritten file looks as if ptxas had made it
 
 from __future__ import annotations
 
-from pylink._native import elfread, notes
+from pylink._native import elfread, inputfiles, notes
 from pylink.sections import rules
 from pylink.tables import FILE
 
@@ -76,7 +76,7 @@ def _reread(objects: Objects, images: list[bytes]) -> Objects:
     from pylink.phases.read import Objects  # noqa: PLC0415 -- read does not need this module
 
     paths: list[bytes | None] = [None] * len(images)
-    arena, extents, _, _ = elfread.read_files(paths, [len(image) for image in images], [*images])
+    arena, extents, _, _ = inputfiles.read_files(paths, [len(image) for image in images], [*images])
     files, sections, symbols, fault = elfread.parse(arena, extents, rules.compiled())
     if fault:
         raise ValueError("a rewritten kernel does not read back")

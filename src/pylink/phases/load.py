@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 
-from pylink._native import elfread
+from pylink._native import inputfiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Loaded:
 def load(job: Job, timing: CsvTiming | None, sink: Sink) -> Loaded:
     """Read every input, and make cubins of those that are none; LinkError after any error."""
     names, arena, extents = read_inputs(job, sink)
-    kinds = elfread.classify(arena, extents)
+    kinds = inputfiles.classify(arena, extents)
     job.steps.done("classify")
     if not kinds:
         loaded = Loaded(job, names, arena, extents)
@@ -87,7 +87,7 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
     paths = [_path(one) for one in job.inputs]
     data: list[bytes | None] = [None] * len(names)
     output = _identity(job.options.output_file)
-    sizes = elfread.measure(paths, SURE_SIZE, output)
+    sizes = inputfiles.measure(paths, SURE_SIZE, output)
     for number in [number for number, size in enumerate(sizes) if size < 0]:
         data[number], size = _measure(job.inputs[number], output, sink)
         if data[number] is not None:
@@ -100,7 +100,7 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
     job.steps.done("measure")
     times = job.steps.times(len(paths))
     try:
-        arena, extents, failed, error = elfread.read_files(paths, sizes, data, times)
+        arena, extents, failed, error = inputfiles.read_files(paths, sizes, data, times)
     except MemoryError:
         name = names[sizes.index(max(sizes))]
         sink.fatal("cannot-read-file", file=name, reason="there is not enough memory")
@@ -178,5 +178,5 @@ def _is_unknown(head: bytes) -> bool:
     """Whether a file that starts so is of no known kind; a comment may hide the start of PTX."""
     if head.lstrip().startswith(b"/"):
         return False
-    kinds = elfread.classify(head, bytes(8) + len(head).to_bytes(8, "little"))
+    kinds = inputfiles.classify(head, bytes(8) + len(head).to_bytes(8, "little"))
     return bool(kinds) and kinds[0] == UNKNOWN

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import os
 
-from pylink._native import elfread
+from pylink._native import elfread, inputfiles
 from pylink.diagnostics import Sink
 from pylink.diagnostics.severity import CATASTROPHE, DISCRETIONARY
 from pylink.errors import LinkError
@@ -156,7 +156,7 @@ def _read_again(part: Objects, steps: Steps) -> None:
         return
     sizes = [row[1] for row in FILE.iter_unpack(part.files)]
     times = steps.times(len(inputs))
-    _, extents, failed, _ = elfread.read_files(
+    _, extents, failed, _ = inputfiles.read_files(
         [os.fsencode(one.name) for one in inputs], sizes, [None] * len(inputs), times
     )
     if failed < 0:
