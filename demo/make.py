@@ -1,4 +1,4 @@
-"""Make demo/cubins from demo/program.py, and demo/linked with what nvlink makes of them.
+"""Make demo/sources and demo/cubins from demo/program.py, and demo/linked with what nvlink makes.
 
 Needs the CUDA 13.0.88 compiler and nvlink: pip install '.[oracle]'.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import sys
 import time
 from pathlib import Path
@@ -19,18 +20,30 @@ from program import file_name, sources
 
 ARCHES = ("90a", "100")
 RUNS = 80
+FLAGS = ["-lineinfo"]
+
+# What the compiler calls the file that it was given.
+COMPILED_FILE = re.compile(r'(\.file\s+\d+ ")[^"]*\.cu"')
+
+
+def ptx(source: str, arch: str, file: str) -> str:
+    """The PTX of a source, whose lines are said to be in demo/sources."""
+    text = oracle.compile_ptx(source, oracle.PTX_ARCH[arch], FLAGS, name=file)
+    return COMPILED_FILE.sub(rf'\1demo/sources/{file}"', text)
 
 
 def main() -> None:
     """Compile and link for every arch."""
     milliseconds: dict[str, float] = {}
     recorded = {"machine": platform.machine(), "milliseconds": milliseconds}
-    (HERE / "linked").mkdir(exist_ok=True)
+    for folder in ("linked", "sources"):
+        (HERE / folder).mkdir(exist_ok=True)
     for arch in ARCHES:
         folder = HERE / "cubins" / f"sm_{arch}"
         folder.mkdir(parents=True, exist_ok=True)
         for name, source in sources().items():
-            cubin = oracle.compile(source, arch, ["-lineinfo"], name=file_name(name))
+            (HERE / "sources" / file_name(name)).write_text(source)
+            cubin = oracle.assemble(ptx(source, arch, file_name(name)), arch, FLAGS)
             (folder / f"{name}.cubin").write_bytes(cubin)
         files = sorted(f"cubins/sm_{arch}/{name}.cubin" for name in sources())
         target = f"linked/sm_{arch}.cubin"
