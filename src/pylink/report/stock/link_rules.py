@@ -1,20 +1,47 @@
 """What the rules of links share. Rules also load in Nsight Compute, whose Python is 3.5."""
 
+import functools
+
 import NvRules
 
-
-def action_of(handle):
-    """The action that a rule looks at."""
-    return NvRules.get_context(handle).range_by_idx(0).action_by_idx(0)
+_WARNING = NvRules.IFrontend.MsgType_MSG_WARNING
+_HIGH = NvRules.IFrontend.Severity_SEVERITY_HIGH
 
 
-def phase_of(handle):
-    """The phase that a rule looks at; None for the whole link and for single comparisons.
+def rule(identifier, name, description, section=None):
+    """Make a rule file of the function below: `apply(phase, say)` with a condition and its words.
 
-    These repeat what the phases say.
+    `phase` is the action that the rule looks at, never the whole link or a single comparison, which
+    repeat what the phases say. `say` adds a message; see `_say` for what it takes. What a rule file
+    has to define besides is made of the arguments.
     """
-    action = action_of(handle)
-    return None if action.name() in ("range", "dedup") else action
+
+    def define(judge):
+        names = judge.__globals__
+        names["get_identifier"] = lambda: identifier
+        names["get_name"] = lambda: name
+        names["get_description"] = lambda: description
+        if section is not None:
+            names["get_section_identifier"] = lambda: section
+
+        def apply(handle):
+            context = NvRules.get_context(handle)
+            action = context.range_by_idx(0).action_by_idx(0)
+            if action.name() not in ("range", "dedup"):
+                judge(action, functools.partial(_say, context.frontend(), name))
+
+        return apply
+
+    return define
+
+
+def _say(frontend, title, text, metric, value, limit, speedup=None, severity=_HIGH, kind=_WARNING):
+    """Add a message; `limit` is what `value` is out of, `speedup` percent of the whole link."""
+    message = frontend.message(kind, text, title)
+    frontend.focus_metric(message, metric, value, severity, limit)
+    # Nsight Compute 2022.3 takes no estimates.
+    if speedup is not None and hasattr(frontend, "speedup"):
+        frontend.speedup(message, NvRules.IFrontend.SpeedupType_GLOBAL, speedup)
 
 
 def number(action, name):
