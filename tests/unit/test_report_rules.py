@@ -244,16 +244,17 @@ def test_files_that_do_not_load_are_listed(tmp_path: Path, text: str, error: str
     assert error in loaded.errors[0][1]
 
 
-def test_helpers_are_no_rules_and_nothing_stays_behind(tmp_path: Path) -> None:
-    write(tmp_path, "rule_helper.py", "VALUE = 3\n")
+@pytest.mark.parametrize("value", [3, 4])
+def test_helpers_are_no_rules_and_nothing_stays_behind(tmp_path: Path, value: int) -> None:
+    write(tmp_path, "rule_helper.py", f"VALUE = {value}\n")
     write(
         tmp_path, "r.py", "import rule_helper\n" + rule_text("fe.message(str(rule_helper.VALUE))")
     )
     before = list(sys.path)
-    assert said(results(tmp_path)[0]) == [(MessageType.NONE, "3")]
+    assert said(results(tmp_path)[0]) == [(MessageType.NONE, str(value))]
     assert [rule.identifier for rule in load(tmp_path).rules] == ["Rule"]
     assert sys.path == before
-    assert "NvRules" not in sys.modules
+    assert not {"NvRules", "rule_helper"} & set(sys.modules)
 
 
 def test_of_equal_identifiers_the_last_file_counts(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -53,12 +54,18 @@ class LoadedRules:
 def rule_imports(path: Iterable[Path]) -> Iterator[None]:
     """Let rules import `NvRules`, and helper modules from the folders of `path`."""
     before, earlier = list(sys.path), sys.modules.get(INTERFACE)
-    sys.path[:0] = [str(folder) for folder in path]
+    folders = [os.path.abspath(folder) for folder in path]
+    modules = set(sys.modules)
+    sys.path[:0] = folders
     sys.modules[INTERFACE] = nvrules
     try:
         yield
     finally:
         sys.path[:] = before
+        # Another folder may have helpers of the same names.
+        for name in set(sys.modules) - modules:
+            if os.path.dirname(getattr(sys.modules[name], "__file__", None) or "") in folders:
+                del sys.modules[name]
         if earlier is None:
             del sys.modules[INTERFACE]
         else:
