@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
 from pylink import __version__
 from pylink.report.errors import ReportError
+from pylink.wholefile import write_whole
 
 STOCK = Path(__file__).parents[1] / "stock"
 
@@ -47,19 +47,12 @@ def stock_folder() -> Path:
             contents.update(b"%s %d %s" % (os.fsencode(file.name), len(data), data))
         folder = user_folder() / f"{__version__}-{contents.hexdigest()[:8]}"
         folder.mkdir(parents=True, exist_ok=True)
-        for file in stock:
+        for file, data in stock.items():
             if not (folder / file.name).exists():
-                _copy(file, folder / file.name)
+                write_whole(str(folder / file.name), data)
     except OSError:
         return STOCK
     return folder
-
-
-def _copy(file: Path, target: Path) -> None:
-    """Copy a file whole, also where another process does the same."""
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    shutil.copyfile(file, draft)
-    draft.replace(target)
 
 
 def search_path(folders: Iterable[str] = (), recursive: Iterable[str] = ()) -> list[Path]:
