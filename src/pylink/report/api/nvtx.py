@@ -101,20 +101,8 @@ class INvtxDomainInfo:
 
     def __init__(self, state: NvtxState, domain: NvtxDomainInfo, thread_id: int) -> None:
         self._domain = domain
-        self._pushed = [
-            INvtxRange(each, domain)
-            for thread in state.threads
-            if thread.tid == thread_id
-            for stack in thread.push_pop_domains
-            if stack.id == domain.id
-            for each in stack.stack
-        ]
-        self._started = [
-            INvtxRange(each, domain)
-            for opened in state.start_end_domains
-            if opened.id == domain.id
-            for each in opened.ranges
-        ]
+        self._pushed = [INvtxRange(each, domain) for each in state.stack(thread_id, domain.id)]
+        self._started = [INvtxRange(each, domain) for each in state.started(domain.id)]
 
     def __str__(self) -> str:
         """The name of the domain."""

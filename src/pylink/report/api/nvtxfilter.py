@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from pylink.report.model import DEFAULT_DOMAIN, Action, NvtxState
+from pylink.report.model import DEFAULT_DOMAIN, Action
 
 Test = Callable[[str], bool]
 _WILDCARDS = ("*", "+")
@@ -114,29 +114,14 @@ def _matches(wanted: _Filter, action: Action) -> bool:
         if not wanted.domain(domain.name):
             continue
         if wanted.pushed is None:
-            opened = _started(state, domain.id)
+            opened = [each.name for each in state.started(domain.id)]
             if all(any(map(test, opened)) for test in wanted.started):
                 return True
-        elif _stack_matches(wanted.pushed, _stack(state, domain.id, action.thread_id)):
-            return True
+        else:
+            stack = [each.name for each in state.stack(action.thread_id, domain.id)]
+            if _stack_matches(wanted.pushed, stack):
+                return True
     return False
-
-
-def _started(state: NvtxState, domain: int) -> list[str]:
-    return [
-        each.name for held in state.start_end_domains if held.id == domain for each in held.ranges
-    ]
-
-
-def _stack(state: NvtxState, domain: int, thread_id: int) -> list[str]:
-    return [
-        each.name
-        for thread in state.threads
-        if thread.tid == thread_id
-        for held in thread.push_pop_domains
-        if held.id == domain
-        for each in held.stack
-    ]
 
 
 def _stack_matches(pattern: _Pattern, stack: list[str]) -> bool:

@@ -131,6 +131,23 @@ class NvtxState(Message):
     start_end_domains: list[NvtxStartEndDomain] = field(default_factory=list)
     default_domain: int | None = None
 
+    def stack(self, thread_id: int, domain: int) -> list[NvtxPushPopRange]:
+        """The ranges that a thread has stacked in a domain, by its id; bottom first."""
+        return [
+            each
+            for thread in self.threads
+            if thread.tid == thread_id
+            for held in thread.push_pop_domains
+            if held.id == domain
+            for each in held.stack
+        ]
+
+    def started(self, domain: int) -> list[NvtxStartEndRange]:
+        """The start/end ranges that are open in a domain, by its id."""
+        return [
+            each for held in self.start_end_domains if held.id == domain for each in held.ranges
+        ]
+
     def domain(self, name: str) -> NvtxDomainInfo:
         """The domain of this name, entered if it is new."""
         for each in self.domains:
