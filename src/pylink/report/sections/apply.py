@@ -6,17 +6,14 @@ has to be in the file.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pylink.report.model import Action, Importance, Report, Section
 from pylink.report.sections.derived import DerivedError, evaluate
 from pylink.report.sections.filters import Target, choose, matches, target_of
+from pylink.report.sections.patterns import GROUP, PATTERNS, REGEX, matching
 from pylink.report.sections.text import section_metrics
-
-REGEX, GROUP, BREAKDOWN = "regex:", "group:", "breakdown:"
-PATTERNS = (REGEX, GROUP, BREAKDOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +141,7 @@ def _members(action: Action, section: Section, pattern: str) -> list[str]:
     What a `breakdown:` consists of, only the one who measured it knows.
     """
     if pattern.startswith(REGEX):
-        expression = re.compile(pattern.removeprefix(REGEX))
-        names = [name for name in action.metrics if expression.fullmatch(name)]
+        names = matching(pattern, action.metrics)
     elif pattern.startswith(GROUP):
         group = pattern.removeprefix(GROUP)
         members = {each.name for each in section_metrics(section) if group in each.groups}

@@ -13,6 +13,7 @@ from pylink.report.file.convert import to_model
 from pylink.report.model import BodyItem, RuleItem, Section, SectionMetric
 from pylink.report.proto.rule_pb2 import RuleResultBodyItem
 from pylink.report.proto.section_pb2 import ProfilerSection
+from pylink.report.sections.patterns import REGEX, expression
 
 SUFFIX = ".section"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -128,8 +129,8 @@ def _wording(text: str) -> str:
 def _check_expression(metric: SectionMetric, file: str) -> None:
     names = [metric.name, *(option.name for option in metric.options)]
     for name in names:
-        if name.startswith("regex:"):
+        if name.startswith(REGEX):
             try:
-                re.compile(name.removeprefix("regex:"))
+                expression(name)
             except re.error as error:
                 raise SectionError(file, 0, 0, f"Invalid regex '{name}'") from error

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pylink.report.api.metricname import unit
 from pylink.report.model import Action, Report, Scalar
+from pylink.report.sections.patterns import PATTERNS
 from pylink.report.view.numbers import number, scaled
 from pylink.report.view.pages import action_name
 
@@ -77,7 +78,7 @@ def notable(changes: list[Change], least: float = 0.05) -> list[Change]:
     """
     kept = []
     for change in changes:
-        if change.metric.startswith(("device__", "launch__", "regex:", "group:", "breakdown:")):
+        if change.metric.startswith(("device__", "launch__", *PATTERNS)):
             continue
         if isinstance(change.before, str) or isinstance(change.after, str):
             continue

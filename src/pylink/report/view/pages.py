@@ -26,8 +26,8 @@ from pylink.report.model import (
     SourceMetricTable,
     Table,
 )
-from pylink.report.sections.apply import PATTERNS
 from pylink.report.sections.filters import Target, choose, matches, target_of
+from pylink.report.sections.patterns import PATTERNS
 from pylink.report.view.numbers import text
 
 # How messages are marked, as in Nsight Compute.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
-from pylink.report.sections.apply import REGEX
+from pylink.report.sections.patterns import REGEX, matching
 
 
 def with_metrics(report: Report, wanted: Sequence[str]) -> Report:
@@ -41,7 +41,6 @@ def _matching(wanted: str, known: set[str]) -> set[str]:
     if not wanted.startswith(REGEX):
         return known & {wanted}
     try:
-        expression = re.compile(wanted.removeprefix(REGEX))
+        return set(matching(wanted, known))
     except re.error as error:
         raise ReportError(f"--metrics {wanted}: {error}") from error
-    return {name for name in known if expression.fullmatch(name)}
