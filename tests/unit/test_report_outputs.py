@@ -7,6 +7,7 @@ import io
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -90,7 +91,8 @@ def test_changes() -> None:
 def test_growth_from_run_to_run() -> None:
     reports = [report(1), report(4)]
     reports[1].actions[0].set("link__time_duration.sum", 16 * 1_500_000)
-    assert runs.add_runs(reports) == [(5_000, 1_500_000), (20_000, 24_000_000)]
+    assert runs.sizes_and_times(reports) == [(5_000, 1_500_000), (20_000, 24_000_000)]
+    runs.add_runs(reports)
     assert reports[1].actions[0].value(runs.RUN_EXPONENT) == pytest.approx(2)
     assert runs.exponent([(5, 1), (6, 2)]) is None  # too close to say
 
@@ -144,3 +146,23 @@ def test_plots(capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str, suf
         assert data.startswith(b"\x89PNG")
     else:
         assert ElementTree.fromstring(data).tag.endswith("svg")
+
+
+@pytest.mark.parametrize(("option", "status"), [("--html", 0), ("--plot", 1)])
+def test_without_matplotlib_pages_have_no_plots(
+    tmp_path: Path, file: str, option: str, status: int
+) -> None:
+    out = tmp_path / "out.svg"
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "from pylink.cli import main\n"
+        "sys.exit(main(['report', *sys.argv[1:]], tool='pylink'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, file, option, out], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == status
+    page = out.read_text() if out.exists() else done.stderr
+    assert "run `pip install " in page
+    assert "pylink[plot]" in page
+    assert "<svg" not in page

@@ -17,13 +17,13 @@ class IMetric:
     `instance` arguments count from 0; what is out of range has the kind UNKNOWN.
     """
 
-    ValueKind_UNKNOWN: ClassVar[int] = 0
-    ValueKind_ANY: ClassVar[int] = 1
-    ValueKind_STRING: ClassVar[int] = 2
-    ValueKind_FLOAT: ClassVar[int] = 3
-    ValueKind_DOUBLE: ClassVar[int] = 4
-    ValueKind_UINT32: ClassVar[int] = 5
-    ValueKind_UINT64: ClassVar[int] = 6
+    ValueKind_UNKNOWN: ClassVar[int] = ValueKind.UNKNOWN
+    ValueKind_ANY: ClassVar[int] = ValueKind.ANY
+    ValueKind_STRING: ClassVar[int] = ValueKind.STRING
+    ValueKind_FLOAT: ClassVar[int] = ValueKind.FLOAT
+    ValueKind_DOUBLE: ClassVar[int] = ValueKind.DOUBLE
+    ValueKind_UINT32: ClassVar[int] = ValueKind.UINT32
+    ValueKind_UINT64: ClassVar[int] = ValueKind.UINT64
 
     MetricType_OTHER: ClassVar[int] = MetricType.OTHER
     MetricType_COUNTER: ClassVar[int] = MetricType.COUNTER

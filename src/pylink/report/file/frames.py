@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from google.protobuf.message import DecodeError, Message
 
 from pylink.report.errors import MalformedReport
+from pylink.report.model.report import MAGIC
 from pylink.report.proto import report_pb2 as pb
 
-MAGIC = b"NVR\0"
 _LENGTH = struct.Struct("<I")
 
 M = TypeVar("M", bound=Message)

@@ -9,8 +9,9 @@ from itertools import groupby
 from pylink.report.errors import ReportError
 from pylink.report.file.actions import ActionWriter
 from pylink.report.file.convert import to_message
-from pylink.report.file.frames import MAGIC, framed
+from pylink.report.file.frames import framed
 from pylink.report.model import Action, Process, Report, Scope
+from pylink.report.model.report import MAGIC
 from pylink.report.proto import report_pb2 as pb
 from pylink.report.proto.source_pb2 import SourceData
 from pylink.wholefile import write_whole
@@ -54,8 +55,12 @@ def _blocks(report: Report) -> Iterator[bytes]:
     yield _block(first, sources, report.process)
 
     writer = ActionWriter()
-    for (_, scope), group in groupby(report.actions, _block_of):
-        for payload, process in _split(group, writer, report.process):
+
+    def belongs_to(action: Action) -> tuple[Process, Scope]:
+        return action.process or report.process, action.scope
+
+    for (process, scope), group in groupby(report.actions, belongs_to):
+        for payload in _split(group, writer):
             header = pb.BlockHeader(NumSources=0, NumResults=0, NumRangeResults=0)
             if scope is Scope.RANGE:
                 header.NumRangeResults = len(payload)
@@ -66,29 +71,21 @@ def _blocks(report: Report) -> Iterator[bytes]:
             yield _block(header, payload, process)
 
 
-def _block_of(action: Action) -> tuple[int | None, Scope]:
-    process = action.process
-    return (None if process is None else process.process_id), action.scope
-
-
-def _split(
-    actions: Iterator[Action], writer: ActionWriter, process: Process
-) -> Iterator[tuple[list[bytes], Process]]:
-    """The encoded actions in portions, each with the process they belong to."""
+def _split(actions: Iterator[Action], writer: ActionWriter) -> Iterator[list[bytes]]:
+    """The encoded actions in portions."""
     portion: list[bytes] = []
     size = 0
     for action in actions:
-        process = action.process or process
         encoded = writer.write(action)
         if len(encoded) > _MESSAGE_LIMIT:
             raise ReportError(f"action {action.function_name!r} has more than 2 GiB of data")
         portion.append(encoded)
         size += len(encoded)
         if size >= _BLOCK_SIZE:
-            yield portion, process
+            yield portion
             portion, size = [], 0
     if portion:
-        yield portion, process
+        yield portion
 
 
 def _block(header: pb.BlockHeader, payload: list[bytes], process: Process) -> bytes:

@@ -10,6 +10,8 @@ from pylink.report.model.message import Message
 from pylink.report.model.session import Process, Session
 from pylink.report.model.source import Source
 
+# How a file begins, and the version of the format.
+MAGIC = b"NVR\0"
 VERSION = 7
 
 

@@ -12,10 +12,9 @@ from pylink import aprof
 from pylink.diagnostics.stream import write
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
+from pylink.report.model.report import MAGIC
 from pylink.report.view.arguments import parser
 from pylink.wholefile import write_whole
-
-MAGIC = b"NVR\0"
 
 
 @dataclass(slots=True)
@@ -89,7 +88,7 @@ def _open(name: str, files: Files) -> None:
 
 def _prepare(options: argparse.Namespace, files: Files) -> None:
     """Sections, rules and the growth from report to report, where asked for."""
-    from pylink.report.view.runs import add_runs  # noqa: PLC0415
+    from pylink.report.view.runs import add_runs  # noqa: PLC0415 -- not for growth reports
 
     reports = [report for _, report in files.reports]
     add_runs(reports)
@@ -144,15 +143,17 @@ def _show(options: argparse.Namespace, files: Files) -> None:
 
 
 def _draw(options: argparse.Namespace, files: Files) -> None:
-    from pylink.report.view import figures  # noqa: PLC0415 -- needs matplotlib and jinja2
-
     if options.html:
-        write_whole(options.html, figures.page(files.reports, files.growth).encode())
+        from pylink.report.view.html import page  # noqa: PLC0415 -- needs jinja2
+
+        write_whole(options.html, page(files.reports, files.growth).encode())
         return
     out = Path(options.plot)
     if out.suffix not in (".svg", ".png"):
         raise ReportError(f"{out}: --plot draws .svg and .png files")
-    write_whole(str(out), figures.plot(files.reports, files.growth, out.suffix[1:]))
+    from pylink.report.view.figures import plot  # noqa: PLC0415 -- needs matplotlib
+
+    write_whole(str(out), plot(files.reports, files.growth, out.suffix[1:]))
 
 
 def _show_fits(files: Files) -> None:
@@ -163,7 +164,7 @@ def _show_fits(files: Files) -> None:
 
 
 def _show_flat(options: argparse.Namespace, files: Files) -> None:
-    from pylink.report.view import flat  # noqa: PLC0415
+    from pylink.report.view import flat  # noqa: PLC0415 -- few ask
 
     if not files.reports:
         raise ReportError("--csv and --json need a report of --profile")
@@ -178,7 +179,7 @@ def _show_flat(options: argparse.Namespace, files: Files) -> None:
 
 def _show_terminal(options: argparse.Namespace, files: Files) -> None:
     from pylink.report.view import compare, terminal  # noqa: PLC0415 -- needs rich
-    from pylink.report.view.code import show_source  # noqa: PLC0415
+    from pylink.report.view.code import show_source  # noqa: PLC0415 -- needs rich
 
     out = terminal.console(color=None if options.color == "auto" else options.color == "always")
     if len(files.reports) > 1 and (options.compare or options.page == "details"):

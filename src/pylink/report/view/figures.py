@@ -1,38 +1,25 @@
-"""The plots of reports: a page with all of them, or one picture."""
+"""The plots of reports: all that a page has, or one picture."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from pylink import aprof
 from pylink.aprof import Fit
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
-from pylink.report.view.html import Figures, Named, render
-from pylink.report.view.overview import START, phase_name, phases
+from pylink.report.view import plots
+from pylink.report.view.html import Figures
+from pylink.report.view.overview import phase_name, phases
 from pylink.report.view.pages import DURATION
-from pylink.report.view.runs import add_runs
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from pylink.report.view import plots
+from pylink.report.view.runs import sizes_and_times
 
 # Routines whose plots a page has: those that cost most at ten times the size, and were seen with
 # enough sizes to tell anything.
 MOST_CURVES = 12
 FEWEST_POINTS = 3
-
-
-def page(reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, aprof.Report]]) -> str:
-    """The page with all that matplotlib can draw; without that package a note in its place."""
-    named = [Named(name, report) for name, report in reports]
-    try:
-        drawn = _draw_all(reports, growth)
-    except ImportError as error:
-        drawn = Figures(note=str(error))
-    return render(named, drawn)
 
 
 def plot(
@@ -41,8 +28,6 @@ def plot(
     suffix: str,
 ) -> bytes:
     """One picture: the phases side by side, a timeline, or the costliest routine of a growth."""
-    from pylink.report.view import plots  # noqa: PLC0415 -- needs matplotlib
-
     if len(reports) > 1:
         return plots.image(_phase_bars(reports), suffix)
     if reports:
@@ -54,17 +39,16 @@ def plot(
     raise ReportError("there is nothing to plot")
 
 
-def _draw_all(
+def draw(
     reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, aprof.Report]]
 ) -> Figures:
-    from pylink.report.view import plots  # noqa: PLC0415 -- needs matplotlib
-
+    """The plots of a page."""
     drawn = Figures()
     if reports and phases(reports[-1][1]):
         drawn.timeline = plots.svg(_timeline(reports[-1][1]))
     if len(reports) > 1:
         drawn.comparison = plots.svg(_phase_bars(reports))
-        points = add_runs([report for _, report in reports])
+        points = sizes_and_times(report for _, report in reports)
         if len({size for size, _ in points}) > 1:
             shown = plots.Curve("Time of the link", sorted(points), size_unit="byte")
             drawn.growth = plots.svg(plots.curve(shown))
@@ -74,22 +58,16 @@ def _draw_all(
 
 
 def _timeline(report: Report) -> Figure:
-    from pylink.report.view import plots  # noqa: PLC0415 -- needs matplotlib
-
     stretches = []
     end = 0.0
     for action in phases(report):
         duration = float(action.number(DURATION) or 0)
-        start = action.number(START)
-        begin = end if start is None else float(start)
-        stretches.append(plots.Stretch(phase_name(action), begin, duration))
-        end = begin + duration
+        stretches.append(plots.Stretch(phase_name(action), end, duration))
+        end += duration
     return plots.timeline(stretches)
 
 
 def _phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:
-    from pylink.report.view import plots  # noqa: PLC0415 -- needs matplotlib
-
     names = list(
         dict.fromkeys(phase_name(each) for _, report in reports for each in phases(report))
     )
@@ -101,8 +79,6 @@ def _phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:
 
 
 def _curves(report: aprof.Report) -> list[plots.Curve]:
-    from pylink.report.view import plots  # noqa: PLC0415 -- needs matplotlib
-
     by_name = {routine.name: report.points_of(routine) for routine in report.routines}
     scale = 1000.0 if report.metric == aprof.TIME_USEC else 1.0
     unit = "nsecond" if report.metric == aprof.TIME_USEC else ""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from pylink import __version__
+from pylink import __version__, aprof
 from pylink.report.api.descriptions import describe
 from pylink.report.model import Report
 from pylink.report.view.compare import Change, compare, notable
@@ -22,14 +22,6 @@ MOST_CHANGES = 60
 
 
 @dataclass(slots=True)
-class Named:
-    """A report and the name it goes by on the page."""
-
-    name: str
-    report: Report
-
-
-@dataclass(slots=True)
 class Figures:
     """The plots of a page, as `<svg>` elements; `note` says why there are none."""
 
@@ -40,9 +32,18 @@ class Figures:
     note: str = ""
 
 
-def render(reports: Sequence[Named], figures: Figures) -> str:
-    """The page: the last report in full, and what changed since those before it."""
-    shown = reports[-1] if reports else None
+def page(reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, aprof.Report]]) -> str:
+    """The page: the last report in full, what changed since the first, and the plots of all.
+
+    Reports come with the names that they go by. Without matplotlib a note takes the place of plots.
+    """
+    try:
+        from pylink.report.view.figures import draw  # noqa: PLC0415 -- needs matplotlib
+
+        figures = draw(reports, growth)
+    except ImportError as error:
+        figures = Figures(note=str(error))
+    name, shown = reports[-1] if reports else ("", None)
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -52,20 +53,21 @@ def render(reports: Sequence[Named], figures: Figures) -> str:
     )
     environment.filters["plain"] = plain
     environment.globals.update(text=text, bars=_bars, describe=describe)
-    pages = action_pages(shown.report) if shown else []
+    pages = action_pages(shown) if shown else []
+    kept = longest_alike(pages)
     changes: list[Change] = []
     if len(reports) > 1:
-        changes = notable(compare(reports[0].report, reports[-1].report))[:MOST_CHANGES]
+        changes = notable(compare(reports[0][1], reports[-1][1]))[:MOST_CHANGES]
     return environment.get_template("page.html.j2").render(
         version=__version__,
-        title=Path(shown.name).name if shown else "Cost functions",
-        summary=summary(shown.report) if shown else "",
-        session=session_rows(shown.report, shown.name) if shown else [],
+        title=Path(name).name if shown else "Cost functions",
+        summary=summary(shown) if shown else "",
+        session=session_rows(shown, name) if shown else [],
         advice=advice(pages),
-        pages=whole_first(longest_alike(pages)),
-        left_out=len(pages) - len(longest_alike(pages)),
+        pages=whole_first(kept),
+        left_out=len(pages) - len(kept),
         figures=figures,
-        names=[each.name for each in reports],
+        names=[each for each, _ in reports],
         changes=changes,
     )
 

@@ -10,9 +10,6 @@ from pylink.report.model import Action, Report, Scope
 from pylink.report.view.numbers import text
 from pylink.report.view.pages import DURATION, ActionPage, Said, action_name
 
-# Nanoseconds at which an action began.
-START = "link__start_time.min"
-
 # Characters of a command line that are shown; that of a large link would fill the screen.
 LONGEST = 160
 
@@ -71,10 +68,10 @@ def phase_name(action: Action) -> str:
 def summary(report: Report) -> str:
     """The whole link in a sentence; empty for a report that is of no link."""
     whole = next(report.ranges(), None)
-    time = None if whole is None else whole.number(DURATION)
-    if whole is None or time is None:
+    took = None if whole is None else whole.number(DURATION)
+    if whole is None or took is None:
         return ""
-    words = f"The link took {text(time, 'nsecond')}"
+    words = f"The link took {text(took, 'nsecond')}"
     files, size = whole.number("file__opened.sum"), whole.number("file__bytes_read.sum")
     if files is not None and size is not None:
         words += f" for {text(files, '')} files of {text(size, 'byte')}"

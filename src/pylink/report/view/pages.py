@@ -28,10 +28,11 @@ from pylink.report.model import (
 )
 from pylink.report.sections.filters import Target, choose, matches, target_of
 from pylink.report.sections.patterns import PATTERNS
+from pylink.report.sections.text import item_metrics
 from pylink.report.view.numbers import text
 
 # How messages are marked, as in Nsight Compute.
-MARKS = {
+MARKS: dict[int, str] = {
     MessageType.NONE: "",
     MessageType.OK: "INF",
     MessageType.WARNING: "WRN",
@@ -183,8 +184,7 @@ def _block(item: BodyItem, section: Section, action: Action, target: Target) -> 
     )
     if holder is None:
         return None
-    entries = [holder.metric] if isinstance(holder, HistogramChart) else holder.metrics
-    rows = _rows(entries, section, action, target)
+    rows = _rows(item_metrics(item), section, action, target)
     if isinstance(holder, (Table, BarChart)):
         rows = _sorted(rows, holder)
     if isinstance(holder, Table):
@@ -214,13 +214,14 @@ def _rows(
         metric = action.metrics.get(chosen.name)
         if chosen.name.startswith(PATTERNS):
             members = str(metric.value).split(",") if metric and metric.value else []
-            rows += [_row(name, name, action.metrics.get(name)) for name in members]
+            rows += [row_of(name, name, action.metrics.get(name)) for name in members]
         elif metric is not None or chosen.label:
-            rows.append(_row(chosen.name, chosen.label or chosen.name, metric))
+            rows.append(row_of(chosen.name, chosen.label or chosen.name, metric))
     return tuple(rows)
 
 
-def _row(name: str, label: str, metric: Metric | None) -> Row:
+def row_of(name: str, label: str, metric: Metric | None) -> Row:
+    """The row of a metric; None for one that is missing."""
     if metric is None:
         return Row(name, label, None, unit_of(name))
     return Row(name, label, metric.value, unit_of(name), instances_of(metric))
@@ -248,5 +249,5 @@ def largest(instances: tuple[tuple[str, Scalar], ...]) -> list[tuple[str, float]
 def _said(results: Iterable[RuleResult]) -> Iterator[Said]:
     for result in results:
         for message, focus in result.messages():
-            mark = MARKS.get(MessageType(message.type), "") if message.type in MARKS else ""
+            mark = MARKS.get(message.type, "")
             yield Said(result.display_name, mark, message.name or "", message.message, tuple(focus))

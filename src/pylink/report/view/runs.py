@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from pylink.report.model import Action, Report
+from pylink.report.model import Report
 from pylink.report.view.pages import DURATION
 
 INPUT_BYTES = "file__bytes_read.sum"
@@ -27,6 +27,11 @@ def size_and_time(report: Report) -> tuple[float, float] | None:
     return float(max(sizes)), float(max(times))
 
 
+def sizes_and_times(reports: Iterable[Report]) -> list[tuple[float, float]]:
+    """Of each report that says them, in the order of the reports."""
+    return [point for report in reports if (point := size_and_time(report)) is not None]
+
+
 def exponent(points: Sequence[tuple[float, float]]) -> float | None:
     """p of time = size ** p between the smallest and the largest; None unless sizes differ."""
     if len(points) < 2:
@@ -37,15 +42,14 @@ def exponent(points: Sequence[tuple[float, float]]) -> float | None:
     return math.log(last / first) / math.log(high / low)
 
 
-def add_runs(reports: Sequence[Report]) -> list[tuple[float, float]]:
-    """Enter in the first action of the last report how all of them grow; their sizes and times."""
-    points = [point for report in reports if (point := size_and_time(report)) is not None]
+def add_runs(reports: Sequence[Report]) -> None:
+    """Enter in the first action of the last report how the time of all of them grows."""
+    points = sizes_and_times(reports)
     if len(points) < 2 or not reports[-1].actions:
-        return points
-    action: Action = reports[-1].actions[0]
+        return
+    action = reports[-1].actions[0]
     action.set(RUN_BYTES, None, [size for size, _ in points])
     action.set(RUN_TIME, None, [time for _, time in points])
     power = exponent(points)
     if power is not None:
         action.set(RUN_EXPONENT, power)
-    return points

@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pylink.report.api.metricname import unit
 from pylink.report.model import Report
 from pylink.report.view.compare import Change
 from pylink.report.view.markup import plain
@@ -21,8 +20,8 @@ from pylink.report.view.pages import (
     Row,
     Said,
     action_pages,
-    instances_of,
     largest,
+    row_of,
 )
 
 BAR_WIDTH = 32
@@ -82,7 +81,7 @@ def show_raw(out: Console, report: Report, *, instances: bool = False) -> None:
     for page in action_pages(report):
         _heading(out, f"[{page.index}] {page.name}")
         metrics = page.action.metrics
-        rows = [_raw_row(page, name) for name in sorted(metrics)]
+        rows = [row_of(name, name, metrics[name]) for name in sorted(metrics)]
         _show_rows(out, rows, instances=instances)
         out.print()
 
@@ -111,13 +110,14 @@ def show_changes(out: Console, changes: Iterable[Change], names: Sequence[str]) 
     for title in ("Baseline", "Now", "Change"):
         table.add_column(title, justify="right", no_wrap=True)
     for change in rows:
-        style = "" if not change.ratio else "red" if change.ratio > 1.1 else "green"
+        ratio = change.ratio or 1
+        style = "red" if ratio > 1.1 else "green" if ratio < 0.9 else ""
         table.add_row(
             change.action,
             change.metric,
             text(change.before, change.unit),
             text(change.after, change.unit),
-            Text(change.shown, style=style if not 0.9 <= (change.ratio or 1) <= 1.1 else ""),
+            Text(change.shown, style=style),
         )
     out.print(table)
 
@@ -197,8 +197,3 @@ def _show_said(out: Console, said: Iterable[Said]) -> None:
         title = f"{one.title}: " if one.title else ""
         mark.append(f"{title}{plain(one.text)}", style="default")
         out.print(mark)
-
-
-def _raw_row(page: ActionPage, name: str) -> Row:
-    metric = page.action.metrics[name]
-    return Row(name, name, metric.value, unit(name), instances_of(metric))
