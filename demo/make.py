@@ -35,9 +35,8 @@ def ptx(source: str, arch: str, file: str) -> str:
 def main() -> None:
     """Compile and link for every arch."""
     milliseconds: dict[str, float] = {}
-    recorded = {"machine": platform.machine(), "milliseconds": milliseconds}
-    for folder in ("linked", "sources"):
-        (HERE / folder).mkdir(exist_ok=True)
+    for made in ("linked", "sources"):
+        (HERE / made).mkdir(exist_ok=True)
     for arch in ARCHES:
         folder = HERE / "cubins" / f"sm_{arch}"
         folder.mkdir(parents=True, exist_ok=True)
