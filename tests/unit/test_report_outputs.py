@@ -88,6 +88,17 @@ def test_changes() -> None:
     assert (change.metric, change.shown) == ("new__bytes.sum", "+2 kB")
 
 
+def test_phases_of_links_of_two_sizes_are_compared() -> None:
+    before, after = report(), report(2)
+    for each, size in ((before, 5), (after, 10)):
+        for action in each.actions:
+            action.demangled_name = f"{action.function_name}({size} bytes)"
+            action.mangled_name = f"kernel_{size}"  # as relocate has the function it shows
+    changes = compare.notable(compare.compare(before, after))
+    assert {change.action for change in changes} >= {"read", "merge"}
+    assert {change.shown for change in changes} == {"+100.0%"}
+
+
 def test_growth_from_run_to_run() -> None:
     reports = [report(1), report(4)]
     reports[1].actions[0].set("link__time_duration.sum", 16 * 1_500_000)

@@ -9,7 +9,7 @@ from pylink.report.api.metricname import unit
 from pylink.report.model import Action, Report, Scalar
 from pylink.report.sections.patterns import PATTERNS
 from pylink.report.view.numbers import number, scaled
-from pylink.report.view.pages import action_name
+from pylink.report.view.pages import DURATION, action_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +50,17 @@ class Change:
 def compare(before: Report, after: Report) -> list[Change]:
     """Every metric of both reports, those of equal actions side by side.
 
-    Actions are equal that have the same name and are as many-th of it in their reports.
+    Actions are equal that have the same name and are as many-th of it in their reports. A phase is
+    equal to itself whatever its size, which is a part of the name that is shown.
     """
     old, new = _by_name(before), _by_name(after)
     changes: list[Change] = []
     for key in dict.fromkeys((*old, *new)):
         mine, theirs = old.get(key), new.get(key)
-        name = key[0] if key[1] == 1 else f"{key[0]} ({key[1]})"
+        shown = [action_name(each) for each in (mine, theirs) if each]
+        name = shown[0] if len(set(shown)) == 1 else key[0]
+        if key[1] > 1:
+            name += f" ({key[1]})"
         names = {**(mine.metrics if mine else {}), **(theirs.metrics if theirs else {})}
         for metric in sorted(names):
             changes.append(
@@ -96,7 +100,8 @@ def _by_name(report: Report) -> dict[tuple[str, int], Action]:
     seen: Counter[str] = Counter()
     found: dict[tuple[str, int], Action] = {}
     for action in report.actions:
-        name = action_name(action)
+        of_link = action.number(DURATION) is not None
+        name = (of_link and action.function_name) or action_name(action)
         seen[name] += 1
         found[name, seen[name]] = action
     return found
