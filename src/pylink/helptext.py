@@ -176,7 +176,7 @@ HELP = {
     "profile-aprof": (
         "<file>",
         "Write how the cost of each routine grows with its input, as a report for aprof. Links all "
-        "inputs, the first half, a quarter and so on again, which takes three to four times as "
+        "inputs, the first half, a quarter and so on again, which takes four to five times as "
         "long as the link.",
     ),
     "ptxas-path": (
