@@ -63,7 +63,7 @@ def test_every_tag_is_read() -> None:
     assert f.mangled is f.full is None
     assert [(one.id, one.routine, one.parent) for one in report.contexts] == [(0, 0, -1), (1, 1, 0)]
     assert report.contexts[1].points == [Point(7, 20, 40, 60, 2000, 2, 60, 60, 20, 40, 2000)]
-    assert report.points_of(f) == report.contexts[1].points
+    assert report.points()[f.id] == report.contexts[1].points
     assert report.warnings == []
 
 
@@ -152,6 +152,16 @@ def test_faults_name_file_and_line(tmp_path: Path, text: str, line: int, message
         read(path)
     assert str(caught.value).startswith(f"{path}:{line}: ")
     assert message in str(caught.value)
+
+
+def test_contexts_may_be_deep_and_many() -> None:
+    # Deepest first, so that the way up from the first is through all others.
+    deep = 50_000
+    lines = [f"x 0 {number} {number + 1}" for number in range(deep)]
+    lines += [f"x 0 {number} -1" for number in range(deep, 2 * deep)]
+    report = parse("\n".join(['r "f" "l" 0', *lines]).encode())
+    assert parse(encode(report)).contexts[0].id == deep
+    assert len(report.contexts) == 2 * deep
 
 
 def test_unknown_lines_are_warned_of() -> None:

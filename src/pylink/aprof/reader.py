@@ -9,9 +9,11 @@ from dataclasses import fields
 from pylink.aprof.limits import MAX_COST, MAX_COUNT, MAX_ID, columns
 from pylink.aprof.model import BB_COUNT, ROOT, TIME_USEC, Context, Point, Report, Routine
 
+NUMBER = re.compile(r"-?[0-9]{1,40}")
 ROUTINE = re.compile(r'"([^"]+)" "([^"]+)" (\S+)')
 METRICS = {BB_COUNT: BB_COUNT, "bb_count": BB_COUNT, TIME_USEC: TIME_USEC}
 INPUT_METRICS = ("rms", "drms", "rvms")
+COLUMN_NAMES = tuple(column.name for column in fields(Point))
 # What a viewer adds to a report for itself.
 PRIVATE = ("fav",)
 
@@ -29,7 +31,8 @@ def read(path: str | os.PathLike[str]) -> Report:
 def parse(data: bytes, name: str = "<report>") -> Report:
     """The report in `data`, called `name` in messages; MalformedReport.
 
-    Unknown lines are warned of and skipped, as are numbers that cannot all be true.
+    Unknown lines are skipped with a warning; a point whose numbers cannot all be true stays, also
+    with one.
     """
     reader = _Reader(name)
     if not data:
@@ -108,7 +111,7 @@ class _Reader:
 
     def number(self, what: str, text: str, limit: int, least: int = 0) -> int:
         text = text.strip()
-        if not re.fullmatch(r"-?[0-9]{1,40}", text):
+        if not NUMBER.fullmatch(text):
             raise self.fail(f"{what} is no whole number: {text[:40]!r}")
         value = int(text)
         if not least <= value <= limit:
@@ -153,7 +156,7 @@ class _Reader:
                 f"this line {len(words)}"
             )
         owner = self.number("id", words[0], MAX_ID)
-        values = dict.fromkeys((column.name for column in fields(Point)), 0)
+        values = dict.fromkeys(COLUMN_NAMES, 0)
         for column, word in zip(wanted, words[1:], strict=False):  # more numbers may follow
             values[column] = self.number(column, word, MAX_COUNT)
         if "real" not in wanted:
@@ -193,19 +196,17 @@ class _Reader:
             if context.routine not in self.routines:
                 message = f"context {number} is of routine {context.routine}, which is not there"
                 raise self.fail(message, self.lines[number])
-            way: list[int] = []
-            at = number
+            way: set[int] = set()
+            below, at = number, number
             while at not in safe:
                 if at not in self.contexts:
-                    raise self.fail(
-                        f"context {way[-1]} has the parent {at}, which is not there",
-                        self.lines[way[-1]],
-                    )
+                    message = f"context {below} has the parent {at}, which is not there"
+                    raise self.fail(message, self.lines[below])
                 if at in way:
                     raise self.fail(f"context {at} is above itself", self.lines[at])
-                way.append(at)
-                at = self.contexts[at].parent
-            safe.update(way)
+                way.add(at)
+                below, at = at, self.contexts[at].parent
+            safe |= way
 
 
 def _oddities(point: Point, present: tuple[str, ...]) -> list[str]:

@@ -97,11 +97,11 @@ def _contexts(report: Report) -> Iterator[str]:
     waiting: dict[int, list[Context]] = {}
     for context in report.contexts:
         waiting.setdefault(context.parent, []).append(context)
-    ready = waiting.pop(ROOT, [])
+    ready = waiting.pop(ROOT, [])[::-1]
     while ready:
-        context = ready.pop(0)
+        context = ready.pop()
         yield f"x {context.routine} {context.id} {context.parent}"
-        ready = waiting.pop(context.id, []) + ready
+        ready += reversed(waiting.pop(context.id, []))
     if waiting:
         raise ValueError(f"no way from the top leads to context {next(iter(waiting))}")
 
