@@ -17,10 +17,7 @@ COLUMNS = {
     1: _OLD,
     2: _SELF,
     3: (*_SELF, "self_min", "self_max"),
-    4: (
-        *("rms", "min", "max", "sum", "sqr", "occ"),
-        *("real", "self_sum", "self_min", "self_max", "self_sqr"),
-    ),
+    4: (*_OLD, "real", "self_sum", "self_min", "self_max", "self_sqr"),
 }
 NEWEST = max(COLUMNS)
 
