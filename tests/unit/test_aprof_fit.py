@@ -92,6 +92,14 @@ def test_a_step_is_not_taken_for_steep_growth(points: list[tuple[float, float]])
     assert found[0] not in ("n^2", "n^3")
 
 
+def test_a_steep_model_halves_the_error_of_those_passed_over_too() -> None:
+    # Errors: n 8.5 %, n log n 6.5 %, n^2 4.2 %. That is half of the first, which n log n does not
+    # improve on enough to be taken, and not half of the second.
+    found = fit_points([(5, 10), (10, 14), (18, 23), (19, 28), (24, 36)])
+    assert found is not None
+    assert found[0] == "n"
+
+
 @pytest.mark.parametrize(
     "points",
     [

@@ -32,7 +32,7 @@ def test_every_phase_and_kernel_is_a_routine(linked: tuple[Report, pylink.LinkRe
     assert report.metric == TIME_USEC
     assert report.warnings == []
     assert {routine.name for routine in report.routines} >= PHASES | KERNELS | {"link"}
-    assert all(report.points_of(routine) for routine in report.routines)
+    assert all(report.points().values())
 
 
 def test_contexts_follow_the_link(linked: tuple[Report, pylink.LinkResult]) -> None:
@@ -60,12 +60,12 @@ def test_contexts_follow_the_link(linked: tuple[Report, pylink.LinkResult]) -> N
 
 def test_parts_give_routines_several_sizes(linked: tuple[Report, pylink.LinkResult]) -> None:
     report, result = linked
-    sizes = {fit.routine: fit.sizes for fit in fit_report(report)}
+    sizes = {fit.routine: len(fit.points) for fit in fit_report(report)}
     assert result.profile is not None
     count = len(parts_of(len(result.profile.names)))
     assert sizes["resolve"] == sizes["parse"] == count >= 5
     resolve = next(one for one in report.routines if one.name == "resolve")
-    assert report.points_of(resolve)[-1].rms == result.profile["merge"].symbols
+    assert report.points()[resolve.id][-1].rms == result.profile["merge"].symbols
 
 
 def test_costs_add_up(linked: tuple[Report, pylink.LinkResult]) -> None:

@@ -52,9 +52,9 @@ HURTING_SHARE = 0.05
 class Fit:
     """The growth of one routine: cost(n) = `constant` + `factor` * f(n) in the report's unit.
 
-    `model` names f, None when the sizes say nothing; `error` is relative. `size` is the largest
-    size seen and `cost` that of a call with it; `share` compares the cost ahead with that of the
-    costliest routine, `hurts` says that a steep one will dominate.
+    `model` names f, None when the `points`, of one size each, say nothing; `error` is relative.
+    `size` is the largest size seen and `cost` that of a call with it; `share` compares the cost
+    ahead with that of the costliest routine, `hurts` says that a steep one will dominate.
     """
 
     routine: str
@@ -62,7 +62,7 @@ class Fit:
     constant: float
     factor: float
     error: float
-    sizes: int
+    points: Sequence[Point]
     size: int
     cost: float
     share: float = 0.0
@@ -89,16 +89,18 @@ def fit_points(points: Sequence[tuple[float, float]]) -> tuple[str, float, float
         return None
     grows = _exponent(usable) >= STEEP_EXPONENT
     best: tuple[str, float, float, float] | None = None
+    least = math.inf  # of the errors so far
     for name, shape in MODELS.items():
         constant, factor, error = _solve(usable, shape)
         if best is None:
             better = True
         elif name in STEEP:
-            better = grows and best[3] > GOOD and error < min(best[3] / 2, STEEP_ERROR)
+            better = grows and best[3] > GOOD and error < min(least / 2, STEEP_ERROR)
         else:
             better = best[3] > GOOD and error < max(best[3] / 2, best[3] - NOISE)
         if better:
             best = name, constant, factor, error
+        least = min(least, error)
     return best
 
 
@@ -148,10 +150,11 @@ def fit_report(report: Report, cost: str = "min") -> list[Fit]:
     `cost` is what to take of the calls of one size: "min", for what disturbs a call makes it longer
     only, "max" or "mean".
     """
+    points = report.points()
     fits = [
-        _fit(routine.name, points, cost)
+        _fit(routine.name, points[routine.id], cost)
         for routine in report.routines
-        if (points := report.points_of(routine))
+        if points[routine.id]
     ]
     ahead = max((fit.at(AHEAD * fit.size) for fit in fits), default=0.0)
     for fit in fits:
@@ -166,8 +169,8 @@ def _fit(name: str, points: Sequence[Point], cost: str) -> Fit:
     found = fit_points(pairs)
     size, last = points[-1].rms, pairs[-1][1]
     if found is None:
-        return Fit(name, None, last, 0.0, 0.0, len(points), size, last)
-    return Fit(name, *found, len(points), size, last)
+        return Fit(name, None, last, 0.0, 0.0, points, size, last)
+    return Fit(name, *found, points, size, last)
 
 
 def fit_table(report: Report, fits: Sequence[Fit] | None = None) -> str:
@@ -186,7 +189,7 @@ def fit_table(report: Report, fits: Sequence[Fit] | None = None) -> str:
         twice = f"x {fit.twice:.1f}" if fit.model else "-"
         mark = "  <- will hurt" if fit.hurts else ""
         lines.append(
-            f"{fit.routine:{width}}  {growth:8}  {error}  {fit.sizes:5}  {fit.size:12}  "
+            f"{fit.routine:{width}}  {growth:8}  {error}  {len(fit.points):5}  {fit.size:12}  "
             f"{fit.cost:12.0f}  {twice:>8}{mark}"
         )
     hurting = [fit.routine for fit in rows if fit.hurts]

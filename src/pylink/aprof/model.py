@@ -105,17 +105,17 @@ class Report:
     contexts: list[Context] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list, compare=False)
 
-    def points_of(self, routine: Routine) -> list[Point]:
-        """All points of a routine, by size; those of its contexts are joined where sizes meet."""
-        every = list(routine.points)
-        for context in self.contexts:
-            if context.routine == routine.id:
-                every += context.points
-        by_size: dict[int, Point] = {}
-        for point in every:
-            earlier = by_size.get(point.rms)
-            by_size[point.rms] = point if earlier is None else _joined(earlier, point)
-        return [by_size[size] for size in sorted(by_size)]
+    def points(self) -> dict[int, list[Point]]:
+        """By id of a routine, all its points by size; equal sizes of its contexts are joined."""
+        found: dict[int, dict[int, Point]] = {routine.id: {} for routine in self.routines}
+        owners = [(routine.id, routine.points) for routine in self.routines]
+        owners += [(context.routine, context.points) for context in self.contexts]
+        for routine, points in owners:
+            by_size = found.setdefault(routine, {})
+            for point in points:
+                earlier = by_size.get(point.rms)
+                by_size[point.rms] = point if earlier is None else _joined(earlier, point)
+        return {routine: [sizes[one] for one in sorted(sizes)] for routine, sizes in found.items()}
 
 
 def _joined(one: Point, other: Point) -> Point:

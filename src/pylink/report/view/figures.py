@@ -79,19 +79,18 @@ def _phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:
 
 
 def _curves(report: aprof.Report) -> list[plots.Curve]:
-    by_name = {routine.name: report.points_of(routine) for routine in report.routines}
     scale = 1000.0 if report.metric == aprof.TIME_USEC else 1.0
     unit = "nsecond" if report.metric == aprof.TIME_USEC else ""
     return [
         plots.Curve(
             fit.routine,
-            [(float(point.rms), point.min * scale) for point in by_name[fit.routine]],
+            [(float(point.rms), point.min * scale) for point in fit.points],
             None if fit.model is None else _scaled(fit, scale),
             fit.model or "",
             cost_unit=unit,
         )
         for fit in aprof.fit_report(report)
-        if fit.sizes >= FEWEST_POINTS
+        if len(fit.points) >= FEWEST_POINTS
     ][:MOST_CURVES]
 
 
