@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from pylink import aprof
 from pylink.aprof import Fit
@@ -15,6 +14,9 @@ from pylink.report.view.html import Figures
 from pylink.report.view.overview import phase_name, phases
 from pylink.report.view.pages import DURATION
 from pylink.report.view.runs import sizes_and_times
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Routines whose plots a page has: those that cost most at ten times the size, and were seen with
 # enough sizes to tell anything.
