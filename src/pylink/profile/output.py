@@ -45,7 +45,7 @@ def write_outputs(profile: Profile, results: Results | None, options: Options, s
             with_rules=options.apply_rules != "no",
         )
         for problem in problems:
-            sink.report("profile-problem", reason=problem.removeprefix("warning : "))
+            sink.report("profile-problem", reason=problem)
         return report_bytes(made)
 
     _write(options.profile, report, sink)

@@ -31,20 +31,18 @@ def prepare(
     """
     path = search_path(folders, recursive)
     loaded = load(path)
-    problems = [f"warning : {file}: {reason}" for file, reason in loaded.errors]
-    problems += [f"warning : {warning}" for warning in loaded.warnings]
+    problems = loaded.problems()
     gaps = apply_sections(report, loaded.select(sections, sets))
     required = [gap for gap in gaps if gap.is_error]
     if required:
         raise ReportError("; ".join(map(str, required)))
-    problems += [f"warning : {gap}" for gap in gaps]
+    problems += map(str, gaps)
     if with_rules:
         found = load_rules(path)
-        problems += [f"warning : {file}: {reason}" for file, reason in found.errors]
-        problems += [f"warning : {warning}" for warning in found.warnings]
-        wanted = [each for each in found.rules if not rules or each.identifier in rules]
+        problems += found.problems()
+        known = {each.identifier for each in found.rules}
         for name in rules:
-            if name not in {each.identifier for each in found.rules}:
+            if name not in known:
                 raise ReportError(f"no rule '{name}' in the search path")
-        apply_rules(report, wanted)
+        apply_rules(report, [each for each in found.rules if not rules or each.identifier in rules])
     return problems

@@ -15,7 +15,7 @@ from typing import Any
 
 from pylink.report.errors import ReportError
 from pylink.report.rules import nvrules
-from pylink.report.sections.folders import files_in
+from pylink.report.sections.folders import Findings, files_in
 
 SUFFIX = ".py"
 
@@ -42,12 +42,10 @@ class Rule:
 
 
 @dataclass(slots=True)
-class LoadedRules:
-    """What a search path holds: rules by identifier, files that failed, and warnings."""
+class LoadedRules(Findings):
+    """The rules of a search path, by identifier."""
 
     rules: list[Rule] = field(default_factory=list)
-    errors: list[tuple[Path, str]] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
 
 
 @contextmanager
@@ -93,11 +91,8 @@ def load_rules(path: Iterable[Path]) -> LoadedRules:
             if rule is None:
                 continue
             earlier = by_identifier.pop(rule.identifier, None)
-            if earlier is not None and earlier.file.name != file.name:
-                loaded.warnings.append(
-                    f"rule {rule.identifier}: {file} replaces {earlier.file}, which has the same "
-                    "identifier"
-                )
+            if earlier is not None:
+                loaded.replaces(f"rule {rule.identifier}", file, earlier.file)
             by_identifier[rule.identifier] = rule
     loaded.rules = sorted(by_identifier.values(), key=lambda each: each.identifier)
     return loaded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,6 +17,25 @@ STOCK = Path(__file__).parents[1] / "stock"
 # Environment: where the user's files are, and whether stock files are copied there.
 FOLDER = "PYLINK_SECTIONS"
 NO_DEPLOYMENT = "PYLINK_DISABLE_SECTION_DEPLOYMENT"
+
+
+@dataclass(slots=True)
+class Findings:
+    """What is wrong with the files of a search path: those that failed, and warnings."""
+
+    errors: list[tuple[Path, str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def replaces(self, what: str, file: Path, earlier: Path) -> None:
+        """Of equal identifiers the last file counts; in silence where it has the same name, too."""
+        if file.name != earlier.name:
+            self.warnings.append(
+                f"{what}: {file} replaces {earlier}, which has the same identifier"
+            )
+
+    def problems(self) -> list[str]:
+        """All of them, in words."""
+        return [*(f"{file}: {reason}" for file, reason in self.errors), *self.warnings]
 
 
 class FolderError(ReportError):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pylink.report.errors import ReportError
 from pylink.report.model import Section
-from pylink.report.sections.folders import files_in
+from pylink.report.sections.folders import Findings, files_in
 from pylink.report.sections.text import SUFFIX, SectionError, read_section
 
 # The set that is used when none is asked for, and the one with everything.
@@ -25,12 +25,10 @@ class LoadedSection:
 
 
 @dataclass(slots=True)
-class Loaded:
-    """What a search path holds: sections in their order, files that failed, and warnings."""
+class Loaded(Findings):
+    """The sections of a search path, in their order."""
 
     sections: list[LoadedSection] = field(default_factory=list)
-    errors: list[tuple[Path, str]] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
 
     def select(self, identifiers: Iterable[str] = (), sets: Iterable[str] = ()) -> list[Section]:
         """The sections of these identifiers and sets; of the default set when both are empty.
@@ -75,11 +73,8 @@ def load(path: Iterable[Path]) -> Loaded:
             loaded.errors.append((file, f"Error: {error.strerror}"))
             continue
         earlier = by_identifier.pop(section.identifier, None)
-        if earlier is not None and earlier.file.name != file.name:
-            loaded.warnings.append(
-                f"section {section.identifier}: {file} replaces {earlier.file}, which has the same "
-                "identifier"
-            )
+        if earlier is not None:
+            loaded.replaces(f"section {section.identifier}", file, earlier.file)
         by_identifier[section.identifier] = LoadedSection(section, file)
     loaded.sections = sorted(by_identifier.values(), key=_place)
     _warn_of_names(loaded)

@@ -107,7 +107,7 @@ def _prepare(options: argparse.Namespace, files: Files) -> None:
         with_rules=options.apply_rules or bool(options.rule),
     )
     for problem in problems:
-        write(sys.stderr, f"pylink {problem}\n")
+        write(sys.stderr, f"pylink warning : {problem}\n")
 
 
 def _select(options: argparse.Namespace, files: Files) -> None:
