@@ -234,6 +234,22 @@ def test_a_recursion_through_a_pointer_is_shown_at_its_function() -> None:
     )
 
 
+def test_a_recursion_is_looked_for_where_the_stack_has_no_bound() -> None:
+    """A kernel is warned of once for each such callee; others do not count."""
+    cubin = Cubin()
+    kernel = cubin.function("k", kernel=True)
+    plain, first, second = (cubin.function(name) for name in ("plain", "first", "second"))
+    for callee in (plain, first, second):
+        cubin.call(kernel, callee)
+    for callee in (first, second):
+        cubin.call(callee, callee)
+    result = pylink.link([("k.cubin", cubin.build())], arch="sm_80")
+    assert [[note.symbol for note in one.notes] for one in result.diagnostics] == [
+        ["first"],
+        ["second"],
+    ]
+
+
 @pytest.mark.usefixtures("folder")
 def test_a_note_can_be_suppressed() -> None:
     printed = link(("k.cubin", calling()), diag_suppress="referenced-here")
@@ -337,7 +353,16 @@ def test_the_file_of_the_message_need_not_be_one_that_uses_the_symbol() -> None:
         ("_ZN2ns1fIiEEvT_", "f"),
         ("_ZN2ns5classC1Ev", "class"),
         ("_Z1fIXadL_Z1gvEEEvv", "f"),
+        ("_Z1fIFviEEvv", "f"),
+        ("_ZN1AIFviEE1gEv", "g"),
+        ("_ZNK1A1gEv", "g"),
+        ("_ZN1AD1Ev", "A"),
+        ("_ZZN1A1gEiE3tab", "tab"),
+        ("_ZN12_GLOBAL__N_11fEi", "f"),
+        ("_Z3getILi3EEPFviEv", "get"),
         ("_ZN1AclEv", None),
+        ("_ZN1AcviEv", None),
+        ("_ZN1AlsEi", None),
         ("a-b", None),
         ("", None),
     ],

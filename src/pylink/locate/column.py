@@ -11,8 +11,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics.record import Source
 
-# The last name before the parameters and template arguments.
-_IDENTIFIER = re.compile(r"([^\W\d]\w*)\s*(?:<.*>)?\s*(?:\(.*)?$", re.DOTALL)
+# The last name of what stands outside of brackets, before what a method is qualified with.
+_IDENTIFIER = re.compile(r"([^\W\d]\w*)(?:\s+(?:const|volatile))*\s*$")
+_OPERATOR = re.compile(r"\boperator\b")
 
 
 def source_name(symbol: str) -> str | None:
@@ -23,8 +24,9 @@ def source_name(symbol: str) -> str | None:
     readable = demangle(symbol)
     if readable == symbol:
         return symbol if symbol.isidentifier() else None
-    found = _IDENTIFIER.search(_without_parameters(readable))
-    return None if found is None or found[1] == "operator" else found[1]
+    outside = _outside_brackets(readable)
+    found = None if _OPERATOR.search(outside) else _IDENTIFIER.search(outside)
+    return None if found is None else found[1]
 
 
 def find_name(symbol: str, source: Source) -> tuple[int, int]:
@@ -37,11 +39,15 @@ def find_name(symbol: str, source: Source) -> tuple[int, int]:
     return (0, 0) if found is None else (found.start() + 1, found.end())
 
 
-def _without_parameters(readable: str) -> str:
-    """`void ns::f<int>` for `void ns::f<int>(int)`: up to the first parenthesis outside of <>."""
+def _outside_brackets(readable: str) -> str:
+    """`ns::f::x` for `ns::f<void (int)>(int)::x`: without parameters and template arguments."""
     depth = 0
-    for at, character in enumerate(readable):
-        depth += (character == "<") - (character == ">")
-        if character == "(" and depth == 0:
-            return readable[:at]
-    return readable
+    outside = []
+    for character in readable:
+        if character in "<(":
+            depth += 1
+        elif character in ">)":
+            depth = max(depth - 1, 0)
+        elif depth == 0:
+            outside.append(character)
+    return "".join(outside)
