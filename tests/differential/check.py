@@ -123,6 +123,8 @@ def check_api(case: Case, expected: Expected) -> list[str]:
         return [f"refused: {said.strip() or 'without a word'}"]
     if image is not None and expected.code:
         return ["linked, but nvlink refuses", *found]
+    if image is not None and reference is None:
+        return ["linked, and there is no image of nvlink to compare with", *found]
     if image is not None and reference is not None:
         found = compare(image, reference) + found
     return found

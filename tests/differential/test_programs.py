@@ -5,6 +5,7 @@ A fixed, modest set: more seeds, archs and variants with `python -m differential
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ SEEDS = range(36)
 FAMILIES = ("75", "90a", "100")
 OTHERS = tuple(arch for arch in oracle.ARCHS if arch not in FAMILIES)
 
-# What is not equal yet: docs/nvlink-differences.md has the list, and these seeds wait for it.
+# What is not equal yet: docs/nvlink-differences.md has the list.
 OPEN: dict[str, set[int]] = {
     "order": {17},
     "relink2": {31},
@@ -29,21 +30,39 @@ OPEN: dict[str, set[int]] = {
     "preserve": {31},
 }
 
+# nvlink refuses these, two of whose files disagree about a size: there is no first stage.
+REFUSED = {18}
+
+generate = functools.cache(programs.generate)
+
+
+def is_possible(seed: int, arch: str, variant: str) -> bool:
+    """Whether a program can be linked so: another order takes two files, for example."""
+    program = generate(seed)
+    cubins = [f"m{number}.cubin" for number in range(len(program.modules))]
+    if oracle.find() is None:
+        return True  # there is no library to name, and nothing is linked
+    link = VARIANTS[variant](program, arch, cubins)
+    return link is not None and not (link.first and seed in REFUSED)
+
 
 def programs_for(variant: str, archs: Sequence[str], seeds: Iterable[int]) -> list[Any]:
-    """A parameter for each seed, the archs in turn."""
+    """A parameter for each seed whose program can be linked so, the archs in turn."""
+    rows = ((seed, archs[seed % len(archs)], variant) for seed in seeds)
+    waits = pytest.mark.xfail(reason="not equal to nvlink's yet", strict=True)
     return [
-        pytest.param(seed, archs[seed % len(archs)], variant)
-        for seed in seeds
-        if seed not in OPEN.get(variant, ())
+        pytest.param(*row, marks=waits if row[0] in OPEN.get(variant, ()) else ())
+        for row in rows
+        if is_possible(*row)
     ]
 
 
 def differences(seed: int, arch: str, variant: str, folder: Path) -> list[str]:
-    """What differs in one link of a program; empty when nothing does, or there is no such link."""
-    case = cases.prepare(programs.generate(seed), arch, [variant], folder)
+    """What differs in one link of a program; empty when nothing does."""
+    case = cases.prepare(generate(seed), arch, [variant], folder)
+    (expected,) = case.links
     run = check.check_cli if variant in TEXT else check.check_api
-    return [line for expected in case.links for line in run(case, expected)]
+    return run(case, expected)
 
 
 EVERY_KIND = [row for variant in IMAGES for row in programs_for(variant, FAMILIES, SEEDS)]
