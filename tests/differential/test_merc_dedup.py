@@ -101,6 +101,13 @@ def foldable(name: str) -> bool:
     return False
 
 
+def foldable_contents(image: bytes) -> dict[tuple[str, int], Content]:
+    """What the sections hold that shrink when a copy folds."""
+    found = {key: content for key, content in contents(image).items() if foldable(key[0])}
+    assert found
+    return found
+
+
 def shared_sizes(unit: bytes) -> set[int]:
     """Bytes of each Mercury section of an input that stays when the input folds."""
     prefix = ".nv.merc."
@@ -164,11 +171,8 @@ def test_copies_are_left_out_and_nothing_else_changes(
 def test_of_two_groups_each_keeps_one(arch: str) -> None:
     plain, lines = (cubin(INSTANCES, arch, flags) for flags in FLAGS[:2])
     user = cubin(USER, arch)
-    folded = contents(link([user, plain, lines, plain, lines], arch))
-    wanted = contents(nvlink([user, plain, lines], arch))
-    for key, content in folded.items():
-        if foldable(key[0]):
-            assert content == wanted[key], key
+    folded = foldable_contents(link([user, plain, lines, plain, lines], arch))
+    assert folded == foldable_contents(nvlink([user, plain, lines], arch))
 
 
 @pytest.mark.parametrize("flags", FLAGS, ids=IDS)
@@ -183,11 +187,8 @@ def test_a_relocatable_output_keeps_all(flags: tuple[str, ...]) -> None:
 def test_other_options_change_nothing(flags: tuple[str, ...], options: list[str]) -> None:
     unit, user = cubin(INSTANCES, "100", flags), cubin(USER, "100", flags)
     keywords = {"debug": options == ["-g"], "preserve_relocs": options == ["-preserve-relocs"]}
-    folded = contents(link([user, unit, unit], "100", **keywords))
-    wanted = contents(nvlink([user, unit], "100", options))
-    for key, content in folded.items():
-        if foldable(key[0]):
-            assert content == wanted[key], key
+    folded = foldable_contents(link([user, unit, unit], "100", **keywords))
+    assert folded == foldable_contents(nvlink([user, unit], "100", options))
 
 
 @pytest.mark.parametrize("source", [STATIC, USER], ids=["variable", "kernel"])
@@ -234,11 +235,8 @@ def test_objects_that_only_seem_alike_stay(monkeypatch: pytest.MonkeyPatch) -> N
         oracle.compile(INSTANCES, "100", flags, name=f"{letter}.cu") for letter in "abc"
     )
     cubins = [cubin(USER, "100", flags), first, second, third, second]
-    once = contents(nvlink(cubins[:-1], "100"))
     image = link(cubins, "100")
-    for key, content in contents(image).items():
-        if foldable(key[0]):
-            assert content == once[key], key
+    assert foldable_contents(image) == foldable_contents(nvlink(cubins[:-1], "100"))
     # Hashes make this faster, and nothing else.
     monkeypatch.setitem(sys.modules, "xxhash", None)
     assert link(cubins, "100") == image
@@ -254,10 +252,8 @@ def test_an_input_that_cannot_be_compared_is_linked_as_it_is() -> None:
     inputs = [("user", user), ("bad", bytes(damaged)), ("unit", unit), ("copy", unit)]
     result = pylink.link(inputs, arch="sm_100")
     assert [(d.kind, d.file) for d in result.diagnostics] == [("not-folded", "bad")]
-    once = contents(pylink.link(inputs[:-1], arch="sm_100", merc_dedup="off").image)
-    for key, content in contents(result.image).items():
-        if foldable(key[0]):
-            assert content == once[key], key
+    once = pylink.link(inputs[:-1], arch="sm_100", merc_dedup="off").image
+    assert foldable_contents(result.image) == foldable_contents(once)
 
 
 @pytest.mark.parametrize("tool", [["cuobjdump", "-elf"], ["nvdisasm", "-g", "-c"]], ids=str)
