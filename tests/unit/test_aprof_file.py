@@ -67,6 +67,19 @@ def test_every_tag_is_read() -> None:
     assert report.warnings == []
 
 
+def test_points_of_equal_size_in_several_contexts_are_one() -> None:
+    points = [
+        Point(7, 20, 40, 60, 2000, 2, 60, 60, 20, 40, 2000),
+        Point(7, 10, 30, 40, 1000, 2, 44, 36, 8, 28, 848),
+    ]
+    joined = Point(7, 10, 40, 100, 3000, 4, 104, 96, 8, 40, 2848)
+    smaller = Point(3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
+    f = Routine(0, "f")
+    for first, second in (points, points[::-1]):
+        contexts = [Context(0, 0, -1, [first, smaller]), Context(1, 0, 0, [second])]
+        assert Report(routines=[f], contexts=contexts).points_of(f) == [smaller, joined]
+
+
 def test_what_is_read_is_written_again() -> None:
     report = parse(EVERY_TAG.encode())
     written = encode(report).decode()
