@@ -26,10 +26,12 @@ def _demangle(name: str) -> str:
     if name.startswith("$_Z"):
         return _demangle(name[1:])
     if name.startswith(STATIC):
-        length, _, rest = name[len(STATIC) :].partition("_")
-        if not length.isdecimal() or rest[int(length) : int(length) + 1] != "_":
-            raise NotMangled
-        return _demangle(rest[int(length) + 1 :])
+        parser = NameParser(name, len(STATIC))
+        length = parser.number()
+        parser.need("_")
+        parser.at += length
+        parser.need("_")
+        return _demangle(name[parser.at :])
     if not name.startswith("_Z"):
         raise NotMangled
     parser = NameParser(name, 2)

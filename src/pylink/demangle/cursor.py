@@ -6,6 +6,13 @@ from abc import ABC, abstractmethod
 
 DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
+# No number of a name has more: the greatest size of an array has 20.
+MOST_DIGITS = 20
+
+# Characters that the parts of one name may have which others abbreviate, and those others. A part
+# may abbreviate the one before it twice: 300 characters could stand for more than memory holds.
+MOST_TEXT = 1 << 24
+
 
 class NotMangled(Exception):
     """The name does not follow the rules, or uses one that nvlink does not know."""
@@ -42,6 +49,7 @@ class Cursor(ABC):
         self.name = name
         self.at = at
         self.known: list[Type] = []
+        self._text = 0
         self.bare_parameters = False  # a template parameter takes no arguments here
 
     def peek(self, count: int = 1) -> str:
@@ -70,7 +78,7 @@ class Cursor(ABC):
         start = self.at
         while self.peek().isdecimal():
             self.at += 1
-        if start == self.at:
+        if not 0 < self.at - start <= MOST_DIGITS:
             raise NotMangled
         return int(self.name[start : self.at])
 
@@ -83,7 +91,7 @@ class Cursor(ABC):
         return value
 
     def remember(self, part: Type) -> Type:
-        self.known.append(part)
+        self.known.append(self._counted(part))
         return part
 
     def recall(self) -> Type:
@@ -92,10 +100,19 @@ class Cursor(ABC):
         if not self.take("_"):
             while not self.take("_"):
                 place = place * 36 + DIGITS.index(self._digit())
+                if place >= len(self.known):
+                    raise NotMangled
             place += 1
         if place >= len(self.known):
             raise NotMangled
-        return self.known[place]
+        return self._counted(self.known[place])
+
+    def _counted(self, part: Type) -> Type:
+        """The part, unless all of them together have become too long."""
+        self._text += len(part.left) + len(part.right)
+        if self._text > MOST_TEXT:
+            raise NotMangled
+        return part
 
     def _digit(self) -> str:
         digit = self.next()
