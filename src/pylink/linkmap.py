@@ -11,13 +11,17 @@ from pylink.phases.layout import Placed
 from pylink.tables import (
     CALL,
     DEFINED,
+    DESELECTED,
+    DIRECT_CALL,
     ENTITY,
+    FUNCTION_KIND,
     KERNEL,
     LIVE,
     OUT,
     PLACE,
     SECTION,
     SYMBOL,
+    TAKEN,
     rows,
     section_name,
     symbol_file,
@@ -30,11 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylink.diagnostics import Sink
-
-FUNCTION_KIND = 0
-DIRECT_CALL = -1
-DESELECTED = 2048
-TAKEN = 64
 
 # Roles of a definition that does not reach the output.
 LOST, REPLACED = 1, 2

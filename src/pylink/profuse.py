@@ -17,8 +17,10 @@ import os
 from struct import iter_unpack
 
 from pylink.diagnostics.stream import one_line, write
+from pylink.locate.places import places_of
 from pylink.observers import Observer
 from pylink.phases.merge import Merged
+from pylink.tables import section_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,15 +61,11 @@ class ProfuseObserver(Observer):
     def after(self, tag: str, result: object) -> None:
         if tag == "merge":
             assert isinstance(result, Merged)
-            if DEDUP in self._channels:
-                _say(DEDUP, dedup_lines(result))
-            if TWINS in self._channels:
-                _say(TWINS, twin_lines(result))
-
-
-def _say(channel: str, lines: Iterable[str]) -> None:
-    for line in lines:
-        write(None, f"{channel}: {one_line(line)}\n")
+            reason = _why_not(result)
+            for channel, lines in ((DEDUP, dedup_lines), (TWINS, twin_lines)):
+                if channel in self._channels:
+                    for line in lines(result) if reason is None else (reason,):
+                        write(None, f"{channel}: {one_line(line)}\n")
 
 
 def _why_not(merged: Merged) -> str | None:
@@ -84,10 +82,6 @@ def _why_not(merged: Merged) -> str | None:
 
 def dedup_lines(merged: Merged) -> Iterable[str]:
     """A line for each comparison, one for each file, and the sum."""
-    reason = _why_not(merged)
-    if reason is not None:
-        yield reason
-        return
     from pylink.phases.fold import compare_files  # noqa: PLC0415 -- brings the comparison along
 
     objects = merged.objects
@@ -130,13 +124,8 @@ def _cost(stats: Stats) -> str:
 
 def twin_lines(merged: Merged) -> Iterable[str]:
     """A line for each Mercury section with its leader, and one for each that is replaced."""
-    reason = _why_not(merged)
-    if reason is not None:
-        yield reason
-        return
     from pylink.dedup.analysis import section_twins  # noqa: PLC0415 -- a heavy module
     from pylink.phases.fold import read_files  # noqa: PLC0415 -- brings the comparison along
-    from pylink.remarks.passes.view import View  # noqa: PLC0415 -- only here
 
     objects = merged.objects
     _, items = read_files(objects, range(len(objects.names)), lambda number, text: None)
@@ -146,11 +135,11 @@ def twin_lines(merged: Merged) -> Iterable[str]:
             yield text + "no equal one before it"
         else:
             yield text + f"leader found in {items[twin.leader].name}"
-    view = View(merged)
+    places = places_of(objects)
     for number, (stands,) in enumerate(iter_unpack("<i", merged.stand_ins)):
         if stands >= 0:
             ours, theirs = (
-                f"{view.section_name(row)} of {view.file_of_section(row)}"
+                f"{section_name(objects.arena, objects.sections, row)} of {places.name_of(row)}"
                 for row in (number, stands)
             )
             yield f"{ours}: replaced by {theirs}"

@@ -35,6 +35,17 @@ DEFINED = 2
 LOCAL = 4
 LIVE = 8
 TAKEN = 64
+UNSIZED = 512
+DESELECTED = 2048
+
+# Kinds of an entity row.
+FUNCTION_KIND = 0
+CONSTANT_KIND = 2
+
+# Blocks of a call row that are none; the callee of the last two is the number of a prototype.
+DIRECT_CALL = -1
+ADDRESS_TAKEN = -2
+INDIRECT_CALL = -3
 
 NO_STACK_BOUND = 0xFFFFFFFF
 

@@ -6,7 +6,18 @@ from struct import iter_unpack, unpack_from
 
 from pylink.locate.places import places_of
 from pylink.sections import rules
-from pylink.tables import ENTITY, FIX, KEEP, OUT, PATCH, PLACE, SECTION, entity_name, rows
+from pylink.tables import (
+    ENTITY,
+    FIX,
+    KEEP,
+    OUT,
+    PATCH,
+    PLACE,
+    SECTION,
+    UNSIZED,
+    entity_name,
+    rows,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +25,6 @@ if TYPE_CHECKING:
     from pylink.phases.layout import Placed
     from pylink.phases.merge import Merged
 
-_UNSIZED = 512  # flag of an entity that is an extern array (rows.pxd)
 _CUT_BANK = 3  # the constant bank that a link which selects kernels folds
 
 
@@ -34,7 +44,7 @@ def explain_deleted(diagnostic: Diagnostic, placed: Placed) -> None:
     for fix in rows(merged.fixes, FIX):
         if fix[4] < 0 or OUT.unpack_from(placed.outs, fix[3] * OUT.size)[2] == rules.TEXT:
             continue
-        if ENTITY.unpack_from(merged.entities, fix[4] * ENTITY.size)[3] & _UNSIZED:
+        if ENTITY.unpack_from(merged.entities, fix[4] * ENTITY.size)[3] & UNSIZED:
             _explain(diagnostic, merged, fix[3], fix[0], fix[4])
             return
 

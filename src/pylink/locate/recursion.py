@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from pylink.tables import CALL, ENTITY, FUNCTION, NO_STACK_BOUND, count, rows
+from pylink.locate.calls import call_edges
+from pylink.tables import ENTITY, FUNCTION, NO_STACK_BOUND, count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.phases.merge import Merged
 
-_DIRECT = -1
-_ADDRESS_TAKEN = -2
-_INDIRECT = -3
-
 
 def find_cycle(merged: Merged, kernel: int, turn: int) -> list[int]:
     """The nodes of a recursion that a kernel reaches, in order of the calls.
 
-    Nodes are entities and, behind them, prototypes, which an indirect call goes through. `turn`
-    counts the callees of the kernel that have no bound. Empty when there is no recursion.
+    Nodes are those of `call_edges`. `turn` counts the callees of the kernel that have no bound.
+    Empty when there is no recursion.
     """
     entities = count(merged.entities, ENTITY)
-    edges: dict[int, list[int]] = {}
-    for caller, callee, block, _ in rows(merged.calls, CALL):
-        if block == _DIRECT:
-            edges.setdefault(caller, []).append(callee)
-        elif block == _INDIRECT:
-            edges.setdefault(caller, []).append(entities + callee)
-        elif block == _ADDRESS_TAKEN:
-            edges.setdefault(entities + callee, []).append(caller)
+    edges = call_edges(merged)
     callees: list[int] = []
     for callee in edges.get(kernel, []):
         callees += [callee] if callee < entities else edges.get(callee, [])

@@ -15,16 +15,13 @@ from pylink.remarks.passes.catalogue import (
 )
 from pylink.remarks.passes.graph import CallGraph, chain
 from pylink.remarks.passes.view import View
-from pylink.tables import DEFINED, ENTITY, KERNEL, LIVE, rows
+from pylink.tables import DEFINED, DESELECTED, ENTITY, FUNCTION_KIND, KERNEL, LIVE, rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.options import Options
     from pylink.phases.merge import Merged
     from pylink.remarks import Remarks
-
-FUNCTION = 0  # kind of an entity
-DESELECTED = 2048  # flag of one: only kernels that were not selected reach it
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
@@ -40,7 +37,7 @@ def emit(merged: Merged, remarks: Remarks) -> None:
     why_live = remarks.why_live
     kept = _whole(job.options) if job.mode & KEEP_CODE else "its address is taken"
     for number, (_, winner, kind, flags, size, *_) in enumerate(rows(merged.entities, ENTITY)):
-        if kind != FUNCTION or not flags & DEFINED:
+        if kind != FUNCTION_KIND or not flags & DEFINED:
             continue
         if not flags & LIVE:
             _tell_removed(view, remarks, number, flags, size)

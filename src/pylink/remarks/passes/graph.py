@@ -1,25 +1,17 @@
-"""The calls of a link, for passes that explain along which of them something came about.
-
-Nodes are entities, then prototypes: an indirect call leads to its prototype, a prototype to every
-function of it whose address is taken. Built only for remarks; the phases have native graphs.
-"""
+"""Ways along the calls of a link, for passes that explain why a function stays or what it costs."""
 
 from __future__ import annotations
 
 from collections import deque
 
-from pylink.tables import CALL, ENTITY, count, rows
+from pylink.locate.calls import call_edges
+from pylink.tables import ENTITY, count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from pylink.phases.merge import Merged
-
-# Markers of a CallRow; rows.pxd has the same.
-DIRECT = -1
-TAKEN = -2
-INDIRECT = -3
 
 ARROW = " -> "
 # A call through a pointer.
@@ -33,20 +25,13 @@ Step = tuple[int, bool]
 
 
 class CallGraph:
-    """Callees of every function, in order of the rows."""
+    """Callees of every function, in order of the rows; nodes are those of `call_edges`."""
 
     __slots__ = ("_edges", "_functions")
 
     def __init__(self, merged: Merged) -> None:
         self._functions = count(merged.entities, ENTITY)
-        self._edges: dict[int, list[int]] = {}
-        for caller, callee, block, _ in rows(merged.calls, CALL):
-            if block == DIRECT:
-                self._edges.setdefault(caller, []).append(callee)
-            elif block == INDIRECT:
-                self._edges.setdefault(caller, []).append(self._functions + callee)
-            elif block == TAKEN:
-                self._edges.setdefault(self._functions + callee, []).append(caller)
+        self._edges = call_edges(merged)
 
     def callees(self, function: int) -> Iterator[Step]:
         """What a function calls; each function of a prototype for a call through a pointer."""

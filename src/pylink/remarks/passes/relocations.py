@@ -9,7 +9,7 @@ from pylink.remarks.passes.catalogue import RELOCATIONS_APPLIED, RELOCATIONS_KEP
 from pylink.remarks.passes.outputs import Outputs
 from pylink.remarks.record import MISSED, PASSED
 from pylink.sections import rules
-from pylink.tables import ENTITY, FIX, KEEP, rows
+from pylink.tables import CONSTANT_KIND, ENTITY, FIX, KEEP, rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 FIX_REL = 1
 FIX_MERCURY = 16
 
-CONSTANT = 2  # kind of an entity
 SHARES_TWIN = 2  # PlaceRow.made
 
 PASS = "relocate"
@@ -47,7 +46,7 @@ def _tell_applied(outputs: Outputs, remarks: Remarks) -> None:
             row = outputs.rows[out]
             if row[2] == rules.TEXT:
                 # A capsule takes constants; what else its code refers to it has by name.
-                if entity < 0 or kinds[entity] != CONSTANT or row[13] < 0:
+                if entity < 0 or kinds[entity] != CONSTANT_KIND or row[13] < 0:
                     continue
                 target = row[13]
             elif outputs.made(out) == SHARES_TWIN:

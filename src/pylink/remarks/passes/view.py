@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink.locate.places import places_of
-from pylink.tables import ENTITY, SECTION, entity_name, section_name, symbol_file, symbol_name
+from pylink.tables import ENTITY, entity_name, section_name, symbol_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,29 +27,18 @@ class View:
         self._lines = places_of(objects)
         self._places: dict[int, Place] = {}
 
-    def entity(self, row: int) -> tuple[int, ...]:
-        """The fields of an EntityRow."""
-        return ENTITY.unpack_from(self.entities, row * ENTITY.size)
-
     def name(self, entity: int) -> str:
         return entity_name(self.arena, self.symbols, self.entities, entity)
-
-    def symbol_name(self, symbol: int) -> str:
-        return symbol_name(self.arena, self.symbols, symbol)
 
     def section_name(self, section: int) -> str:
         return section_name(self.arena, self.sections, section)
 
-    def file_of_symbol(self, symbol: int) -> str:
-        return self.names[symbol_file(self.symbols, symbol)]
-
     def file_of_section(self, section: int) -> str:
-        number: int = SECTION.unpack_from(self.sections, section * SECTION.size)[10]
-        return self.names[number]
+        return self._lines.name_of(section)
 
     def at_entity(self, entity: int) -> Place:
         """Where the definition that counts stands, else the first mention."""
-        return self.at_symbol(self.entity(entity)[1])
+        return self.at_symbol(ENTITY.unpack_from(self.entities, entity * ENTITY.size)[1])
 
     def at_symbol(self, symbol: int) -> Place:
         """The source line of a definition; the cubin where no line is known."""
@@ -64,7 +53,7 @@ class View:
         # no file.
         if frames and frames[-1].text is None:
             return frames[-1].file, frames[-1].line, frames[-1].column
-        return self.file_of_symbol(symbol), 0, 0
+        return self.at_file(symbol_file(self.symbols, symbol))
 
     def at_section(self, section: int) -> Place:
         return self.file_of_section(section), 0, 0

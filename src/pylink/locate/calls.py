@@ -1,0 +1,30 @@
+"""The calls of a link as edges, for who explains along which of them something came about.
+
+Built only where somebody looks; the phases have native graphs.
+"""
+
+from __future__ import annotations
+
+from pylink.tables import ADDRESS_TAKEN, CALL, DIRECT_CALL, ENTITY, INDIRECT_CALL, count, rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.phases.merge import Merged
+
+
+def call_edges(merged: Merged) -> dict[int, list[int]]:
+    """Where each node leads, in order of the call rows.
+
+    Nodes are entities, then prototypes: an indirect call leads to its prototype, a prototype to
+    every function of it whose address is taken.
+    """
+    entities = count(merged.entities, ENTITY)
+    edges: dict[int, list[int]] = {}
+    for caller, callee, block, _ in rows(merged.calls, CALL):
+        if block == DIRECT_CALL:
+            edges.setdefault(caller, []).append(callee)
+        elif block == INDIRECT_CALL:
+            edges.setdefault(caller, []).append(entities + callee)
+        elif block == ADDRESS_TAKEN:
+            edges.setdefault(entities + callee, []).append(caller)
+    return edges
