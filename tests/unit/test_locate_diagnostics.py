@@ -6,6 +6,7 @@ import contextlib
 import gc
 import importlib.util
 import io
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -265,6 +266,20 @@ def test_an_api_caller_finds_lines_without_asking_for_a_format() -> None:
     assert record.source is not None
     assert (record.source.file, record.source.line, record.source.column) == ("k.cu", 2, 37)
     assert (record.section, record.offset) == (".text.k", 80)
+    assert [note.kind for note in record.notes] == ["inlined-here", "referenced-here"]
+    assert record.notes[0].parent is record
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_error_goes_to_another_process_with_its_places() -> None:
+    """As `multiprocessing` sends what a worker raised."""
+    with pytest.raises(pylink.LinkError) as caught:
+        pylink.link([("k.cubin", calling().build())], arch="sm_80")
+    sent = pickle.loads(pickle.dumps(caught.value))
+    assert str(sent) == str(caught.value)
+    (record,) = sent.diagnostics
+    assert record.source is not None
+    assert (record.source.file, record.source.line, record.offset) == ("k.cu", 2, 80)
     assert [note.kind for note in record.notes] == ["inlined-here", "referenced-here"]
     assert record.notes[0].parent is record
 

@@ -147,13 +147,22 @@ class Diagnostic:
             """Explain, as nothing has set this attribute yet."""
             if name not in _FOUND:
                 raise AttributeError(name)
-            explain, self._explain = self._explain, None
-            self._set_unknown()
-            if explain is not None:
-                explain(self)
+            self._look()
+            return getattr(self, name)
+
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        """What was found out, instead of who finds it out: that one holds the inputs of a link."""
+        self._look()
+        return None, {name: getattr(self, name) for name in self.__slots__}
+
+    def _look(self) -> None:
+        """Find out what the report does not say, unless that was done."""
+        explain, self._explain = self._explain, None
+        self._set_unknown()
+        if explain is not None:
+            explain(self)
             self._adopt()
             self.hide(self.hidden)
-            return getattr(self, name)
 
     def _set_unknown(self) -> None:
         for name in _FOUND:
