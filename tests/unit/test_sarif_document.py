@@ -194,6 +194,23 @@ def test_a_place_in_source_text_and_in_the_cubin() -> None:
     assert result["properties"]["details"] == [": detail"]
 
 
+def test_ptx_is_no_file_that_a_result_is_shown_in() -> None:
+    sink = Sink()
+    sink.report(
+        "undefined-reference",
+        symbol="f",
+        file="a.cubin",
+        section=".text.k",
+        offset=16,
+        source=Source("a.cubin:.nv_debug_ptx_txt.7", 3, text="call f;"),
+    )
+    (result,) = run_of(sink)["results"]
+    (location,) = result["locations"]
+    assert location["physicalLocation"]["artifactLocation"]["uri"].endswith("/a.cubin")
+    assert result["properties"]["ptx"] == {"line": 3, "text": "call f;"}
+    assert "relatedLocations" not in result
+
+
 def small_elf(path: Path) -> None:
     """An ELF64 file with the sections `.text.k` at 0x100 and `.shstrtab`."""
     names = b"\0.text.k\0.shstrtab\0"

@@ -128,8 +128,8 @@ class SarifDocument(Renderer):
         if source is not None and source.text is not None:
             properties["ptx"] = {"line": source.line, "text": unicode_text(source.text)}
         related = [_related(record) for record in _below(diagnostic)]
-        if source is not None and diagnostic.place:
-            related.insert(0, _in_cubin(diagnostic))
+        if source is not None and source.text is None and diagnostic.file and diagnostic.place:
+            related.insert(0, _in_cubin(diagnostic, diagnostic.file))
         for number, one in enumerate(related):
             one["id"] = number
         if related:
@@ -168,11 +168,10 @@ def _below(diagnostic: Diagnostic) -> list[Diagnostic]:
     return records + diagnostic.context + diagnostic.extra
 
 
-def _in_cubin(diagnostic: Diagnostic) -> dict[str, Json]:
+def _in_cubin(diagnostic: Diagnostic, cubin: str) -> dict[str, Json]:
     """The place in the cubin of a record that is shown at its source line."""
     location = _location(diagnostic)
-    assert diagnostic.file is not None
-    location["physicalLocation"] = _whole_file(diagnostic.file, _byte_offset(diagnostic))
+    location["physicalLocation"] = _whole_file(cubin, _byte_offset(diagnostic))
     location["message"] = {"text": unicode_text(f"at {diagnostic.where}")}
     return location
 
