@@ -132,9 +132,7 @@ def test_a_long_list_of_uses_ends_with_their_number() -> None:
     printed = link(*inputs)
     assert printed.count("Undefined reference") == 1
     assert printed.count("is referenced here") == 9
-    assert "note: references to '_Z4losti' that are not shown: 22\n" in printed.lower().replace(
-        "_z4losti", "_Z4losti"
-    )
+    assert "Note: references to '_Z4losti' that are not shown: 22\n" in printed
 
 
 @pytest.mark.usefixtures("folder")
@@ -333,18 +331,17 @@ def test_nvlinks_format_reads_no_lines(folder: Path, format: str) -> None:
     assert done.stdout.strip() == loaded
 
 
-def test_a_damaged_relocation_is_shown_at_its_line(folder: Path) -> None:
+@pytest.mark.usefixtures("folder")
+def test_a_damaged_relocation_is_shown_at_its_line() -> None:
     cubin = calling(calls=(16,))
     relocations = cubin.sections[cubin.find(".rel.text.k") - 1]
     relocations.data = relocations.data[:8] + b"\xfe" + relocations.data[9:]
-    printed = link(("k.cubin", cubin))
-    assert printed == (
+    assert link(("k.cubin", cubin)) == (
         "k.cu(5): error: k.cubin: .rel.text.k[0]: unknown relocation type 254\n"
         "      p[0] = lost(p[0]) + lost(2);\n"
         "\n"
         "1 error detected in this link.\n"
     )
-    assert folder.is_dir()
 
 
 def test_the_file_of_the_message_need_not_be_one_that_uses_the_symbol() -> None:

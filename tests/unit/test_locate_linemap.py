@@ -174,7 +174,7 @@ def test_ptx_without_source_lines_is_shown_itself() -> None:
     lines = LineMap(cubin.build())
     text = cubin.find(".text.k")
     assert [shown(one) for one in lines.frames(text, 0)] == [(".nv_debug_ptx_txt.42", 3, ".func f")]
-    assert [shown(one) for one in lines.frames(text, 16)] == [(".nv_debug_ptx_txt.42", 99, None)]
+    assert [shown(one) for one in lines.frames(text, 16)] == [(".nv_debug_ptx_txt.42", 99, "")]
 
 
 def test_ptx_tells_where_a_variable_is_declared() -> None:

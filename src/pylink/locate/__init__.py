@@ -8,3 +8,8 @@ and somebody looks at the record; a link with nothing to say loads none of these
 
 pyelftools comes with the extra `pylink[lines]`. Without it, places have no line.
 """
+
+from __future__ import annotations
+
+# Line number programs about source text, and those about PTX.
+LINE_SECTIONS = (".debug_line", ".nv_debug_line_sass")

@@ -18,6 +18,7 @@ from struct import unpack_from
 from elftools.dwarf.lineprogram import LineProgram
 from elftools.elf.elffile import ELFFile
 
+from pylink.locate import LINE_SECTIONS
 from pylink.locate.debugsections import (
     SET_ADDRESS,
     contents_of,
@@ -29,10 +30,10 @@ from pylink.locate.inlining import Call, calls_of_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from elftools.dwarf.lineprogram import LineState
 
-SOURCE_LINES = ".debug_line"
-PTX_LINES = ".nv_debug_line_sass"
 PTX_TEXT = ".nv_debug_ptx_txt"
 
 # A larger .debug_info takes pyelftools seconds to read, and only variables need it.
@@ -73,7 +74,7 @@ class LineMap:
 
     def __init__(self, contents: bytes) -> None:
         self._elf = ELFFile(BytesIO(contents))
-        self._names = [name for name in (SOURCE_LINES, PTX_LINES) if contents_of(self._elf, name)]
+        self._names = [name for name in LINE_SECTIONS if contents_of(self._elf, name)]
         self._read: dict[str, LinePrograms] = {}
 
     def _programs(self, name: str) -> LinePrograms:
@@ -89,6 +90,11 @@ class LineMap:
             if found:
                 return found
         return []
+
+    def frames_of_relocation(self, table: int, row: int) -> list[Frame]:
+        """The lines of what a row of a relocation section, by its index, patches."""
+        section: Any = self._elf.get_section(table)
+        return self.frames(section["sh_info"], section.get_relocation(row)["r_offset"])
 
     def declaration(self, name: str) -> Frame | None:
         """Where a variable is declared, by `.debug_info`, which -G makes."""
@@ -225,6 +231,7 @@ class LinePrograms:
         return os.fsdecode(found) if found else None
 
 
-def _line_of(text: bytes, line: int) -> str | None:
+def _line_of(text: bytes, line: int) -> str:
+    """A line of PTX, empty where the text has no such line: its section is no file either way."""
     lines = text.split(b"\0")
-    return lines[line - 1].decode("utf-8", "replace") if 0 < line <= len(lines) else None
+    return lines[line - 1].decode("utf-8", "replace") if 0 < line <= len(lines) else ""

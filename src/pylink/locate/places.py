@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from pylink.diagnostics.record import Source, note
 from pylink.diagnostics.severity import NOTE
+from pylink.locate import LINE_SECTIONS
 from pylink.locate.column import find_name
 from pylink.locate.references import relocations
 from pylink.tables import FILE, SECTION, SYMBOL, section_name, symbol_file, symbol_name
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 STT_FUNC = 2
-_LINE_SECTIONS = (".debug_line", ".nv_debug_line_sass")
 
 
 def places_of(objects: Objects) -> Places:
@@ -175,7 +175,7 @@ class Places:
     def _has_lines(self, file: int) -> bool:
         row = FILE.unpack_from(self._objects.files, file * FILE.size)
         return any(
-            section_name(self._objects.arena, self._objects.sections, section) in _LINE_SECTIONS
+            section_name(self._objects.arena, self._objects.sections, section) in LINE_SECTIONS
             for section in range(row[2], row[2] + row[3])
         )
 
