@@ -77,7 +77,7 @@ def test_points_of_equal_size_in_several_contexts_are_one() -> None:
     f = Routine(0, "f")
     for first, second in (points, points[::-1]):
         contexts = [Context(0, 0, -1, [first, smaller]), Context(1, 0, 0, [second])]
-        assert Report(routines=[f], contexts=contexts).points_of(f) == [smaller, joined]
+        assert Report(routines=[f], contexts=contexts).points() == {0: [smaller, joined]}
 
 
 def test_what_is_read_is_written_again() -> None:
