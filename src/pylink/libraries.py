@@ -47,7 +47,7 @@ def find_libraries(options: Options, whole: Sequence[bool], sink: Sink) -> list[
             if other is not spare:
                 sink.report("library-skipped", file=other, library=name)
         if spare is not None:
-            found.append(Input(spare, library=True, skipped=name, whole=all_members))
+            found.append(Input(spare, skipped=name, whole=all_members))
         elif file is None:
             if not (skipped or options.allow_missing_libraries or _is_of_host(name)):
                 places = ", ".join(f"'{path}'" for path in directories)
@@ -57,7 +57,7 @@ def find_libraries(options: Options, whole: Sequence[bool], sink: Sink) -> list[
                     directories=places or NOWHERE,
                 )
         elif not file.endswith(".so"):
-            found.append(Input(file, library=True, whole=all_members))
+            found.append(Input(file, whole=all_members))
     if sink.errors:
         sink.stop()
     return found

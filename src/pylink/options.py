@@ -15,24 +15,22 @@ if TYPE_CHECKING:
 class Input:
     """One input: the name that diagnostics use, and the bytes, None for a file yet to be read.
 
-    `library` says that it was found by -l, `whole` that every member of an archive is linked.
-    `skipped` is the item of -l that nvlink would not have taken the archive for.
+    `whole` says that every member of an archive is linked. `skipped` is the item of -l that nvlink
+    would not have taken the archive for.
     """
 
-    __slots__ = ("data", "library", "name", "skipped", "whole")
+    __slots__ = ("data", "name", "skipped", "whole")
 
     def __init__(
         self,
         name: str,
         data: bytes | None = None,
         *,
-        library: bool = False,
         skipped: str | None = None,
         whole: bool = False,
     ) -> None:
         self.name = name
         self.data = data
-        self.library = library
         self.skipped = skipped
         self.whole = whole
 

@@ -41,7 +41,7 @@ def find(*names: str, paths: tuple[str, ...] = (), **options: bool | str) -> lis
     given = Options({"library": names, "library_path": paths, **options})
     found = find_libraries(given, [False] * len(names), sink)
     assert not sink.diagnostics
-    assert all(one.library and one.skipped is None for one in found)
+    assert all(one.skipped is None for one in found)
     return [one.name for one in found]
 
 

@@ -55,7 +55,6 @@ def members(archive: Source, sink: Sink, *, lazy: bool = False) -> list[Source]:
         elif overlooked or source.kind != kinds.HOST:
             source.demand = TOGETHER
         source.overlooked = overlooked
-        source.library = archive.library
         source.group = archive.group
         chosen.append(source)
     return chosen

@@ -21,10 +21,10 @@ PIECE_KINDS = (CUBIN, PTX, LTOIR)
 class Source:
     """An input or an archive member: `size` bytes of `arena` from `offset` on.
 
-    `name` is what diagnostics show, `archive:member` for a member; `library` says that it came
-    through -l. Of an archive, `whole` says that all of it is asked for. `overlooked`
-    says that nvlink would not have looked into the archive, or not at the member. `demand` says
-    when the source is linked and `group` from which archive it is, 0 for none.
+    `name` is what diagnostics show, `archive:member` for a member. Of an archive, `whole` says that
+    all of it is asked for. `overlooked` says that nvlink would not have looked into the archive, or
+    not at the member. `demand` says when the source is linked and `group` from which archive it is,
+    0 for none.
     """
 
     __slots__ = (
@@ -32,7 +32,6 @@ class Source:
         "demand",
         "group",
         "kind",
-        "library",
         "name",
         "offset",
         "overlooked",
@@ -40,15 +39,12 @@ class Source:
         "whole",
     )
 
-    def __init__(
-        self, name: str, kind: int, arena: bytes, offset: int, size: int, *, library: bool = False
-    ) -> None:
+    def __init__(self, name: str, kind: int, arena: bytes, offset: int, size: int) -> None:
         self.name = name
         self.kind = kind
         self.arena = arena
         self.offset = offset
         self.size = size
-        self.library = library
         self.whole = False
         self.overlooked = False
         self.demand = ALWAYS

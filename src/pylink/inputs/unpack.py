@@ -166,7 +166,7 @@ def find_sources(job: Job, arena: bytes, extents: bytes, found: bytes, sink: Sin
     archives: set[Identity] = set()
     for number, (one, kind) in enumerate(zip(job.inputs, found, strict=True)):
         offset, size = rows[2 * number], rows[2 * number + 1]
-        source = Source(one.name, kind, arena, offset, size, library=one.library)
+        source = Source(one.name, kind, arena, offset, size)
         if kind in (kinds.ARCHIVE, kinds.THIN_ARCHIVE):
             source.group = number + 1
             source.whole = one.whole or job.options.whole_archive
