@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from pylink.inputs import kinds
 from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
-from pylink.inputs.archivethin import classify, external_members, identity
+from pylink.inputs.archivethin import classify, external_members
 from pylink.inputs.pieces import ALWAYS, NEEDED, TOGETHER, Source
+from pylink.phases.load import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.inputs.archiveformat import Entry
-    from pylink.inputs.archivethin import Identity
+    from pylink.phases.load import Identity
 
 # Members that can hold code for the link. PTX and LTO-IR have to be asked for: what they define
 # shows only after they are compiled.
@@ -65,8 +66,7 @@ def _walk(
 ) -> Iterator[tuple[Source, int]]:
     """Each member that is no archive, and how many archives it is in.
 
-    `path` is the file that holds `archive`, and `around` tells the files of the archives around
-    it.
+    `path` is the file that holds `archive`, and `around` tells the files of the archives around it.
     """
     if len(around) == MAX_DEPTH:
         sink.fatal("archive-limit", file=archive.name, what=f"{MAX_DEPTH} archives in each other")

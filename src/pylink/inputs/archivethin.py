@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
 
-    Identity = tuple[int, int]  # device and inode
-
 # Bytes that the files which one thin archive names may have in all.
 MAX_SIZE = 1 << 32
 
@@ -69,15 +67,6 @@ def classify(arena: bytes, rows: list[tuple[int, int]]) -> bytes:
     """The kind of each of these pieces, offset and size, of the arena."""
     extents = pack(f"<{2 * len(rows)}Q", *(number for row in rows for number in row))
     return inputfiles.classify(arena, extents) or bytes(len(rows))
-
-
-def identity(path: str) -> Identity | None:
-    """What tells a file apart; None where there is none, as for an archive given as bytes."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return status.st_dev, status.st_ino
 
 
 def member_file(name: str, path: str) -> str:

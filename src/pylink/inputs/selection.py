@@ -6,7 +6,7 @@ from array import array
 
 from pylink._native import selection
 from pylink.inputs.pieces import SYSTEM
-from pylink.phases.load import Loaded
+from pylink.phases.load import SYSTEM_LIBRARY, Loaded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.pieces import Source
     from pylink.phases.init import Job
-
-# A file with this in its name, that of its archive and folder included, is the device runtime
-# library to nvlink: taken only when functions are undefined where it stands.
-SYSTEM_LIBRARY = "cudadevrt"
 
 
 def is_system(job: Job, name: str) -> bool:

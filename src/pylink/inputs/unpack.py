@@ -15,17 +15,17 @@ from pylink.inputs.hosted import unpack_hosted
 from pylink.inputs.pieces import ALWAYS, NEEDED, PIECE_KINDS, Piece, Source
 from pylink.inputs.references import host_references, identifiers
 from pylink.inputs.selection import is_system, select, warn_of_skipped
-from pylink.phases.load import Loaded
+from pylink.phases.load import Loaded, identity
 from pylink.target import FAMILY_A
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
-    from pylink.inputs.archivethin import Identity
     from pylink.inputs.hosted import Hosted
     from pylink.inputs.references import References
     from pylink.options import Input
     from pylink.phases.init import Job
+    from pylink.phases.load import Identity
     from pylink.timing import CsvTiming
 
 # What diagnostics call the result of LTO, as the table of -time does.
@@ -125,8 +125,10 @@ def settle(loaded: Loaded, opened: Opened, sink: Sink) -> Loaded:
         ]
         # The library's own kernels are no reason to leave out those of a program that names none.
         own = [one for one in looked_at if not is_system(job, one.name)]
-        if host_references(own, hosted) is not None:
-            loaded.references = host_references(looked_at, hosted)
+        references = host_references(own, hosted)
+        if references is not None and len(own) < len(looked_at):
+            references = host_references(looked_at, hosted)
+        loaded.references = references
     return loaded
 
 
@@ -182,7 +184,6 @@ def find_members(
 ) -> list[Source]:
     """The members of an archive with code, in its order; nothing of a file that came `before`."""
     from pylink.inputs.archive import members  # noqa: PLC0415 -- many links have no archive
-    from pylink.inputs.archivethin import identity  # noqa: PLC0415 -- as above
 
     file = identity(one.name) if one.data is None else None
     if file in before:

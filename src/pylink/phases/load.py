@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from pylink.phases.init import Job
     from pylink.timing import CsvTiming
 
+    Identity = tuple[int, int]  # device and inode
+
+# A file with this in its name, that of its archive and folder included, is the device runtime
+# library to nvlink: taken only when functions are undefined where it stands.
+SYSTEM_LIBRARY = "cudadevrt"
+
 HEADER_SIZE = 64
 UNKNOWN = 7  # as in pylink.inputs.kinds, which a link of plain cubins does not load
 
@@ -69,7 +75,7 @@ def load(job: Job, timing: CsvTiming | None, sink: Sink) -> Loaded:
     job.steps.done("classify")
     if not kinds:
         loaded = Loaded(job, names, arena, extents)
-        if not any("cudadevrt" in name for name in names):
+        if not any(SYSTEM_LIBRARY in name for name in names):
             return loaded
         from pylink.inputs.selection import select  # noqa: PLC0415 -- cubins are seldom called so
 
@@ -86,7 +92,8 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
     names = [one.name for one in job.inputs]
     paths = [_path(one) for one in job.inputs]
     data: list[bytes | None] = [None] * len(names)
-    output = _identity(job.options.output_file)
+    file = job.options.output_file
+    output = None if file is None else identity(file)
     sizes = inputfiles.measure(paths, SURE_SIZE, output)
     for number in [number for number, size in enumerate(sizes) if size < 0]:
         data[number], size = _measure(job.inputs[number], output, sink)
@@ -124,10 +131,8 @@ def _path(one: Input) -> bytes | None:
         return None
 
 
-def _identity(path: str | None) -> tuple[int, int] | None:
-    """Device and inode of a regular file that the output would replace."""
-    if path is None:
-        return None
+def identity(path: str) -> Identity | None:
+    """What tells a regular file apart from others; None where there is none."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -135,7 +140,7 @@ def _identity(path: str | None) -> tuple[int, int] | None:
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
 
-def _measure(one: Input, output: tuple[int, int] | None, sink: Sink) -> tuple[bytes | None, int]:
+def _measure(one: Input, output: Identity | None, sink: Sink) -> tuple[bytes | None, int]:
     """The contents, where they are at hand or cannot be read at once, and the size in bytes."""
     if one.data is not None:
         return one.data, len(one.data)
