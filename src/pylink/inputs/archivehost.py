@@ -6,12 +6,12 @@ import mmap
 import os
 
 from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
+from pylink.inputs.kinds import ELF_MAGIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ELF_MAGIC = b"\x7fELF"
 MACHINE = slice(18, 20)  # e_machine
 
 

@@ -6,12 +6,12 @@ from array import array
 from struct import Struct
 
 from pylink._native import fatbin
-from pylink.inputs.choice import ENTRY_ELF, ENTRY_PTX, Chooser
+from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, Chooser
 from pylink.inputs.damage import FAULT, report_damage, report_entry
-from pylink.inputs.kinds import CUBIN, FATBIN, HOST, LTOIR, PTX
+from pylink.inputs.kinds import CUBIN, ELF_MAGIC, FATBIN, HOST, LTOIR, PTX
 from pylink.inputs.payload import DamagedPayload, Unpacker, is_compressed
 from pylink.inputs.pieces import Piece
-from pylink.subtools.entries import entry_text
+from pylink.subtools.entries import entry_text, pack_entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,13 +25,9 @@ if TYPE_CHECKING:
 ENTRY = Struct("<6I5Q")
 SOURCE = Struct("<2I14Q")
 
-CONTAINER_HEADER = Struct("<IHHQ")
-MAGIC = 0xBA55ED50
-ELF_MAGIC = b"\x7fELF"
-
 Entry = tuple[int, int, int, int, int, int, int, int, int, int, int]
 
-PIECE_OF = {ENTRY_ELF: CUBIN, ENTRY_PTX: PTX}
+PIECE_OF = {ENTRY_ELF: CUBIN, ENTRY_PTX: PTX, ENTRY_LTOIR: LTOIR}
 
 
 class Hosted:
@@ -138,35 +134,33 @@ def add_piece(hosted: Hosted, source: Source, entry: Entry, unpacker: Unpacker, 
     _, _, index, kind, sm, header_size, flags, offset, size, packed_size, full_size = entry
     start = offset + header_size
     view = memoryview(source.arena)
-    piece = Piece(source.name, LTOIR, b"", arch=sm, embedded=True, hosted=source.kind == HOST)
-    if kind in PIECE_OF:
+    in_host = source.kind == HOST
+    piece = Piece(source.name, PIECE_OF[kind], b"", arch=sm, embedded=True, hosted=in_host)
 
-        def unpack() -> bytes:
-            packed = view[start : start + packed_size]
-            try:
-                payload = unpacker.unpack(packed, flags, full_size, source.name)
-                # What follows could not say which entry of which file this was.
-                if kind == ENTRY_ELF and payload[:4] != ELF_MAGIC:
-                    raise DamagedPayload("its cubin is no ELF file")
-            except DamagedPayload as damage:
-                report_entry(source, index, str(damage), sink, damage.kind)
-                return b""
-            return payload
+    def unpack() -> bytes:
+        packed = view[start : start + packed_size]
+        try:
+            payload = unpacker.unpack(packed, flags, full_size, source.name)
+            # What follows could not say which entry of which file this was.
+            if kind == ENTRY_ELF and payload[:4] != ELF_MAGIC:
+                raise DamagedPayload("its cubin is no ELF file")
+        except DamagedPayload as damage:
+            report_entry(source, index, str(damage), sink, damage.kind)
+            return b""
+        return payload
 
+    if kind == ENTRY_LTOIR:
+        piece.data = pack_entry(view[offset : start + size])  # nvJitLink decompresses it
+    else:
         try:
             unpacker.reserve(flags, full_size)
         except DamagedPayload as damage:
             report_entry(source, index, str(damage), sink, damage.kind)
             return
-        piece.kind = PIECE_OF[kind]
         if kind == ENTRY_PTX:
             piece.data = unpack().rstrip(b"\0")
-            piece.options = entry_text(bytes(CONTAINER_HEADER.size) + view[offset:start])
+            piece.options = entry_text(view[offset:start])
         else:
             piece.later = unpack
             piece.size = full_size if is_compressed(flags) else size
-    else:
-        # LTO-IR stays as it is, in a container of its own.
-        body = view[offset : start + size]
-        piece.data = CONTAINER_HEADER.pack(MAGIC, 1, CONTAINER_HEADER.size, len(body)) + body
     hosted.pieces.append(piece)

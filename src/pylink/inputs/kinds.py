@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+ELF_MAGIC = b"\x7fELF"  # of cubins and of host objects
+
 CUBIN = 0
 HOST = 1
 FATBIN = 2

@@ -92,7 +92,6 @@ class Piece:
         embedded: bool = False,
         hosted: bool = False,
         later: Callable[[], bytes] | None = None,
-        options: str = "",
         size: int = 0,
     ) -> None:
         self.name = name
@@ -102,7 +101,7 @@ class Piece:
         self.embedded = embedded
         self.hosted = hosted
         self.later = later
-        self.options = options
+        self.options = ""
         self.number = -1
         self.size = size or len(data)
 

@@ -1,4 +1,4 @@
-"""What entries of fat binaries say about their LTO-IR: the compiler options that must agree."""
+"""What entries of fat binaries say about their code: the options that it was compiled with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from pylink.inputs.pieces import Piece
 
 FATBIN_MAGIC = b"\x50\xed\x55\xba"
-CONTAINER_SIZE = 16
+
+# Header of a container: magic, version, its own size, bytes of the entries behind it.
+CONTAINER = struct.Struct("<4sHHQ")
 
 # Options of the compiler before LTO; all modules have to be compiled with the same ones.
 SETTINGS = ("-ftz", "-prec_div", "-prec_sqrt", "-fmad")
@@ -23,24 +25,33 @@ def is_fatbin(data: bytes) -> bool:
     return data.startswith(FATBIN_MAGIC)
 
 
-def entry_text(fatbin: bytes) -> str:
-    """The options of the first entry, an empty text where it has none or is damaged."""
+def pack_entry(entry: memoryview) -> bytes:
+    """A fat binary of this entry alone."""
+    return CONTAINER.pack(FATBIN_MAGIC, 1, CONTAINER.size, len(entry)) + entry
+
+
+def entry_text(entry: bytes | memoryview) -> str:
+    """The options of an entry, an empty text where it has none or its header is damaged."""
     try:
-        header_size, _, _, block = struct.unpack_from("<IQII", fatbin, CONTAINER_SIZE + 4)
+        header_size, _, _, block = struct.unpack_from("<IQII", entry, 4)
         if not block:
             return ""
-        start, size = struct.unpack_from("<II", fatbin, CONTAINER_SIZE + block)
+        start, size = struct.unpack_from("<II", entry, block)
     except struct.error:
         return ""
     if start > header_size or size > header_size - start:
         return ""
-    text = fatbin[CONTAINER_SIZE + start : CONTAINER_SIZE + start + size]
+    text = bytes(entry[start : start + size])
     return text.rstrip(b"\0").decode("utf-8", "replace")
 
 
 def check_entries(modules: Sequence[Piece], sink: Sink) -> None:
     """Refuse modules whose settings differ; say when only some of them have line information."""
-    texts = [entry_text(one.data).split() for one in modules if is_fatbin(one.data)]
+    texts = [
+        entry_text(memoryview(one.data)[CONTAINER.size :]).split()
+        for one in modules
+        if is_fatbin(one.data)
+    ]
     seen: dict[str, str] = {}
     for words in texts:
         for word in words:
