@@ -10,6 +10,7 @@ import os
 import re
 
 from pylink._native import elfread
+from pylink.elf.constants import SHN_UNDEF, STB_LOCAL, STT_OBJECT
 from pylink.inputs.unpack import add_optimized, known_references
 from pylink.phases.faults import report_fault
 from pylink.sections import rules
@@ -27,16 +28,12 @@ if TYPE_CHECKING:
 # An undefined function of a PTX text, after its result, if it has one.
 EXTERN = re.compile(rb"^\.extern \.func\s+(?:\([^)]*\)\s*)?([\w$]+)", re.MULTILINE)
 
-STB_LOCAL = 0
-STT_OBJECT = 1
-SHN_UNDEF = 0
-
 
 class Optimized:
     """The program after link-time optimization.
 
     `ptx` is its text. `whole` says that no other cubin belongs to it. `image` is the output of the
-    link where nothing is left to be linked, empty where `loaded` is.
+    link, empty while something is left to be done; at the end that is to link `loaded`.
     """
 
     __slots__ = ("image", "job", "loaded", "ptx", "whole")
@@ -63,7 +60,7 @@ def cicc_lto(loaded: Loaded, timing: CsvTiming | None, sink: Sink) -> Optimized:
     options = loaded.job.options
     if not loaded.job.executable:
         sink.fatal("lto-relocatable", file=loaded.modules[0].name)
-    partial = any(True for _ in plain_names(loaded))
+    partial = bool(plain_names(loaded))
     keep = undefined_functions(loaded, sink) if partial else None
     loaded.job.steps.done("find_undefined_functions")
     used = None if partial else known_references(loaded)

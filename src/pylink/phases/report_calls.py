@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylink._native import report
 from pylink.phases.report_symbols import explain_entity
-from pylink.tables import ENTITY, KERNEL, LIVE, TAKEN, symbol_name
+from pylink.tables import ENTITY, KERNEL, LIVE, TAKEN, entity_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,11 +76,11 @@ def _report_graph(merged: Merged, sink: Sink) -> None:
 
 
 def _shown(merged: Merged, entity: int) -> str:
-    from pylink.demangle import demangle  # noqa: PLC0415 - not for errors alone
+    from pylink.demangle import demangle  # noqa: PLC0415 -- not for errors alone
 
     return demangle(_name(merged, entity))
 
 
 def _name(merged: Merged, entity: int) -> str:
-    first = ENTITY.unpack_from(merged.entities, entity * ENTITY.size)[0]
-    return symbol_name(merged.objects.arena, merged.objects.symbols, first)
+    objects = merged.objects
+    return entity_name(objects.arena, objects.symbols, merged.entities, entity)

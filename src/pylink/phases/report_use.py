@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink._native import report
-from pylink.tables import ENTITY, symbol_name
+from pylink.tables import entity_name
 from pylink.target import FAMILY_C, SYSTEM_SHARED
 
 TYPE_CHECKING = False
@@ -23,9 +23,9 @@ def report_use(placed: Placed, sink: Sink) -> None:
     for entity, registers, barriers, stack, shared, own in report.kernel_use(
         merged.entities, merged.functions, placed.outs, placed.blobs, placed.spans, executable
     ):
-        first = ENTITY.unpack_from(merged.entities, entity * ENTITY.size)[0]
+        name = entity_name(objects.arena, objects.symbols, merged.entities, entity)
         counted = max(0, shared - SYSTEM_SHARED) if mercury and executable else shared
-        sink.report("verbose-function", symbol=symbol_name(objects.arena, objects.symbols, first))
+        sink.report("verbose-function", symbol=name)
         sink.report(
             "verbose-usage",
             registers=registers,

@@ -11,7 +11,7 @@ from pylink.subtools import worker
 from pylink.subtools.entries import check_entries, is_fatbin
 from pylink.subtools.find import wheel_directories
 from pylink.subtools.keep import keep_source
-from pylink.subtools.ptxas import DEFAULT_TIMEOUT, Request, split, write_row
+from pylink.subtools.ptxas import Request, split, time_limit, write_row
 from pylink.subtools.run import Command, run_all
 
 TYPE_CHECKING = False
@@ -63,8 +63,7 @@ def compile_lto(
         [sys.executable or "python3", worker.__file__],
         head + b"".join(one.data for one in modules),
     )
-    timeout = DEFAULT_TIMEOUT if options.tool_timeout is None else options.tool_timeout
-    (outcome,) = run_all([command], timeout=timeout)
+    (outcome,) = run_all([command], timeout=time_limit(options))
     reason = "; ".join(line for line in outcome.log.splitlines() if line)
     if outcome.status == worker.MISSING:
         sink.fatal("nvjitlink-missing", reason=reason)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pylink.options import Options
     from pylink.timing import CsvTiming
 
-DEFAULT_TIMEOUT = 3600
+DEFAULT_TIMEOUT = 3600  # seconds
 
 # Said anyway, ptxas would note them.
 DEFAULTS = (("-split-compile", 1), ("-Ofc", "0"))
@@ -93,8 +93,7 @@ def compile_ptx(
         Command([tool, *arguments(one, options)], one.data.rstrip(b"\0"))
         for one in requests
     ]
-    timeout = DEFAULT_TIMEOUT if options.tool_timeout is None else options.tool_timeout
-    outcomes = run_all(commands, timeout=timeout)
+    outcomes = run_all(commands, timeout=time_limit(options))
     failed = None
     for request, outcome in zip(requests, outcomes, strict=True):
         name = request.name or request.source
@@ -107,6 +106,11 @@ def compile_ptx(
         name, failure = failed
         sink.fatal("tool-failed", file=name, tool=tool, failure=failure)
     return [forget_files(outcome.data, outcome.input, outcome.output) for outcome in outcomes]
+
+
+def time_limit(options: Options) -> int:
+    """Seconds that a compiler may run, 0 for no limit."""
+    return DEFAULT_TIMEOUT if options.tool_timeout is None else options.tool_timeout
 
 
 def arguments(request: Request, options: Options) -> list[str]:

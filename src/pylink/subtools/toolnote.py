@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import struct
 
+from pylink.elf.constants import SHT_NOTE
+from pylink.phases.notes import NT_TKINFO
+
 SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 NOTE_HEADER = struct.Struct("<III")
 # Version of the record, then where in the text each of the five strings begins.
 RECORD = struct.Struct("<6I")
 
-SHT_NOTE = 7
-TKINFO = 2000
 NAME_IN_MEMORY = b"elf.o"
 
 
@@ -46,7 +47,7 @@ def _rewritten(cubin: bytearray, source: bytes, result: bytes) -> bytes:
             continue
         name_size, text_size, kind = NOTE_HEADER.unpack_from(cubin, offset)
         start = offset + NOTE_HEADER.size + (name_size + 3 & ~3)
-        if kind != TKINFO or start + text_size != offset + size:
+        if kind != NT_TKINFO or start + text_size != offset + size:
             continue
         record = _shorter(bytes(cubin[start : start + text_size]), source, result)
         if len(record) > text_size:
