@@ -67,6 +67,11 @@ class Placed:
         self.spans: list[bytes] = []
         self.size = self.table_offset = self.null_value = 0
 
+    def add(self, contents: bytes, spans: bytes) -> None:
+        """Add contents that the link makes, with a SpanRow for each place they go to."""
+        self.blobs.append(contents)
+        self.spans.append(spans)
+
 
 def layout(merged: Merged, sink: Sink) -> Placed:
     """Fix every address, index and size."""
@@ -86,8 +91,7 @@ def layout(merged: Merged, sink: Sink) -> Placed:
     steps = job.steps
     steps.done("assign_values")
     for contents, made in merged.made:
-        placed.blobs.append(contents)
-        placed.spans.append(made)
+        placed.add(contents, made)
     if merged.pools:
         placed.outs, placed.values, placed.homes, blob, spans = pools.apply_pools(
             objects.arena,
@@ -99,8 +103,7 @@ def layout(merged: Merged, sink: Sink) -> Placed:
             placed.values,
             placed.homes,
         )
-        placed.blobs.append(blob)
-        placed.spans.append(spans)
+        placed.add(blob, spans)
         steps.done("apply_pools")
     _place_shared(placed, sink)
     steps.done("place_shared")
@@ -286,8 +289,7 @@ def _fold_constants(placed: Placed, sink: Sink) -> None:
     placed.outs, blob, spans, placed.null_value = constants.fold_pieces(
         objects.arena, objects.sections, merged.out_of, placed.outs
     )
-    placed.blobs.append(blob)
-    placed.spans.append(spans)
+    placed.add(blob, spans)
     if constants.find_cut_relocation(placed.outs, merged.keeps):
 
         def explain(diagnostic: Diagnostic) -> None:
@@ -322,8 +324,7 @@ def _make_contents(placed: Placed) -> None:
         job.target.family,
         job.executable,
     )
-    placed.blobs.append(blob)
-    placed.spans.append(spans)
+    placed.add(blob, spans)
     graph, prototypes = callgraph.emit_callgraph(
         merged.calls, merged.entities, placed.symbol_index, merged.prototype_offsets
     )
@@ -345,5 +346,4 @@ def _make_contents(placed: Placed) -> None:
     for kind, contents in made.items():
         out = native_layout.find_kind(placed.outs, kind)
         if out >= 0:
-            placed.blobs.append(contents)
-            placed.spans.append(span(out, len(contents)))
+            placed.add(contents, span(out, len(contents)))

@@ -24,6 +24,7 @@ class Merged:
     output: `outs` (OutRow), `out_symbols`, `keeps`, `fixes`, `rebuilds`, `out_of` and `base` by
     input section, `shstrtab`, `strtab`, `prototype_offsets`, `referenced` and `uses_array` by
     entity; `made` has contents that replace those of the inputs, as pairs of bytes and SpanRow.
+    `stand_ins` has the section that stands for each input section; empty when none does.
     """
 
     __slots__ = (
