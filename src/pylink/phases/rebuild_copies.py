@@ -40,19 +40,19 @@ def merge_frames(
     Unchanged when no function has two FDEs, or when an instruction is unknown.
     """
     kept = list(rows(moved, MOVED))
-    source: dict[int, tuple[int, int]] = {}  # FDE to input section, entity
+    source: dict[int, int] = {}  # FDE to input section
     copies: dict[int, list[int]] = {}  # entity to its FDEs, the last is that of the copy that stays
     for address, row in sorted(kept):
         number = unpack_from("<i", numbers, 4 * row)[0]
         fields = REBUILD.unpack_from(merged.rebuilds, REBUILD.size * number)
-        source[address - ADDRESS] = (fields[3], fields[6])
+        source[address - ADDRESS] = fields[3]
         copies.setdefault(fields[6], []).append(address - ADDRESS)
     several = {entity: fdes for entity, fdes in copies.items() if len(fdes) > 1}
     if not several:
         return contents, moved
     try:
         records = _replacements(merged, contents, source, several)
-    except (error, IndexError, ValueError):
+    except (error, LookupError, ValueError):
         return contents, moved
     return _assemble(contents, kept, records)
 
@@ -60,14 +60,16 @@ def merge_frames(
 def _replacements(
     merged: Merged,
     contents: bytes,
-    source: dict[int, tuple[int, int]],
+    source: dict[int, int],
     several: dict[int, list[int]],
 ) -> dict[int, tuple[bytes, bytes]]:
     """CIE and FDE that take the place of an FDE and the CIE it points to."""
     records: dict[int, tuple[bytes, bytes]] = {}
+    pieces = {source[fde] for fdes in several.values() for fde in fdes}
+    frames = {piece: _mercury_frames(merged, piece) for piece in pieces}
     for entity, fdes in several.items():
         winner = fdes[-1]
-        mercury = [_mercury_record(merged, source[fde][0], entity) for fde in fdes]
+        mercury = [frames[source[fde]][entity] for fde in fdes]
         limit = unpack_from("<Q", mercury[-1][1], ADDRESS + 8)[0]
         program: dict[int, list[bytes]] = {}
         for fde, (_, twin) in zip(fdes, mercury, strict=True):
@@ -152,13 +154,14 @@ def _cie_of(contents: bytes, fde: int) -> bytes:
     return _record(contents, unpack_from("<Q", contents, fde + CIE_POINTER)[0])
 
 
-def _mercury_record(merged: Merged, piece: int, entity: int) -> tuple[bytes, bytes]:
-    """CIE and FDE of the function in the mercury twin of input section `piece`."""
+def _mercury_frames(merged: Merged, piece: int) -> dict[int, tuple[bytes, bytes]]:
+    """CIE and FDE of each function in the mercury twin of input section `piece`, by entity."""
     objects = merged.objects
     arena = objects.arena
     file = SECTION.unpack_from(objects.sections, SECTION.size * piece)[10]
     fields = FILE.unpack_from(objects.files, FILE.size * file)
     first_section, section_count, first_symbol = fields[2], fields[3], fields[4]
+    frames: dict[int, tuple[bytes, bytes]] = {}
     for row in range(first_section, first_section + section_count):
         section = SECTION.unpack_from(objects.sections, SECTION.size * row)
         if section[12] != rules.MERC_RELA or section[11] < 0:
@@ -166,29 +169,28 @@ def _mercury_record(merged: Merged, piece: int, entity: int) -> tuple[bytes, byt
         if section_name(arena, objects.sections, section[11]) != MERC_FRAME:
             continue
         target = SECTION.unpack_from(objects.sections, SECTION.size * section[11])
-        contents = arena[target[1] : target[1] + target[2]]
+        pairs = _pairs(arena[target[1] : target[1] + target[2]])
         for at in range(section[1], section[1] + section[2], RELA.size):
             offset, kind, symbol, _ = RELA.unpack_from(arena, at)
-            if kind != R_MERCURY_ADDRESS64 or offset < ADDRESS:
-                continue
-            owner = unpack_from("<i", merged.symbol_entity, 4 * (first_symbol + symbol))[0]
-            if owner == entity:
-                return _mercury_cie(contents, offset - ADDRESS), _record(contents, offset - ADDRESS)
-    raise ValueError("a call frame has no mercury form")
+            if kind == R_MERCURY_ADDRESS64 and offset - ADDRESS in pairs:
+                owner = unpack_from("<i", merged.symbol_entity, 4 * (first_symbol + symbol))[0]
+                frames.setdefault(owner, pairs[offset - ADDRESS])
+    return frames
 
 
-def _mercury_cie(contents: bytes, fde: int) -> bytes:
-    """The CIE before an FDE; its pointer may be a relocation's."""
+def _pairs(contents: bytes) -> dict[int, tuple[bytes, bytes]]:
+    """Each FDE and the CIE before it, by the FDE's offset; its pointer may be a relocation's."""
+    pairs: dict[int, tuple[bytes, bytes]] = {}
     at = 0
     cie = b""
-    while at < fde:
+    while at < len(contents):
         record = _record(contents, at)
         if unpack_from("<Q", record, CIE_POINTER)[0] == NO_CIE:
             cie = record
+        elif cie:
+            pairs[at] = cie, record
         at += len(record)
-    if not cie:
-        raise ValueError("an FDE has no CIE")
-    return cie
+    return pairs
 
 
 def _assemble(
