@@ -8,13 +8,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from helpers import oracle
+from helpers import demo, oracle
 
 import pylink
 from pylink.inspect import main as inspect
 from pylink.timetrace import load
 
-DEMO = Path(__file__).parents[2] / "demo" / "cubins" / "sm_100"
 CALLER = """
 __device__ float helper(float x);
 __constant__ float scale[4];
@@ -61,6 +60,6 @@ def test_traces_of_clang_are_read(tmp_path: Path) -> None:
     assert {"X", "M"} <= {str(event["ph"]) for event in events}
     totals = [event for event in events if str(event["name"]).startswith("Total ")]
     theirs = {key for event in totals for key in event}
-    pylink.link(sorted(DEMO.glob("*.cubin")), arch="sm_100", time_trace=tmp_path / "ours.json")
+    pylink.link(demo.cubins("sm_100"), arch="sm_100", time_trace=tmp_path / "ours.json")
     ours = [event for event in load(tmp_path / "ours.json") if event["ph"] == "X"]
     assert {frozenset(event) for event in ours} == {frozenset(theirs)}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import demo
 from helpers.fatbin_builder import host_object
 
 import pylink
@@ -16,7 +17,7 @@ from pylink.cli import main
 from pylink.options import Input
 
 ARCH = "sm_90a"
-FILES = sorted((Path(__file__).parents[2] / "demo" / "cubins" / ARCH).glob("*.cubin"))
+FILES = demo.cubins(ARCH)
 RANDOM = next(path for path in FILES if path.stem == "random")
 REDUCTION = next(path for path in FILES if path.stem == "reduction")
 

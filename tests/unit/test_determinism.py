@@ -10,16 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from helpers import demo
 from helpers.cubin_builder import Cubin
 
 import pylink
 
-DEMO = Path(__file__).parents[2] / "demo" / "cubins"
 LARGE = 1 << 20  # bytes of code in an input: eight are more than one thread copies
-
-
-def demo(arch: str) -> list[Path]:
-    return sorted((DEMO / arch).glob("*.cubin"))
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +51,16 @@ def test_environment_and_directory_do_not_show(arch: str, tmp_path: Path) -> Non
         {"PYTHONOPTIMIZE": "2", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "0"},
     ]
     images = {
-        link_in_process(demo(arch), arch, tmp_path / f"place {number}" / ("deep/" * number), around)
+        link_in_process(
+            demo.cubins(arch), arch, tmp_path / f"place {number}" / ("deep/" * number), around
+        )
         for number, around in enumerate(surroundings)
     }
-    assert images == {bytes(pylink.link(demo(arch), arch=arch).image)}
+    assert images == {bytes(pylink.link(demo.cubins(arch), arch=arch).image)}
 
 
 def test_links_of_different_archs_and_sizes_run_side_by_side(large: list[Path]) -> None:
-    jobs = [("sm_90a", demo("sm_90a")), ("sm_80", large), ("sm_100", demo("sm_100"))]
+    jobs = [("sm_90a", demo.cubins("sm_90a")), ("sm_80", large), ("sm_100", demo.cubins("sm_100"))]
     alone = [bytes(pylink.link(inputs, arch=arch).image) for arch, inputs in jobs]
     with ThreadPoolExecutor(6) as pool:
         images = list(pool.map(lambda job: pylink.link(job[1], arch=job[0]).image, jobs * 6))

@@ -16,6 +16,7 @@ from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 from helpers import oracle
 from helpers.cubin_builder import one_kernel
+from helpers.demo import ARCHES, cubins
 
 import pylink
 from pylink._native import counts, elfread, hardware, inputfiles
@@ -26,17 +27,11 @@ from pylink.profile.model import Profile
 from pylink.sections import rules
 from pylink.tables import FILE
 
-DEMO = Path(__file__).parents[2] / "demo" / "cubins"
-ARCHES = sorted(folder.name for folder in DEMO.iterdir())
 PHASES = ["init", "read", "merge", "layout", "relocate", "finalize", "write"]
 
 
-def demo_cubins(arch: str) -> list[Path]:
-    return sorted((DEMO / arch).glob("*.cubin"))
-
-
 def profiled(arch: str, **options: Any) -> tuple[Profile, bytes]:
-    result = pylink.link(demo_cubins(arch), arch=arch, profile=True, **options)
+    result = pylink.link(cubins(arch), arch=arch, profile=True, **options)
     assert result.profile is not None
     return result.profile, result.image
 
@@ -59,7 +54,7 @@ def test_a_plain_link_has_no_profile() -> None:
 
 @pytest.mark.parametrize("arch", ARCHES)
 def test_the_output_does_not_depend_on_being_profiled(arch: str) -> None:
-    assert profiled(arch)[1] == pylink.link(demo_cubins(arch), arch=arch).image
+    assert profiled(arch)[1] == pylink.link(cubins(arch), arch=arch).image
 
 
 @pytest.mark.parametrize("arch", ARCHES)
@@ -84,7 +79,7 @@ def test_phases_come_in_order_and_lie_within_the_link(arch: str) -> None:
 @pytest.mark.parametrize("arch", ARCHES)
 def test_inputs_are_counted_as_pyelftools_reads_them(arch: str) -> None:
     profile, _ = profiled(arch)
-    for file, path in zip(profile.files, demo_cubins(arch), strict=True):
+    for file, path in zip(profile.files, cubins(arch), strict=True):
         data = path.read_bytes()
         elf = ELFFile(io.BytesIO(data))
         assert file.name == str(path)
@@ -105,7 +100,7 @@ def test_inputs_are_counted_as_pyelftools_reads_them(arch: str) -> None:
         assert file.parse_ns > 0
         assert file.read_start_ns >= profile["read"].cost.start_ns
     read = profile["read"]
-    assert read.bytes_read == sum(path.stat().st_size for path in demo_cubins(arch))
+    assert read.bytes_read == sum(path.stat().st_size for path in cubins(arch))
     assert read.bytes_read == profile.input_bytes
     assert read.sections == sum(file.sections for file in profile.files)
 

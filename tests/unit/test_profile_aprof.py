@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers import demo
 
 import pylink
 from pylink.aprof import TIME_USEC, Report, fit_report, read
 from pylink.profile.replay import parts_of
 from pylink.profile.routines import aprof_report
 
-DEMO = Path(__file__).parents[2] / "demo" / "cubins"
 PHASES = {"init", "read", "merge", "layout", "relocate", "finalize", "write"}
 KERNELS = {"resolve", "merge_sections", "copy_contents", "resolve_values", "patch", "order"}
 
@@ -21,7 +21,7 @@ def linked(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Report, pylink.LinkResult]:
     path = tmp_path_factory.mktemp("aprof") / "link.aprof"
-    cubins = sorted((DEMO / request.param).glob("*.cubin"))
+    cubins = demo.cubins(request.param)
     result = pylink.link(cubins, arch=request.param, profile_aprof=path)
     assert result.image == pylink.link(cubins, arch=request.param).image
     return read(path), result
@@ -79,7 +79,7 @@ def test_costs_add_up(linked: tuple[Report, pylink.LinkResult]) -> None:
 
 
 def test_a_report_without_parts_has_the_link_alone() -> None:
-    cubins = sorted((DEMO / "sm_100").glob("*.cubin"))
+    cubins = demo.cubins("sm_100")
     profile = pylink.link(cubins, arch="sm_100", profile=True).profile
     assert profile is not None
     report = aprof_report(profile)
@@ -97,7 +97,7 @@ def test_parts_halve_and_short_ones_repeat() -> None:
 
 def test_a_part_that_cannot_be_linked_is_left_out(tmp_path: Path) -> None:
     # Most of the demo's modules use what only the last ones define.
-    cubins = sorted((DEMO / "sm_100").glob("*.cubin"), reverse=True)
+    cubins = demo.cubins("sm_100")[::-1]
     path = tmp_path / "link.aprof"
     assert pylink.link(cubins, arch="sm_100", profile_aprof=path).diagnostics == ()
     assert "layout" in {routine.name for routine in read(path).routines}

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from helpers import ncu, oracle
+from helpers import demo, ncu, oracle
 from helpers.ncu_dump import dump
 
 import pylink
@@ -20,7 +20,6 @@ from pylink.report import IContext, load_report, read_report
 from pylink.report.api.descriptions import describe
 from pylink.report.model import Action, Report
 
-DEMO = Path(__file__).parents[2] / "demo" / "cubins"
 PHASES = ["init", "read", "merge", "layout", "relocate", "finalize", "write"]
 
 
@@ -29,7 +28,7 @@ def linked(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, pylink.LinkResult]:
     folder = tmp_path_factory.mktemp("report")
-    cubins = sorted((DEMO / request.param).glob("*.cubin"))
+    cubins = demo.cubins(request.param)
     path = folder / "link.ncu-rep"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYLINK_SECTIONS", str(folder / "sections"))
@@ -155,7 +154,7 @@ def test_comparisons_are_actions_until_there_are_too_many(copies: int) -> None:
 def test_a_report_without_protobuf_is_refused_clearly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cubins = sorted((DEMO / "sm_100").glob("*.cubin"))
+    cubins = demo.cubins("sm_100")
     monkeypatch.setitem(sys.modules, "pylink.report", None)
     with pytest.raises(pylink.LinkError, match=r"link\.ncu-rep"):
         pylink.link(cubins, arch="sm_100", profile=tmp_path / "link.ncu-rep")
@@ -201,7 +200,7 @@ def test_sections_and_what_rules_say_go_into_the_report(
     monkeypatch.setenv("PYLINK_SECTIONS", str(tmp_path / "user"))
     (tmp_path / "user").mkdir()
     (tmp_path / "user" / "mine.section").write_text('Identifier: "Mine"\nBogus: 1\n')
-    cubins = sorted((DEMO / "sm_90a").glob("*.cubin"))
+    cubins = demo.cubins("sm_90a")
     result = pylink.link(cubins, arch="sm_90a", profile=tmp_path / "link.ncu-rep")
     (warning,) = result.diagnostics
     assert warning.kind == "profile-problem"
@@ -227,7 +226,7 @@ def test_the_link_takes_sections_and_rules_as_asked_for(
         "def get_section_identifier():\n    return 'Mine'\n"
         "def apply(handle):\n    NvRules.get_context(handle).frontend().message('seen')\n"
     )
-    cubins, out = sorted((DEMO / "sm_90a").glob("*.cubin")), tmp_path / "link.ncu-rep"
+    cubins, out = demo.cubins("sm_90a"), tmp_path / "link.ncu-rep"
     link = partial(
         pylink.link, cubins, arch="sm_90a", profile=out, section_folder=str(own), section="Mine"
     )
@@ -245,7 +244,7 @@ def test_a_section_that_does_not_exist_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYLINK_SECTIONS", str(tmp_path / "user"))
-    cubins, out = sorted((DEMO / "sm_90a").glob("*.cubin")), tmp_path / "link.ncu-rep"
+    cubins, out = demo.cubins("sm_90a"), tmp_path / "link.ncu-rep"
     with pytest.raises(pylink.LinkError, match="no section 'Nope' in the search path"):
         pylink.link(cubins, arch="sm_90a", profile=out, section="Nope")
     assert not out.exists()
@@ -255,7 +254,7 @@ def test_the_share_of_each_phase_is_a_breakdown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYLINK_SECTIONS", str(tmp_path / "user"))
-    cubins, out = sorted((DEMO / "sm_90a").glob("*.cubin")), tmp_path / "link.ncu-rep"
+    cubins, out = demo.cubins("sm_90a"), tmp_path / "link.ncu-rep"
     pylink.link(cubins, arch="sm_90a", profile=out)
     whole = read_report(out).actions[-1]
     members = str(whole.value("breakdown:link__time_share.pct")).split(",")
@@ -269,7 +268,7 @@ def test_every_metric_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PYLINK_SECTIONS", str(tmp_path / "user"))
     out = tmp_path / "link.ncu-rep"
     for arch in ("sm_90a", "sm_100"):
-        cubins = sorted((DEMO / arch).glob("*.cubin"))
+        cubins = demo.cubins(arch)
         pylink.link(cubins, arch=arch, profile=out, section_folder=str(tmp_path))
         names = {name for action in read_report(out).actions for name in action.metrics}
         ours = {

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers import demo
 from helpers.privileges import ordinary_user
 
 import pylink
@@ -21,7 +22,7 @@ from pylink.remarks import read_remarks
 from pylink.remarks.settings import Settings
 from pylink.remarks.xopt import read_words
 
-CUBINS = sorted(str(path.resolve()) for path in Path("demo/cubins/sm_90a").glob("*.cubin"))
+CUBINS = [str(path) for path in demo.cubins("sm_90a")]
 REMOVED = "removed _Z4nextRj"
 
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers import demo
 
 import pylink
 
@@ -79,8 +80,7 @@ def loaded(argv: list[str], cwd: Path) -> tuple[int, set[str]]:
 @pytest.mark.parametrize("arch", ["sm_90a", "sm_100"])
 def test_a_plain_link_loads_nothing_heavy(arch: str, tmp_path: Path) -> None:
     # Two modules of the demo are copies in part, and comparing them loads what deduplication needs.
-    cubins = sorted(map(str, (Path("demo/cubins") / arch).resolve().glob("[!s]*.cubin")))
-    cubins += sorted(map(str, (Path("demo/cubins") / arch).resolve().glob("step.cubin")))
+    cubins = [str(path) for path in demo.cubins(arch) if not path.stem.startswith("smoothing")]
     status, modules = loaded([f"-arch={arch}", *cubins, "-o", "out.cubin"], tmp_path)
     assert status == 0
     assert (tmp_path / "out.cubin").stat().st_size

@@ -10,20 +10,20 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from helpers import demo
 
 import pylink
 from pylink import timetrace
 from pylink.timetrace import Event, MalformedTrace, load
 
-DEMO = Path(__file__).parents[2] / "demo" / "cubins" / "sm_100"
+CUBINS = demo.cubins("sm_100")
 PHASES = ["init", "read", "merge", "layout", "relocate", "finalize", "write"]
 
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pylink.LinkResult]:
     path = tmp_path_factory.mktemp("trace") / "link.json"
-    cubins = sorted(DEMO.glob("*.cubin"))
-    return path, pylink.link(cubins, arch="sm_100", output=path.parent / "out", time_trace=path)
+    return path, pylink.link(CUBINS, arch="sm_100", output=path.parent / "out", time_trace=path)
 
 
 def complete(events: list[Event]) -> list[Event]:
@@ -108,23 +108,21 @@ def test_totals_stand_alone_and_add_up(trace: tuple[Path, pylink.LinkResult]) ->
 
 
 def test_the_command_line_writes_one(tmp_path: Path) -> None:
-    cubins = sorted(map(str, DEMO.glob("*.cubin")))
-    argv = ["-arch=sm_100", *cubins, "-o", "out.cubin", "--time-trace", "t.json"]
+    argv = ["-arch=sm_100", *map(str, CUBINS), "-o", "out.cubin", "--time-trace", "t.json"]
     done = subprocess.run([sys.executable, "-m", "pylink", *argv], cwd=tmp_path, check=False)
     assert done.returncode == 0
     assert load(tmp_path / "t.json")
 
 
 def test_a_trace_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
-    cubins = sorted(DEMO.glob("*.cubin"))
     target = tmp_path / "missing" / "t.json"
     with pytest.raises(pylink.LinkError, match=r"missing/t\.json"):
-        pylink.link(cubins, arch="sm_100", time_trace=target)
+        pylink.link(CUBINS, arch="sm_100", time_trace=target)
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(pylink.LinkError, match="it is a directory"):
-        pylink.link(sorted(DEMO.glob("*.cubin")), arch="sm_100", time_trace=tmp_path)
+        pylink.link(CUBINS, arch="sm_100", time_trace=tmp_path)
 
 
 @pytest.mark.parametrize(

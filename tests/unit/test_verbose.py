@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.demo import DEMO, cubins
 
 import pylink
 
-CUBINS = Path(__file__).parents[2] / "demo" / "cubins"
-
 
 def inputs(arch: str, *without: str) -> list[Path]:
-    return [path for path in sorted((CUBINS / arch).glob("*.cubin")) if path.stem not in without]
+    return [path for path in cubins(arch) if path.stem not in without]
 
 
 def said(arch: str, *without: str, **options: Any) -> list[str]:
@@ -88,7 +87,7 @@ def test_an_undefined_reference_does_not_silence_the_rest() -> None:
     lines = said("sm_90a", "reduction", dump_callgraph=True, verbose=True)
     assert lines[:2] == [
         "pylink error   : Undefined reference to '_Z9block_sumf' in "
-        f"'{CUBINS / 'sm_90a' / 'force_00.cubin'}'",
+        f"'{DEMO / 'sm_90a' / 'force_00.cubin'}'",
         "callgraph for sm_90:",
     ]
     assert "3: block_sum(float) ->" in lines
