@@ -25,10 +25,15 @@ MODULES = Path("/usr/lib/python3/dist-packages")
 EXAMPLES = Path("/usr/share/doc/nsight-compute/examples/uncoalescedGlobalAccesses")
 SAMPLES = sorted(EXAMPLES.glob("*.ncu-rep"))
 DEFINITIONS = Path("/usr/lib/nsight-compute/extras/FileFormat")
+# Its own sections and rules.
+SECTIONS = Path("/usr/lib/x86_64-linux-gnu/nsight-compute/sections")
 
 needs_ncu = pytest.mark.skipif(shutil.which("ncu") is None, reason="ncu is not installed")
 needs_ncu_report = pytest.mark.skipif(
     not (MODULES / "ncu_report.py").is_file(), reason="the module ncu_report is not installed"
+)
+needs_sections = pytest.mark.skipif(
+    not SECTIONS.is_dir(), reason="the sections of nsight-compute are not installed"
 )
 needs_samples = pytest.mark.skipif(
     not SAMPLES, reason="the sample reports of nsight-compute are not installed"

@@ -6,16 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers import ncu
 
 from pylink.report.file import parse_report, read_report, report_bytes
 from pylink.report.model import Action, MessageType, Report, RuleResult, Scope, Section, Severity
 from pylink.report.rules.apply import apply_rules
 from pylink.report.rules.load import LoadedRules, load_rules
-
-NSIGHT = Path("/usr/lib/x86_64-linux-gnu/nsight-compute/sections")
-SAMPLES = sorted(
-    Path("/usr/share/doc/nsight-compute/examples/uncoalescedGlobalAccesses").glob("*.ncu-rep")
-)
 
 BASIC = """\
 import NvRules
@@ -264,16 +260,14 @@ def test_of_equal_identifiers_the_last_file_counts(tmp_path: Path) -> None:
     assert "has the same identifier" in load(tmp_path).warnings[0]
 
 
-@pytest.mark.skipif(
-    not NSIGHT.is_dir() or not SAMPLES,
-    reason="needs Nsight Compute 2022.3 (Debian non-free: nsight-compute)",
-)
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.stem)
+@ncu.needs_sections
+@ncu.needs_samples
+@pytest.mark.parametrize("sample", ncu.SAMPLES, ids=lambda sample: sample.stem)
 def test_rules_of_nsight_compute_say_what_the_real_report_holds(sample: Path) -> None:
     """All but two, whose texts changed between the report's release and that of the rules."""
     made = read_report(sample)
     stored = {result.identifier: result for result in made.actions[0].rule_results}
-    loaded = load_rules([NSIGHT])
+    loaded = load_rules([ncu.SECTIONS])
     assert loaded.errors == []
     assert len(loaded.rules) == 16
     apply_rules(made, loaded.rules)

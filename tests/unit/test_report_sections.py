@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from helpers import ncu
 
 from pylink import __version__
 from pylink.report.errors import ReportError
@@ -19,13 +19,6 @@ from pylink.report.sections.apply import apply_sections
 from pylink.report.sections.folders import FolderError, search_path
 from pylink.report.sections.load import load
 from pylink.report.sections.text import SectionError, parse_section
-
-NSIGHT = Path("/usr/lib/x86_64-linux-gnu/nsight-compute/sections")
-
-needs_nsight = pytest.mark.skipif(
-    not NSIGHT.is_dir() or shutil.which("ncu") is None,
-    reason="needs Nsight Compute 2022.3 (Debian non-free: nsight-compute)",
-)
 
 EXAMPLE = """\
 # A comment.
@@ -317,9 +310,9 @@ def test_sections_whose_filter_does_not_match_are_left_out() -> None:
     assert action.sections == []
 
 
-@needs_nsight
+@ncu.needs_sections
 def test_all_sections_of_nsight_compute_load() -> None:
-    loaded = load([NSIGHT])
+    loaded = load([ncu.SECTIONS])
     assert loaded.errors == []
     sections = [each.section for each in loaded.sections]
     assert len(sections) == 20
@@ -350,31 +343,29 @@ def kind_of(item: BodyItem) -> str:
     )
 
 
-@needs_nsight
-def test_nsight_compute_lists_the_stock_sections(tmp_path: Path) -> None:
-    """What we ship is a section file for its tool too, with the same identifiers and order."""
+def listed_by_ncu(option: str) -> set[str]:
+    """The identifiers that `ncu` prints for the stock files."""
     listed = subprocess.run(
-        ["ncu", "--section-folder", folders.STOCK, "--list-sections"],
-        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        ["ncu", "--section-folder", folders.STOCK, option],
+        env={"HOME": ncu.home(), "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
         check=True,
     ).stdout
     assert "Error" not in listed
-    identifiers = {line.split()[0] for line in listed.splitlines() if line.startswith("Link")}
-    assert identifiers == {each.section.identifier for each in load([folders.STOCK]).sections}
+    return {line.split()[0] for line in listed.splitlines() if line.startswith("Link")}
 
 
-@needs_nsight
-def test_nsight_compute_lists_the_stock_rules(tmp_path: Path) -> None:
+@ncu.needs_ncu
+def test_nsight_compute_lists_the_stock_sections() -> None:
+    """What we ship is a section file for its tool too, with the same identifiers."""
+    found = listed_by_ncu("--list-sections")
+    assert found == {each.section.identifier for each in load([folders.STOCK]).sections}
+
+
+@ncu.needs_ncu
+def test_nsight_compute_lists_the_stock_rules() -> None:
     """Its Python is older than ours: a rule that it cannot read is just missing from the list."""
-    listed = subprocess.run(
-        ["ncu", "--section-folder", folders.STOCK, "--list-rules"],
-        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    identifiers = {line.split()[0] for line in listed.splitlines() if line.startswith("Link")}
-    assert identifiers == {rule.identifier for rule in load_rules([folders.STOCK]).rules}
-    assert len(identifiers) >= 8
+    found = listed_by_ncu("--list-rules")
+    assert found == {rule.identifier for rule in load_rules([folders.STOCK]).rules}
+    assert len(found) >= 8
