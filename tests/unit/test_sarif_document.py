@@ -1,8 +1,6 @@
 """The SARIF document: valid by the OASIS schema, complete by what code scanning asks for.
 
-The schema is not part of this project. The tests that need it look for
-`shared/data/sarif-schema-2.1.0.json` beside the project and above it, and say so when it is not
-there; the same goes for the packages jsonschema and sarif-tools.
+Tests that need the schema, jsonschema or sarif-tools are skipped where these are absent.
 """
 
 from __future__ import annotations
@@ -19,15 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import sarif
 
 from pylink.diagnostics import Diagnostic, Sink, note
 from pylink.diagnostics.configure import add_sarif_output, make_renderer
 from pylink.diagnostics.record import CHILD, DETAIL, Source
 from pylink.diagnostics.sarif_document import SarifDocument
 from pylink.errors import LinkError
-
-ROOT = Path(__file__).parents[2]
-SCHEMAS = [above / "shared" / "data" / "sarif-schema-2.1.0.json" for above in ROOT.parents]
 
 LEVELS = {
     "remark": "note",
@@ -79,11 +75,7 @@ def run_of(sink: Sink) -> Any:
 
 @pytest.fixture(scope="module")
 def validate() -> Any:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-    path = next((schema for schema in SCHEMAS if schema.is_file()), None)
-    if path is None:
-        pytest.skip("the SARIF schema is not beside the project")
-    return jsonschema.Draft4Validator(json.loads(path.read_text()))
+    return sarif.validator()
 
 
 def test_the_document_is_valid_by_the_schema(validate: Any) -> None:
