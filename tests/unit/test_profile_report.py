@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from helpers import demo, ncu, oracle
 from helpers.ncu_dump import dump
+from helpers.report_files import of_section, rule_text, section_text
 
 import pylink
 import pylink.report
@@ -216,16 +217,9 @@ def test_the_link_takes_sections_and_rules_as_asked_for(
     monkeypatch.setenv("PYLINK_SECTIONS", str(tmp_path / "user"))
     own = tmp_path / "own"
     own.mkdir()
-    (own / "mine.section").write_text(
-        'Identifier: "Mine"\nDisplayName: "My Section"\n'
-        'Header { Metrics { Name: "link__time_duration.sum" } Metrics { Name: "gone" } }\n'
-    )
-    (own / "mine.py").write_text(
-        "import NvRules\n"
-        "def get_identifier():\n    return 'MyRule'\n"
-        "def get_section_identifier():\n    return 'Mine'\n"
-        "def apply(handle):\n    NvRules.get_context(handle).frontend().message('seen')\n"
-    )
+    header = 'Header { Metrics { Name: "link__time_duration.sum" } Metrics { Name: "gone" } }'
+    (own / "mine.section").write_text(section_text("Mine", extra=header))
+    (own / "mine.py").write_text(rule_text("fe.message('seen')", "MyRule", of_section("Mine")))
     cubins, out = demo.cubins("sm_90a"), tmp_path / "link.ncu-rep"
     link = partial(
         pylink.link, cubins, arch="sm_90a", profile=out, section_folder=str(own), section="Mine"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.report_files import of_section, rule_text, section_text
 from helpers.report_phases import show, written
 
 from pylink import aprof
@@ -17,6 +18,17 @@ def file(tmp_path: Path) -> str:
     return written(tmp_path)
 
 
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A folder with a section of the user's."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    extra = 'Sets { Identifier: "default" }\n'
+    extra += 'Header { Metrics { Label: "T" Name: "link__time_duration.sum" } }'
+    (folder / "own.section").write_text(section_text("Own", "My own", extra))
+    return folder
+
+
 def test_fits(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     points = [aprof.Point.of_calls(size, [size * size]) for size in (10, 20, 40, 80, 160)]
     path = tmp_path / "link.aprof"
@@ -26,23 +38,11 @@ def test_fits(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 
 def test_rules_are_applied_and_exported(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str, own: Path
 ) -> None:
-    folder = tmp_path / "own"
-    folder.mkdir()
-    (folder / "own.section").write_text(
-        'Identifier: "Own"\nDisplayName: "My own"\nSets { Identifier: "default" }\n'
-        'Header { Metrics { Label: "T" Name: "link__time_duration.sum" } }\n'
-    )
-    (folder / "own.py").write_text(
-        "import NvRules\n"
-        "def get_identifier():\n    return 'Mine'\n"
-        "def get_section_identifier():\n    return 'Own'\n"
-        "def apply(handle):\n"
-        "    NvRules.get_context(handle).frontend().message('from my rule')\n"
-    )
+    (own / "own.py").write_text(rule_text("fe.message('from my rule')", "Mine", of_section("Own")))
     out = tmp_path / "out.ncu-rep"
-    words = [file, "--section-folder", str(folder), "--apply-rules", "--export", str(out)]
+    words = [file, "--section-folder", str(own), "--apply-rules", "--export", str(out)]
     shown = show(capfd, *words)
     assert "My own" in shown
     assert "from my rule" in shown
@@ -51,14 +51,9 @@ def test_rules_are_applied_and_exported(
 
 
 def test_a_folder_puts_its_sections_in_place_of_the_others(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str
+    capfd: pytest.CaptureFixture[str], file: str, own: Path
 ) -> None:
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own" / "own.section").write_text(
-        'Identifier: "Own"\nDisplayName: "My own"\nSets { Identifier: "default" }\n'
-        'Header { Metrics { Label: "T" Name: "link__time_duration.sum" } }\n'
-    )
-    shown = show(capfd, file, "--section-folder", str(tmp_path / "own"))
+    shown = show(capfd, file, "--section-folder", str(own))
     assert "  My own" in shown
     assert "  Inputs" not in shown
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers import ncu
+from helpers.report_files import of_section, rule_text
 
 from pylink.report.file import parse_report, read_report, report_bytes
 from pylink.report.model import Action, MessageType, Report, RuleResult, Scope, Section, Severity
@@ -29,19 +30,6 @@ def apply(handle):
 
 def write(folder: Path, name: str, text: str) -> None:
     (folder / name).write_text(text)
-
-
-def rule_text(body: str, identifier: str = "Rule", extra: str = "") -> str:
-    lines = "\n".join(f"    {line}" for line in body.splitlines())
-    return (
-        "import NvRules\n"
-        f"def get_identifier():\n    return {identifier!r}\n"
-        f"{extra}\n"
-        "def apply(handle):\n"
-        "    context = NvRules.get_context(handle)\n"
-        "    fe = context.frontend()\n"
-        f"{lines}\n"
-    )
 
 
 def report(*sections: str) -> Report:
@@ -118,8 +106,7 @@ def test_charts_are_loaded_from_beside_the_rule(tmp_path: Path) -> None:
 
 
 def test_rules_of_a_section_need_it(tmp_path: Path) -> None:
-    extra = "def get_section_identifier():\n    return 'Wanted'"
-    write(tmp_path, "r.py", rule_text("fe.message('x')", extra=extra))
+    write(tmp_path, "r.py", rule_text("fe.message('x')", extra=of_section("Wanted")))
     assert results(tmp_path) == []
     (result,) = results(tmp_path, report("Wanted"))
     assert result.section_identifier == "Wanted"

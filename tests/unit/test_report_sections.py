@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers import ncu
+from helpers.report_files import section_text
 
 from pylink import __version__
 from pylink.report.errors import ReportError
@@ -48,10 +49,6 @@ def write(folder: Path, name: str, text: str) -> Path:
     path = folder / name
     path.write_text(text)
     return path
-
-
-def section_text(identifier: str, name: str = "", extra: str = "") -> str:
-    return f'Identifier: "{identifier}"\nDisplayName: "{name or identifier}"\n{extra}\n'
 
 
 def test_a_section_is_read_whole() -> None:
