@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers.cubin_builder import (
+    COMMON,
     EHDR,
     IN_GLOBAL,
     SHDR,
@@ -106,7 +107,7 @@ def test_common_symbols_fill_the_end_of_the_section(sizes: list[int]) -> None:
     cubin = one_kernel()
     for number, size in enumerate(sizes):
         align = size & -size
-        cubin.symbol(Symbol(f"v{number}", other=IN_GLOBAL, section=0xFFF2, value=align, size=size))
+        cubin.symbol(Symbol(f"v{number}", other=IN_GLOBAL, section=COMMON, value=align, size=size))
     parsed = Parsed(pylink.link([cubin.build()], arch="sm_80").image)
     rows = [parsed.symbol(f"v{number}") for number in range(len(sizes))]
     for row, size in zip(rows, sizes, strict=True):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import struct
 
-from helpers.cubin_builder import Cubin, Section
+from helpers.cubin_builder import COMMON, SHDR, SYM, Cubin, Section
 
 import pylink
 
 SHN_LORESERVE = 0xFF00
 SHN_XINDEX = 0xFFFF
-COMMON = 0xFFF2
 KERNELS = 9_000  # of each input; each has .text and .nv.info, at least
 
 
@@ -26,7 +25,7 @@ def headers(image: bytes) -> list[tuple[int, ...]]:
     (count,) = struct.unpack_from("<H", image, 60)
     if count == 0:
         (count,) = struct.unpack_from("<Q", image, table + 32)
-    return [struct.unpack_from("<IIQQQQIIQQ", image, table + 64 * i) for i in range(count)]
+    return [SHDR.unpack_from(image, table + SHDR.size * i) for i in range(count)]
 
 
 def test_symbols_of_many_sections_have_their_index_in_a_table_of_its_own() -> None:
@@ -37,10 +36,10 @@ def test_symbols_of_many_sections_have_their_index_in_a_table_of_its_own() -> No
     assert len(sections) > SHN_LORESERVE
     names, symtab, wide = sections[1], sections[3], sections[4]
     assert wide[1] == 18  # SHT_SYMTAB_SHNDX
-    assert (wide[6], wide[5]) == (3, symtab[5] // 6)
+    assert (wide[6], wide[5]) == (3, symtab[5] // SYM.size * 4)
     seen = 0
-    for at in range(1, symtab[5] // 24):
-        name, info, _, index, _, _ = struct.unpack_from("<IBBHQQ", image, symtab[4] + 24 * at)
+    for at in range(1, symtab[5] // SYM.size):
+        name, info, _, index, _, _ = SYM.unpack_from(image, symtab[4] + SYM.size * at)
         (entry,) = struct.unpack_from("<I", image, wide[4] + 4 * at)
         if index == SHN_XINDEX:
             assert entry >= SHN_LORESERVE
