@@ -78,12 +78,8 @@ cdef packed struct Range:
 cdef packed struct SourceRow:
     uint32_t containers
     uint32_t spare
-    uint64_t module_offset      # __nv_module_id
-    uint64_t module_size
-    uint64_t external_offset    # .nvHRKE
-    uint64_t external_size
-    uint64_t internal_offset    # .nvHRKI
-    uint64_t internal_size
+    Range module                # __nv_module_id
+    Range kernels[2]            # .nvHRKE, .nvHRKI
     Range variables[4]          # .nvHRDE, .nvHRDI, .nvHRCE, .nvHRCI
 
 cdef packed struct FaultRow:
@@ -215,14 +211,11 @@ cdef bint scan_object(Scanner* s, SourceRow* row, uint64_t base, uint64_t size) 
             if not scan_containers(s, base + section.sh_offset, section.sh_size):
                 return False
         elif strcmp(name, b"__nv_module_id") == 0:
-            row.module_offset = base + section.sh_offset
-            row.module_size = section.sh_size
+            set_range(&row.module, base, section)
         elif strcmp(name, b".nvHRKE") == 0:
-            row.external_offset = base + section.sh_offset
-            row.external_size = section.sh_size
+            set_range(&row.kernels[0], base, section)
         elif strcmp(name, b".nvHRKI") == 0:
-            row.internal_offset = base + section.sh_offset
-            row.internal_size = section.sh_size
+            set_range(&row.kernels[1], base, section)
         elif strcmp(name, b".nvHRDE") == 0:
             set_range(&row.variables[0], base, section)
         elif strcmp(name, b".nvHRDI") == 0:
