@@ -28,11 +28,7 @@ cdef inline bint find_reached(Info* m, int32_t kernel) noexcept nogil:
         return True
     if m.live_kernels == 1:
         # A single kernel takes over from every live function.
-        row = <int32_t*>vec_extend(&m.reached, m.givers.count)
-        if row == NULL:
-            return False
-        memcpy(row, m.givers.data, 4 * m.givers.count)
-        return True
+        return vec_append(&m.reached, m.givers.data, m.givers.count)
     m.walk += 1
     m.stamp[kernel] = m.walk
     m.stack[0] = <uint32_t>kernel

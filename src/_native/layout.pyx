@@ -225,7 +225,7 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
             span = <const SpanRow*>PyBytes_AS_STRING(table) + i
             place[span.out].size = span.size
             place[span.out].made = 1
-    ok = mercury_names(&names, base, s, row, order, count, place, PyBytes_AS_STRING(shstrtab),
+    ok = mercury_names(&names, row, order, count, place, PyBytes_AS_STRING(shstrtab),
                        PyBytes_GET_SIZE(shstrtab), strings)
     full = vec_take(&names)
     for i in range(count):
@@ -256,18 +256,15 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
     return result
 
 
-cdef bint mercury_names(Vec* names, const uint8_t* arena, const SectionRow* s, const OutRow* row,
-                        const int32_t* order, size_t count, PlaceRow* place, const char* head,
-                        size_t size, const char* strings):
+cdef bint mercury_names(Vec* names, const OutRow* row, const int32_t* order, size_t count,
+                        PlaceRow* place, const char* head, size_t size, const char* strings):
     """.shstrtab ends with the names of the mercury sections, each written once more."""
-    cdef uint8_t* text = <uint8_t*>vec_extend(names, size)
     cdef size_t i
     cdef const OutRow* r
     cdef const char* prefix
     cdef const char* name
-    if text == NULL:
+    if not vec_append(names, head, size):
         return False
-    memcpy(text, head, size)
     for i in range(count):
         r = &row[order[i]]
         if rank(r, FAMILY_C) < RANK_MERCURY:

@@ -2,7 +2,7 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from attributes cimport record_size
 from fastpath cimport code_leaves_fastpath
@@ -22,17 +22,12 @@ def join_sections(bytes arena, bytes sections, int kind):
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
     cdef Vec joined
-    cdef uint8_t* place
     cdef bint ok = True
     vec_init(&joined, 1)
     with nogil:
         for i in range(n):
-            if s[i].kind == kind and s[i].size:
-                place = <uint8_t*>vec_extend(&joined, s[i].size)
-                if place == NULL:
-                    ok = False
-                    break
-                memcpy(place, base + s[i].offset, s[i].size)
+            if s[i].kind == kind:
+                ok = ok and vec_append(&joined, base + s[i].offset, s[i].size)
     result = vec_take(&joined)
     if not ok:
         raise MemoryError

@@ -246,10 +246,8 @@ def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, b
     cdef int32_t kernel, reloc
     cdef bint ok = reloc_of != NULL and tail_of != NULL
     vec_init(&table, sizeof(KeepRow))
-    ok = ok and (not keeps
-                 or vec_extend(&table, PyBytes_GET_SIZE(keeps) // sizeof(KeepRow)) != NULL)
-    if ok and keeps:
-        memcpy(table.data, PyBytes_AS_STRING(keeps), PyBytes_GET_SIZE(keeps))
+    ok = ok and vec_append(&table, PyBytes_AS_STRING(keeps),
+                           PyBytes_GET_SIZE(keeps) // sizeof(KeepRow))
     if ok:
         with nogil:
             memset(reloc_of, 0xff, 4 * entity_count)

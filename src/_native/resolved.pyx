@@ -43,8 +43,8 @@ def record_resolved(bytes entities, bytes outs, bytes out_symbols, bytes keeps, 
     vec_init(&rows, sizeof(OutRow))
     vec_init(&entries, sizeof(KeepRow))
     ok = (record != NULL and named != NULL
-          and copy_rows(&rows, PyBytes_AS_STRING(outs), n)
-          and copy_rows(&entries, PyBytes_AS_STRING(keeps), keep_count))
+          and vec_append(&rows, PyBytes_AS_STRING(outs), n)
+          and vec_append(&entries, PyBytes_AS_STRING(keeps), keep_count))
     with nogil:
         if ok:
             ok = find_lists(&rows, n, record)
@@ -124,15 +124,6 @@ def names_deleted(bytes entities, bytes outs, bytes fixes, uint64_t reserved):
 
 cdef enum:
     NO_MEMORY = -2
-
-
-cdef bint copy_rows(Vec* v, const char* table, size_t count):
-    cdef void* place = vec_extend(v, count)
-    if place == NULL and count:
-        return False
-    if count:
-        memcpy(place, table, count * v.row)
-    return True
 
 
 cdef inline OutRow* out_row(Vec* rows, size_t at) noexcept nogil:

@@ -91,6 +91,18 @@ cdef inline void* vec_extend(Vec* v, size_t count) noexcept nogil:
     return v.data + (v.count - count) * v.row
 
 
+cdef inline bint vec_append(Vec* v, const void* rows, size_t count) noexcept nogil:
+    """Put a copy of `count` rows at the end; False when memory is exhausted."""
+    cdef void* place
+    if count == 0:
+        return True
+    place = vec_extend(v, count)
+    if place == NULL:
+        return False
+    memcpy(place, rows, count * v.row)
+    return True
+
+
 cdef inline bytes vec_take(Vec* v):
     """The rows as a frozen table; the Vec is empty afterwards."""
     cdef bytes table = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(v.count * v.row))
