@@ -1,4 +1,5 @@
 # Attribute records of .nv.info, .nv.info.F and .nv.compat: their size, and single attributes.
+# The reader of cubins has checked the first two, and leaves the third as it is.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
@@ -12,11 +13,18 @@ cdef inline uint32_t record_size(const uint8_t* data) noexcept nogil:
     return 4
 
 
+cdef inline const uint8_t* find_record(const uint8_t* data, uint64_t size,
+                                       uint8_t attribute) noexcept nogil:
+    """The first record with that attribute; NULL without one before a record that is cut off."""
+    cdef uint64_t at = 0
+    while size - at >= 4 and record_size(data + at) <= size - at:
+        if data[at + 1] == attribute:
+            return data + at
+        at += record_size(data + at)
+    return NULL
+
+
 cdef inline uint32_t register_limit(const uint8_t* data, uint64_t size) noexcept nogil:
     """MAXREG_COUNT of a kernel's records; 255, all there are, without."""
-    cdef uint64_t at = 0
-    while at < size:
-        if data[at + 1] == EIATTR_MAXREG_COUNT:
-            return <uint32_t>data[at + 2] | <uint32_t>data[at + 3] << 8
-        at += record_size(data + at)
-    return 255
+    cdef const uint8_t* record = find_record(data, size, EIATTR_MAXREG_COUNT)
+    return <uint32_t>record[2] | <uint32_t>record[3] << 8 if record != NULL else 255

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memset
 
-from attributes cimport record_size
+from attributes cimport find_record, record_size
 from elf64 cimport *
 from graph cimport *
 from rows cimport *
@@ -115,14 +115,9 @@ cdef inline bint inherit(Info* m, int32_t kernel, uint64_t start) noexcept nogil
 cdef inline bint inherit_mark(Info* m, uint64_t start, const SectionRow* s,
                               uint8_t attribute) noexcept nogil:
     """Add a record without value that the callee's section `s` has and the kernel has not."""
-    cdef uint64_t at = 0
-    cdef const uint8_t* data
-    while at < s.size:
-        data = m.arena + s.offset + at
-        if data[1] == attribute:
-            return own_record(m, start, attribute) >= 0 or put(m, data, record_size(data)) != NULL
-        at += record_size(data)
-    return True
+    cdef const uint8_t* data = find_record(m.arena + s.offset, s.size, attribute)
+    return (data == NULL or own_record(m, start, attribute) >= 0
+            or put(m, data, record_size(data)) != NULL)
 
 
 cdef inline bint gather_externs(Info* m, uint64_t start) noexcept nogil:

@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from attributes cimport record_size
+from attributes cimport find_record
 from elf64 cimport *
 from graph cimport *
 from rows cimport *
@@ -98,9 +98,5 @@ cdef inline const SectionRow* info_source(Info* m, int32_t entity) noexcept nogi
 
 cdef inline int64_t own_record(Info* m, uint64_t start, uint8_t attribute) noexcept nogil:
     """Offset in the blob of the record with that attribute from `start` on, or -1."""
-    cdef uint64_t at = start
-    while at < m.blob.count:
-        if m.blob.data[at + 1] == attribute:
-            return <int64_t>at
-        at += record_size(m.blob.data + at)
-    return -1
+    cdef const uint8_t* record = find_record(m.blob.data + start, m.blob.count - start, attribute)
+    return record - m.blob.data if record != NULL else -1

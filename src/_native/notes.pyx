@@ -4,7 +4,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from attributes cimport record_size
+from attributes cimport find_record, record_size
 from fastpath cimport code_leaves_fastpath
 from rows cimport *
 from vec cimport *
@@ -39,17 +39,10 @@ def has_attribute(bytes arena, bytes sections, int kind, int attribute):
     cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const uint8_t* data
-    cdef uint64_t at
     for i in range(n):
-        if s[i].kind != kind:
-            continue
-        at = 0
-        while at < s[i].size:
-            data = base + s[i].offset + at
-            if data[1] == attribute:
-                return True
-            at += record_size(data)
+        if s[i].kind == kind and find_record(base + s[i].offset, s[i].size,
+                                             <uint8_t>attribute) != NULL:
+            return True
     return False
 
 
@@ -60,23 +53,15 @@ def specific_files(bytes arena, bytes sections, int files):
     cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
     cdef bytes result = PyBytes_FromStringAndSize(NULL, files)
     cdef uint8_t* specific = <uint8_t*>PyBytes_AS_STRING(result)
-    cdef const uint8_t* data
-    cdef uint64_t at, size
+    cdef const uint8_t* record
     memset(specific, 0, files)
     for i in range(n):
         if s[i].kind != K_COMPAT:
             continue
         if s[i].file >= <uint32_t>files:
             raise IndexError(f"section {i} is in an unknown file")
-        at = 0
-        while s[i].size - at >= 4:
-            data = base + s[i].offset + at
-            size = record_size(data)
-            if size > s[i].size - at:
-                break
-            if data[1] == COMPAT_SPECIFIC and data[2]:
-                specific[s[i].file] = True
-            at += size
+        record = find_record(base + s[i].offset, s[i].size, COMPAT_SPECIFIC)
+        specific[s[i].file] |= record != NULL and record[2] != 0
     return result
 
 
@@ -109,12 +94,8 @@ def fastpath_bits(bytes arena, bytes sections, bytes out_of):
 
 cdef inline bint promises_fastpath(const uint8_t* data, uint64_t size) noexcept nogil:
     """Whether attributes of a file say that all its code is on the fast path."""
-    cdef uint64_t at = 0
-    while size - at >= 4 and record_size(data + at) <= size - at:
-        if data[at] == 4 and data[at + 1] == COMPAT_FASTPATH and record_size(data + at) > 4:
-            return data[at + 4] & FASTPATH_CODE != 0
-        at += record_size(data + at)
-    return False
+    cdef const uint8_t* record = find_record(data, size, COMPAT_FASTPATH)
+    return record != NULL and record_size(record) > 4 and record[4] & FASTPATH_CODE != 0
 
 
 def merge_compat(bytes arena, bytes sections, int family, bint arch_specific, uint64_t features,
@@ -173,12 +154,10 @@ def merge_compat(bytes arena, bytes sections, int family, bint arch_specific, ui
 
 
 cdef uint64_t find(bytearray merged, uint8_t attribute):
-    cdef uint64_t at = 0
-    while at < <uint64_t>len(merged):
-        if merged[at + 1] == attribute:
-            return at
-        at += 4 + (merged[at + 2] | merged[at + 3] << 8 if merged[at] == 4 else 0)
-    return at
+    """Where the record with that attribute is; the size of all without one."""
+    cdef const uint8_t* start = merged
+    cdef const uint8_t* record = find_record(start, len(merged), attribute)
+    return record - start if record != NULL else len(merged)
 
 
 cdef inline uint8_t weaker(uint8_t a, uint8_t b) noexcept nogil:

@@ -4,11 +4,10 @@ Nothing here runs in a link that asks for neither.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
 
-from attributes cimport register_limit
+from attributes cimport find_record, register_limit
 from elf64 cimport *
 from graph cimport *
 from rows cimport *
@@ -71,26 +70,18 @@ cdef void count_barriers(const OutRow* out, size_t out_count, bytes blob, bytes 
     """Enter NUM_BARRIERS of the records that `made` places in .nv.info.F sections."""
     cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(blob)
     cdef const SpanRow* span = <const SpanRow*>PyBytes_AS_STRING(made)
-    cdef uint64_t limit = PyBytes_GET_SIZE(blob), at, end
+    cdef uint64_t limit = PyBytes_GET_SIZE(blob)
+    cdef const uint8_t* record
     cdef size_t i
-    cdef uint16_t value
     for i in range(PyBytes_GET_SIZE(made) // sizeof(SpanRow)):
         if (span[i].out < 0 or <size_t>span[i].out >= out_count
                 or out[span[i].out].kind != K_INFO_FUNC):
             continue
         if span[i].offset > limit or span[i].size > limit - span[i].offset:
             raise IndexError("span outside its blob")
-        at = span[i].offset
-        end = at + span[i].size
-        while end - at >= 4:
-            memcpy(&value, data + at + 2, 2)
-            if data[at + 1] == EIATTR_NUM_BARRIERS:
-                barriers[out[span[i].out].entity] = value
-            at += 4
-            if data[at - 4] == 4:
-                if value > end - at:
-                    break
-                at += value
+        record = find_record(data + span[i].offset, span[i].size, EIATTR_NUM_BARRIERS)
+        if record != NULL:
+            barriers[out[span[i].out].entity] = record[2] | record[3] << 8
 
 
 def call_lists(bytes entities, bytes calls, bytes prototypes):

@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
+from attributes cimport record_size
 from elf64 cimport *
 from names cimport *
 from rows cimport *
@@ -48,16 +49,14 @@ cdef inline void read_function_facts(Resolver* r, const FileRow* file) noexcept 
             continue
         at = 0
         while at < s.size:
-            if data[at] == 4:
-                if data[at + 1] == EIATTR_REGCOUNT or data[at + 1] == EIATTR_FRAME_SIZE:
-                    memcpy(&word, data + at + 4, 4)
-                    memcpy(&value, data + at + 8, 4)
-                    if data[at + 1] == EIATTR_REGCOUNT:
-                        r.regcount[file.first_symbol + word] = value
-                    else:
-                        r.frame[file.first_symbol + word] = value
-                at += <uint32_t>data[at + 2] | <uint32_t>data[at + 3] << 8
-            at += 4
+            if data[at + 1] == EIATTR_REGCOUNT or data[at + 1] == EIATTR_FRAME_SIZE:
+                memcpy(&word, data + at + 4, 4)
+                memcpy(&value, data + at + 8, 4)
+                if data[at + 1] == EIATTR_REGCOUNT:
+                    r.regcount[file.first_symbol + word] = value
+                else:
+                    r.frame[file.first_symbol + word] = value
+            at += record_size(data + at)
 
 
 cdef inline bint is_unified(const uint8_t* name, uint32_t size) noexcept nogil:
