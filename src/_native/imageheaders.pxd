@@ -98,7 +98,7 @@ cdef inline void write_header(Writer* w, int32_t at, Shdr* out, uint32_t tkinfo,
     if w.executable:
         if row.kind in (K_CONSTANT, K_CONSTANT0, K_CONSTANT_FUNC, K_GLOBAL_INIT):
             out.sh_type = SHT_PROGBITS
-        elif row.kind in (K_GLOBAL, K_SHARED, K_DEBUG_SHARED, K_LOCAL, K_SYSTEM_SHARED):
+        elif is_nobits(row):
             out.sh_type = SHT_NOBITS
     if row.kind == K_SYMTAB or row.kind == K_MERC_SYMTAB:
         out.sh_link = 2

@@ -54,8 +54,7 @@ cdef inline int32_t rank(const OutRow* row, uint32_t family) noexcept nogil:
         return RANK_TEXT
     if kind == K_GLOBAL_INIT:
         return RANK_DATA
-    if kind == K_SHARED or kind == K_DEBUG_SHARED or kind == K_GLOBAL or kind == K_LOCAL \
-            or kind == K_SYSTEM_SHARED:
+    if is_nobits(row):
         return RANK_NOBITS
     if kind == K_CAPMERC:
         return RANK_MERCURY

@@ -79,14 +79,7 @@ cdef inline int32_t new_out(Merge* m, uint16_t kind, uint32_t type, uint64_t fla
     if row == NULL:
         m.failed = True
         return -1
-    memset(row, 0, sizeof(OutRow))
-    row.kind = kind
-    row.type = type
-    row.flags = flags
-    row.align = align
-    row.entsize = entsize
-    row.entity = row.target = row.rel = row.rela = row.merc = row.twin = -1
-    row.next = row.head = row.source = row.text = -1
+    start_out(row, kind, type, flags, align, entsize)
     if not flags & SHF_MERCURY:
         m.births += 1
         row.birth = m.births

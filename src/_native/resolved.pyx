@@ -11,7 +11,6 @@ From sm_100 on, only shared memory is recorded, in plain and in mercury code.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset
 
 from elf64 cimport *
 from rows cimport *
@@ -141,15 +140,8 @@ cdef int32_t list_of(Vec* rows, const int32_t* record, const FixRow* fix) noexce
     row = <OutRow*>vec_push(rows)
     if row == NULL:
         return NO_MEMORY
-    memset(row, 0, sizeof(OutRow))
-    row.kind = K_MERC_RELA
-    row.type = SHT_CUDA_MERC_RESOLVED_RELA
-    row.flags = SHF_MERCURY | 0x40
-    row.align = 8
-    row.entsize = sizeof(Rela)
+    start_out(row, K_MERC_RELA, SHT_CUDA_MERC_RESOLVED_RELA, SHF_MERCURY | 0x40, 8, sizeof(Rela))
     row.twin = plain
-    row.entity = row.target = row.rel = row.rela = row.merc = -1
-    row.next = row.head = row.source = row.text = -1
     out_row(rows, plain).merc = <int32_t>(rows.count - 1)
     return <int32_t>(rows.count - 1)
 

@@ -2,6 +2,7 @@
 # reference, "none" is -1. `pylink.tables` names the same columns for Python.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 # What a section is. The names behind the numbers are in pylink/sections/rules.py.
 cdef enum Kind:
@@ -225,6 +226,19 @@ cdef packed struct OutRow:
     int32_t source              # an input section that it was born for
     int32_t text                # the .text row of its function, or -1
     uint32_t birth              # its number among all sections born, 1 for the first
+
+
+cdef inline void start_out(OutRow* row, uint16_t kind, uint32_t type, uint64_t flags,
+                           uint32_t align, uint32_t entsize) noexcept nogil:
+    """Fill a new row: no name, no size, no other row."""
+    memset(row, 0, sizeof(OutRow))
+    row.kind = kind
+    row.type = type
+    row.flags = flags
+    row.align = align
+    row.entsize = entsize
+    row.entity = row.target = row.rel = row.rela = row.merc = row.twin = -1
+    row.next = row.head = row.source = row.text = -1
 
 
 cdef inline bint is_nobits(const OutRow* row) noexcept nogil:
