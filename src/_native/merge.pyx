@@ -89,7 +89,7 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     m.sections_of = <int32_t*>calloc(m.entity_count + 1, 4)
     cdef bint ok = (m.wanted != NULL and m.patched != NULL and m.born != NULL
                     and m.sections_of != NULL and strings_init(&m.shstr) and strings_init(&m.str)
-                    and index_init(&m.by_name, 64) and index_init(&m.merc_names, 64))
+                    and index_init(&m.by_name, 64))
     if ok:
         with nogil:
             memset(m.born, 0xff, 4 * m.entity_count)
@@ -107,7 +107,6 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     strings_free(&m.shstr)
     strings_free(&m.str)
     index_free(&m.by_name)
-    index_free(&m.merc_names)
     pool_free(&m.pool)
     free(m.wanted)
     free(m.patched)
@@ -167,33 +166,17 @@ cdef void merge_all(Merge* m, const int32_t* pools, size_t pool_count) noexcept 
 
 
 cdef void start(Merge* m) noexcept nogil:
-    cdef const char* names[4]
-    cdef uint32_t i
-    cdef uint32_t sizes[4]
-    names[0] = b".shstrtab"
-    names[1] = b".strtab"
-    names[2] = b".symtab"
-    names[3] = b".symtab_shndx"
-    sizes[0] = 9
-    sizes[1] = 7
-    sizes[2] = 7
-    sizes[3] = 13
-    for i in range(4):
-        if i < 3:
-            name_out(m, new_out(m, <uint16_t>(K_SHSTRTAB + i),
-                                SHT_SYMTAB if i == 2 else SHT_STRTAB, 0, 8 if i == 2 else 1,
-                                24 if i == 2 else 0),
-                     <const uint8_t*>names[i], sizes[i])
-        elif (strings_intern(&m.shstr, <const uint8_t*>names[i], sizes[i]) < 0
-              or strings_intern(&m.str, <const uint8_t*>names[i], sizes[i]) < 0):
-            m.failed = True
-    m.births += 1               # .symtab_shndx
+    own_section(m, b".shstrtab", 9, K_SHSTRTAB, SHT_STRTAB, 0, 1, 0)
+    own_section(m, b".strtab", 7, K_STRTAB, SHT_STRTAB, 0, 1, 0)
+    own_section(m, b".symtab", 7, K_SYMTAB, SHT_SYMTAB, 0, 8, 24)
+    keep_name(m, <const uint8_t*>b".symtab_shndx", 13)
+    m.births += 1
     simple(m, b".note.nv.tkinfo", 15, K_TKINFO, 7, 0x2000000, 4, 0)
     simple(m, b".note.nv.cuinfo", 15, K_CUINFO, 7,
            0x1000000 if m.family == FAMILY_A else 0x1000040, 4, 0)
-    simple(m, b".nv.info", 8, K_INFO, SHT_CUDA_INFO, 0, 4, 0)
+    own_section(m, b".nv.info", 8, K_INFO, SHT_CUDA_INFO, 0, 4, 0)
     if m.family != FAMILY_A:
-        simple(m, b".nv.compat", 10, K_COMPAT, SHT_CUDA_COMPAT, 0, 4, 0)
+        own_section(m, b".nv.compat", 10, K_COMPAT, SHT_CUDA_COMPAT, 0, 4, 0)
     if not m.mode & M_RELOCATABLE:
         m.births += 1           # without name or trace
 

@@ -89,19 +89,21 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
         # One that only other code launches has its sections as a device function has.
         if is_root(&m.entities[e]):
             joined_section(m, e, b".nv.info.", 9, K_INFO_FUNC, SHT_CUDA_INFO, 0x40, 4)
-            out = joined_section(m, e, b".nv.shared.", 11, K_SHARED, SHT_CUDA_SHARED, 0x43, 1)
-            if out >= 0:
-                section_symbol(m, out)
+            shared_section(m, e)
+
+
+cdef inline void shared_section(Merge* m, int32_t kernel) noexcept nogil:
+    cdef int32_t out = joined_section(m, kernel, b".nv.shared.", 11, K_SHARED, SHT_CUDA_SHARED,
+                                      0x43, 1)
+    if out >= 0:
+        section_symbol(m, out)
 
 
 cdef inline void name_shared(Merge* m, int32_t kernel) noexcept nogil:
     """Of a kernel that host code does not name, the name of its shared memory alone stays."""
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(m, kernel, &size)
-    cdef uint8_t* text = pool_join(&m.pool, b".nv.shared.", 11, name, size)
-    if (text == NULL or strings_intern(&m.shstr, text, 11 + size) < 0
-            or strings_intern(&m.str, text, 11 + size) < 0):
-        m.failed = True
+    keep_name(m, pool_join(&m.pool, b".nv.shared.", 11, name, size), 11 + size)
 
 
 cdef inline void enter_symbol(Merge* m, int32_t e, bint early) noexcept nogil:
@@ -181,21 +183,16 @@ cdef inline void section_of_object(Merge* m, int32_t at) noexcept nogil:
     """Birth of the section that holds an object, at the first object in it."""
     cdef const SectionRow* s = &m.sections[at]
     cdef int32_t e
-    cdef int32_t out
     if s.kind == K_SHARED:
         e = function_of(m, at)
         if e < 0:
             return
         if not m.entities[e].flags & EF_LIVE:
             # A dead kernel with variables of its own leaves this name and nothing else.
-            if (strings_intern(&m.shstr, m.arena + s.name, s.name_size) < 0
-                    or strings_intern(&m.str, m.arena + s.name, s.name_size) < 0):
-                m.failed = True
+            keep_name(m, m.arena + s.name, s.name_size)
             m.births += 1
         elif m.entities[e].flags & EF_UNSELECTED and function_section(m, e, K_SHARED, 0) < 0:
-            out = joined_section(m, e, b".nv.shared.", 11, K_SHARED, SHT_CUDA_SHARED, 0x43, 1)
-            if out >= 0:
-                section_symbol(m, out)
+            shared_section(m, e)
     elif s.kind == K_DEBUG_SHARED:
         debug_shared(m, at)
     else:
@@ -205,7 +202,7 @@ cdef inline void section_of_object(Merge* m, int32_t at) noexcept nogil:
 cdef inline void birth(Merge* m, int32_t at) noexcept nogil:
     """Make sure the output has a section for input section `at`, if it is to have one."""
     cdef const SectionRow* s = &m.sections[at]
-    cdef int32_t symbol, e, out
+    cdef int32_t symbol, e
     if s.kind == K_CONSTANT0 or s.kind == K_CONSTANT_FUNC:
         symbol = function_symbol(m, at)
         if symbol < 0:
@@ -223,37 +220,42 @@ cdef inline void birth(Merge* m, int32_t at) noexcept nogil:
         if function_section(m, e, s.kind, s.bank) >= 0:
             return
         constant_section(m, e, s)
-    elif s.kind in (K_CONSTANT, K_GLOBAL, K_GLOBAL_INIT, K_DEBUG, K_LOCAL, K_OTHER,
-                    K_SYSTEM_SHARED):
-        file_section(m, <const char*>(m.arena + s.name), s.name_size, s.kind, s.bank, s.type,
-                     s.flags, at)
+    elif is_of_file(s):
+        section_of_file(m, at)
 
 
-cdef inline int32_t constant_section(Merge* m, int32_t e, const SectionRow* s) noexcept nogil:
-    cdef uint8_t* text
+cdef inline bint is_of_file(const SectionRow* s) noexcept nogil:
+    """Whether the output has one section for those of that name in all inputs."""
+    return s.kind in (K_CONSTANT, K_GLOBAL, K_GLOBAL_INIT, K_DEBUG, K_LOCAL, K_OTHER,
+                      K_SYSTEM_SHARED)
+
+
+cdef inline int32_t section_of_file(Merge* m, int32_t at) noexcept nogil:
+    cdef const SectionRow* s = &m.sections[at]
+    return file_section(m, <const char*>(m.arena + s.name), s.name_size, s.kind, s.bank, s.type,
+                        s.flags, at)
+
+
+cdef inline void constant_section(Merge* m, int32_t e, const SectionRow* s) noexcept nogil:
+    cdef bint named = s.kind == K_CONSTANT0 and not m.mode & M_RELOCATABLE
+    cdef uint8_t* text = NULL
     cdef int32_t out
-    cdef int64_t a, b
     if s.kind == K_CONSTANT_FUNC and m.family == FAMILY_C:
-        return optimizer_section(m, e, s.type, s.flags, s.align, s)
-    if s.kind != K_CONSTANT0 or m.mode & M_RELOCATABLE:
-        out = new_function_section(m, e, s, s.kind, s.type, s.flags, s.align, m.arena + s.name,
-                                   s.name_size)
-        if out >= 0:
-            section_symbol(m, out)
-        return out
-    # Families A and B also name a relocation section that never exists.
-    text = pool_join(&m.pool, b".rel", 4, m.arena + s.name, s.name_size)
-    if text == NULL or strings_intern(&m.str, text, 4 + s.name_size) < 0:
-        m.failed = True
-        return -1
+        optimizer_section(m, e, s.type, s.flags, s.align, s)
+        return
+    if named:
+        # Families A and B also name a relocation section that never exists.
+        text = pool_join(&m.pool, b".rel", 4, m.arena + s.name, s.name_size)
+        if text == NULL or strings_intern(&m.str, text, 4 + s.name_size) < 0:
+            m.failed = True
+            return
     out = new_function_section(m, e, s, s.kind, s.type, s.flags, s.align, m.arena + s.name,
                                s.name_size)
-    if strings_intern(&m.shstr, text, 4 + s.name_size) < 0:
-        m.failed = True
-    m.births += 1
+    if named:
+        m.failed |= strings_intern(&m.shstr, text, 4 + s.name_size) < 0
+        m.births += 1
     if out >= 0:
         section_symbol(m, out)
-    return out
 
 
 cdef inline int32_t optimizer_section(Merge* m, int32_t e, uint32_t type, uint64_t flags, uint32_t align,
@@ -301,7 +303,7 @@ cdef inline void rest(Merge* m, const FileRow* file) noexcept nogil:
     for i in range(file.first_section, file.first_section + file.section_count):
         if m.sections[i].kind in (K_GLOBAL, K_SYSTEM_SHARED) and m.wanted[i] == 1:
             continue            # every symbol in it lost: it takes no room
-        if m.sections[i].kind != K_SHARED and m.sections[i].kind != K_DEBUG_SHARED:
+        if m.sections[i].kind == K_CONSTANT0 or m.sections[i].kind == K_CONSTANT_FUNC:
             birth(m, <int32_t>i)
         elif m.sections[i].kind == K_DEBUG_SHARED:
             debug_shared(m, <int32_t>i)
@@ -311,7 +313,10 @@ cdef inline void rest(Merge* m, const FileRow* file) noexcept nogil:
 
 
 cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
-    """Find the output section of input section `at` and the offset of its bytes there."""
+    """The output section of input section `at` and the offset of its bytes there.
+
+    What all inputs have one section for is born here, if no symbol called for it before.
+    """
     cdef const SectionRow* s = &m.sections[at]
     cdef int32_t out = -1, symbol, e
     cdef OutRow* row
@@ -333,18 +338,12 @@ cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
         row.flags = s.flags
         m.out_of[at] = out
         return
-    if s.kind in (K_CONSTANT, K_GLOBAL, K_GLOBAL_INIT, K_DEBUG, K_LOCAL, K_OTHER):
-        out = file_section(m, <const char*>(m.arena + s.name), s.name_size, s.kind, s.bank,
-                           s.type, s.flags, at)
+    if is_of_file(s):
+        out = section_of_file(m, at)
         if out < 0:
             return
-        append_piece(m, at, out)
-    elif s.kind == K_SYSTEM_SHARED:
-        out = file_section(m, <const char*>(m.arena + s.name), s.name_size, s.kind, s.bank,
-                           s.type, s.flags, at)
-        if out < 0:
-            return
-        if out_row(m, out).size == 0 and not m.mode & M_RELOCATABLE:
+        if (s.kind == K_SYSTEM_SHARED and out_row(m, out).size == 0
+                and not m.mode & M_RELOCATABLE):
             out_row(m, out).size = SYSTEM_RESERVE
         append_piece(m, at, out)
     elif is_folded(m, at):
@@ -375,29 +374,18 @@ cdef inline void append_piece(Merge* m, int32_t at, int32_t out) noexcept nogil:
 
 
 cdef inline int32_t mercury_section(Merge* m, int32_t at) noexcept nogil:
-    """The mercury twin of a debug section: `.nv.merc` and the plain name."""
+    """The mercury twin of a debug section, `.nv.merc` and the plain name, born now if it is new."""
     cdef const SectionRow* s = &m.sections[at]
-    cdef const char* name = <const char*>(m.arena + s.name)
-    cdef NameSlot* slot = index_find(&m.merc_names, <const uint8_t*>name, s.name_size)
-    cdef NameSlot* plain
-    cdef int32_t out
-    if slot == NULL:
-        m.failed = True
-        return -1
-    if slot.value >= 0:
-        return slot.value
-    plain = index_find(&m.by_name, <const uint8_t*>name + 8, s.name_size - 8)
-    if plain == NULL or plain.value < 0:
-        return -1
+    cdef int32_t plain = plain_of_mercury(m, s), out
+    if plain < 0 or out_row(m, plain).merc >= 0:
+        return out_row(m, plain).merc if plain >= 0 else -1
     out = new_out(m, s.kind, s.type, s.flags, 1, s.entsize)
     if out < 0:
         return -1
     m.births += 1               # the only kind of mercury section that has a number
-    slot.value = out
-    m.merc_names.count += 1
     out_row(m, out).source = at
-    out_row(m, out).twin = plain.value
-    out_row(m, plain.value).merc = out
+    out_row(m, out).twin = plain
+    out_row(m, plain).merc = out
     return out
 
 

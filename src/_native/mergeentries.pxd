@@ -101,9 +101,7 @@ cdef inline void count_dead(Merge* m, int32_t at, int32_t out, int64_t addend,
 
 cdef inline void name_sibling(Merge* m, const uint8_t* text, uint32_t size) noexcept nogil:
     cdef size_t before = m.shstr.size
-    if (text == NULL or strings_intern(&m.shstr, text, size) < 0
-            or strings_intern(&m.str, text, size) < 0):
-        m.failed = True
+    keep_name(m, text, size)
     if m.shstr.size != before:
         m.births += 1
 

@@ -91,10 +91,9 @@ cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
             return
         replaced = m.role[symbol] == ROLE_REPLACED
         out = function_section(m, function, K_TEXT, 0)
-    elif target.kind == K_MERC_DEBUG or target.kind == K_MERC_CONSTANT \
-            or target.kind == K_MERC_GLOBAL_INIT:
-        out = plain_of_mercury(m, file, target)
-    elif target.kind == K_MERC_CONSTANT_FUNC:
+    elif target.kind == K_MERC_CONSTANT or target.kind == K_MERC_GLOBAL_INIT:
+        out = plain_of_mercury(m, target)
+    elif target.kind == K_MERC_DEBUG or target.kind == K_MERC_CONSTANT_FUNC:
         out = m.out_of[s.target]
         if out >= 0:
             out = out_row(m, out).twin
@@ -132,17 +131,6 @@ cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
                          + (<const Rel*>(m.arena + s.offset + k * entsize)).r_sym]
             if e >= 0:
                 m.referenced[e] = True
-
-
-cdef inline int32_t plain_of_mercury(Merge* m, const FileRow* file, const SectionRow* s) noexcept nogil:
-    """The output's plain section whose mercury twin an input relocation section patches."""
-    cdef uint32_t i
-    cdef NameSlot* slot
-    if s.kind == K_MERC_CONSTANT:
-        slot = index_find(&m.by_name, <const uint8_t*>b".nv.constant3", 13)
-    else:
-        slot = index_find(&m.by_name, m.arena + s.name + 8, s.name_size - 8)
-    return slot.value if slot != NULL else -1
 
 
 cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_t function,

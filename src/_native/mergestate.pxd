@@ -32,7 +32,6 @@ ctypedef struct Merge:
     StringTable str
     uint32_t no_prototype       # offset of the empty prototype string, or 0
     NameIndex by_name           # file-scope sections
-    NameIndex merc_names
     Pool pool
     int32_t* out_of             # by input section
     uint64_t* base              # by input section
@@ -95,6 +94,13 @@ cdef inline void name_out(Merge* m, int32_t out, const uint8_t* text, uint32_t s
     out_row(m, out).symbol_name = <uint32_t>b
 
 
+cdef inline void keep_name(Merge* m, const uint8_t* text, uint32_t size) noexcept nogil:
+    """A name in both string tables of a section that the output does not have."""
+    cdef int64_t a, b
+    if text == NULL or not strings_intern_both(&m.shstr, &m.str, text, size, &a, &b):
+        m.failed = True
+
+
 cdef inline int32_t new_symbol(Merge* m, int32_t entity, int32_t section, uint32_t part,
                         uint32_t name) noexcept nogil:
     cdef OutSymbolRow* row = <OutSymbolRow*>vec_push(&m.out_symbols)
@@ -114,15 +120,22 @@ cdef inline void section_symbol(Merge* m, int32_t out) noexcept nogil:
     new_symbol(m, -1, out, PART_LOCAL, out_row(m, out).symbol_name)
 
 
-cdef inline int32_t simple(Merge* m, const char* name, uint32_t size, uint16_t kind, uint32_t type,
-                    uint64_t flags, uint32_t align, uint32_t entsize) noexcept nogil:
-    """A section that the linker itself makes, with its section symbol."""
+cdef inline int32_t own_section(Merge* m, const char* name, uint32_t size, uint16_t kind,
+                                uint32_t type, uint64_t flags, uint32_t align,
+                                uint32_t entsize) noexcept nogil:
+    """A section that the linker itself makes."""
     cdef int32_t out = new_out(m, kind, type, flags, align, entsize)
     if out >= 0:
         name_out(m, out, <const uint8_t*>name, size)
-        if kind != K_INFO and kind != K_COMPAT:
-            section_symbol(m, out)
     return out
+
+
+cdef inline void simple(Merge* m, const char* name, uint32_t size, uint16_t kind, uint32_t type,
+                        uint64_t flags, uint32_t align, uint32_t entsize) noexcept nogil:
+    """A section that the linker itself makes, with its section symbol."""
+    cdef int32_t out = own_section(m, name, size, kind, type, flags, align, entsize)
+    if out >= 0:
+        section_symbol(m, out)
 
 
 cdef inline int32_t function_section(Merge* m, int32_t entity, uint16_t kind,
@@ -208,6 +221,19 @@ cdef inline int32_t file_section(Merge* m, const char* name, uint32_t size, uint
     return out
 
 
+cdef inline int32_t plain_of_mercury(Merge* m, const SectionRow* s) noexcept nogil:
+    """The output's plain section of a mercury section that all inputs have one of, or -1."""
+    cdef NameSlot* slot
+    if s.kind == K_MERC_CONSTANT:
+        slot = index_find(&m.by_name, <const uint8_t*>b".nv.constant3", 13)
+    else:
+        slot = index_find(&m.by_name, m.arena + s.name + 8, s.name_size - 8)
+    if slot == NULL:
+        m.failed = True
+        return -1
+    return slot.value
+
+
 cdef inline void user_constant(Merge* m, int32_t out, const char* name, uint32_t size,
                         const char* old, uint32_t old_size) noexcept nogil:
     """Bank 3 of family C is born as "user" constants and renamed at the end of the link.
@@ -260,12 +286,15 @@ cdef inline int32_t new_twin(Merge* m, int32_t plain, uint16_t kind, uint32_t ty
 cdef inline int32_t optimizer_relocations(Merge* m, int32_t out) noexcept nogil:
     """`.rela.nv.constant2.F` of family C, born as `.rela.nv.constant.optimizer.F`."""
     cdef uint32_t size
-    cdef const uint8_t* name = entity_name(m, out_row(m, out).entity, &size)
-    cdef uint8_t* final = pool_join(&m.pool, b".rela.nv.constant2.", 19, name, size)
-    cdef uint8_t* first = pool_join(&m.pool, b".rela.nv.constant.optimizer.", 28, name, size)
+    cdef const uint8_t* name
+    cdef uint8_t* final
+    cdef uint8_t* first
     cdef int32_t row = out_row(m, out).rela
     if row >= 0:
         return row
+    name = entity_name(m, out_row(m, out).entity, &size)
+    final = pool_join(&m.pool, b".rela.nv.constant2.", 19, name, size)
+    first = pool_join(&m.pool, b".rela.nv.constant.optimizer.", 28, name, size)
     row = new_out(m, K_RELOC, SHT_RELA, 0x40, 8, 24)
     if final == NULL or first == NULL or row < 0:
         m.failed = True
