@@ -146,7 +146,7 @@ def find_blocks(bytes data, uint64_t start):
         while at < size:
             open_cursor(&c, data, at, size)
             if take(&c, OUTER_WIDTH) != ENTER_BLOCK:
-                if is_zero(c.data + at, size - at):
+                if not data[at:].strip(b"\0"):
                     break
                 raise ValueError(f"byte {at:#x}: no block starts here")
             number = take_vbr(&c, 8)
@@ -167,14 +167,6 @@ def find_blocks(bytes data, uint64_t start):
         return vec_take(&rows)
     finally:
         vec_free(&rows)
-
-
-cdef bint is_zero(const uint8_t* data, uint64_t size) noexcept nogil:
-    cdef uint64_t i
-    for i in range(size):
-        if data[i]:
-            return False
-    return True
 
 
 cdef void define(Cursor* c, Abbreviation* a, uint32_t block) noexcept nogil:

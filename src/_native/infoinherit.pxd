@@ -3,7 +3,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy, memmove, memset
 
 from attributes cimport find_record, record_size
 from elf64 cimport *
@@ -205,16 +205,10 @@ cdef inline bint add_externs(Info* m, uint64_t start, const uint8_t* data, uint3
         if vec_extend(&m.blob, 4) == NULL:
             return False
         # Later records make room: the list grows in place.
-        shift_right(m.blob.data + end, tail)
+        memmove(m.blob.data + end + 4, m.blob.data + end, tail)
         memcpy(m.blob.data + end, &symbol, 4)
         set_length(m.blob.data + at, length + 4)
     return True
-
-
-cdef inline void shift_right(uint8_t* data, uint64_t size) noexcept nogil:
-    cdef uint64_t i
-    for i in range(size):
-        data[size - 1 - i + 4] = data[size - 1 - i]
 
 
 cdef inline bint drop_empty_externs(Info* m, uint64_t start) noexcept nogil:
@@ -225,7 +219,6 @@ cdef inline bint drop_empty_externs(Info* m, uint64_t start) noexcept nogil:
 
 
 cdef inline void cut_record(Info* m, uint64_t at) noexcept nogil:
-    cdef uint64_t size = record_size(m.blob.data + at), i
-    for i in range(at + size, m.blob.count):
-        m.blob.data[i - size] = m.blob.data[i]
+    cdef uint64_t size = record_size(m.blob.data + at)
     m.blob.count -= size
+    memmove(m.blob.data + at, m.blob.data + at + size, m.blob.count - at)

@@ -14,7 +14,7 @@ Afterwards no section or symbol appears.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
+from libc.string cimport memset, strlen
 
 from elf64 cimport *
 from mergebirths cimport *
@@ -202,9 +202,7 @@ cdef void prototype_strings(Merge* m, const FileRow* file) noexcept nogil:
                     block = <int32_t>pair[2 * j + 1]
                 elif pass_ or block == -2 or block == -3:
                     text = m.arena + file.strtab + pair[2 * j + 1]
-                    size = 0
-                    while text[size]:
-                        size += 1
+                    size = <uint32_t>strlen(<const char*>text)
                     if size == 0:
                         # That of kernels launched from the device: a string of its own.
                         if m.no_prototype == 0:
@@ -219,9 +217,7 @@ cdef void prototype_names(Merge* m, const uint64_t* prototypes, size_t count,
     cdef size_t i
     cdef uint32_t size
     for i in range(count):
-        size = 0
-        while m.arena[prototypes[i] + size]:
-            size += 1
+        size = <uint32_t>strlen(<const char*>m.arena + prototypes[i])
         offsets[i] = (strings_find(&m.str, m.arena + prototypes[i], size).at if size
                       else m.no_prototype)
 

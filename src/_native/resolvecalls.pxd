@@ -1,6 +1,7 @@
 # Rows of the inputs' call graphs as rows of the link's.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport strlen
 
 from elf64 cimport *
 from names cimport *
@@ -31,11 +32,9 @@ cdef inline bint same_prototype(Resolver* r, int32_t symbol, int32_t number) noe
 cdef inline int32_t prototype(Resolver* r, uint64_t name) noexcept nogil:
     """The number of a prototype string; -1 without memory."""
     cdef const uint8_t* text = r.arena + name
-    cdef uint32_t size = 0
+    cdef uint32_t size = <uint32_t>strlen(<const char*>text)
     cdef NameSlot* slot
     cdef uint64_t* row
-    while text[size]:
-        size += 1
     slot = index_find(&r.prototype_names, text, size)
     if slot == NULL:
         return -1
