@@ -337,7 +337,6 @@ def read_records(bytes data, bytes blocks, size_t first, size_t last, bytes abbr
     cdef size_t shared = PyBytes_GET_SIZE(abbreviations) // sizeof(Abbreviation), i
     cdef list result = [], records
     cdef uint64_t size = PyBytes_GET_SIZE(data)
-    cdef bint good
     if last > PyBytes_GET_SIZE(blocks) // sizeof(BlockRow) or first > last:
         raise ValueError("there are no such rows")
     vec_init(&known, sizeof(Abbreviation))
@@ -351,7 +350,7 @@ def read_records(bytes data, bytes blocks, size_t first, size_t last, bytes abbr
             open_cursor(&c, data, row[i].start, row[i].end)
             known.count = shared
             records = []
-            read_block(&c, &row[i], &known, data, records)
+            read_block(&c, &row[i], &known, records)
             check(&c)
             result.append(records)
         return result
@@ -359,8 +358,7 @@ def read_records(bytes data, bytes blocks, size_t first, size_t last, bytes abbr
         vec_free(&known)
 
 
-cdef int read_block(Cursor* c, const BlockRow* row, Vec* known, bytes data,
-                    list records) except -1:
+cdef int read_block(Cursor* c, const BlockRow* row, Vec* known, list records) except -1:
     """Read the records of one block; `known` gets the abbreviations of its own."""
     cdef const Abbreviation* abbreviation
     cdef Record record

@@ -15,7 +15,7 @@ def emit_callgraph(bytes calls, bytes entities, bytes symbol_index, bytes protot
     Direct and indirect calls of one function come newest first; the other rows once a function.
     """
     cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
-    cdef size_t count = PyBytes_GET_SIZE(calls) // sizeof(CallRow), i
+    cdef size_t count = PyBytes_GET_SIZE(calls) // sizeof(CallRow)
     cdef const CallRow* call = <const CallRow*>PyBytes_AS_STRING(calls)
     cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
     cdef const uint32_t* index = <const uint32_t*>PyBytes_AS_STRING(symbol_index)

@@ -170,7 +170,7 @@ def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, by
     cdef Sym* mercury = NULL
     cdef uint32_t* wide = NULL
     cdef uint32_t* merc_wide = NULL
-    cdef uint32_t info = 1, mercury_info = 0, early = 0
+    cdef uint32_t info = 1, mercury_info = 0
     w.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
     w.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
     w.entities = <const EntityRow*>PyBytes_AS_STRING(entities)
@@ -215,15 +215,14 @@ def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, by
                 write_mercury_symbol(&w, &symbol[order[i]], &table[i + 1], &mercury[i + 1],
                                      mercury_value,
                                      merc_wide + i + 1 if merc_wide != NULL else NULL)
-                early = <uint32_t>(i + 2)
                 if symbol[order[i]].part == PART_LOCAL:
                     mercury_info = <uint32_t>(i + 2)
     return info, mercury_info
 
 
-def write_headers(bytes image, bytes arena, bytes sections, bytes symbols, bytes entities,
-                  bytes outs, bytes section_order, bytes section_index, bytes places,
-                  bytes symbol_index, bytes phdrs, bytes shstrtab, bytes strtab, uint64_t shoff,
+def write_headers(bytes image, bytes sections, bytes symbols, bytes entities, bytes outs,
+                  bytes section_order, bytes section_index, bytes places, bytes symbol_index,
+                  bytes phdrs, bytes shstrtab, bytes strtab, uint64_t shoff,
                   uint32_t symtab_info, uint32_t mercury_info, uint32_t e_flags, int64_t note,
                   int family, bint executable):
     """Write string tables, capsule heads, section headers, program headers and the ELF header.

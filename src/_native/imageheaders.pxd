@@ -132,10 +132,10 @@ cdef inline void write_header(Writer* w, int32_t at, Shdr* out, uint32_t tkinfo,
         out.sh_link = merc_symtab
     elif row.kind == K_MERC_INFO_FUNC:
         out.sh_link = merc_symtab
-        text = text_of(w, &w.outs[row.twin])
+        text = text_of(&w.outs[row.twin])
         out.sh_info = w.index[w.outs[text].merc] if w.outs[text].merc >= 0 else 0
     elif row.kind == K_MERC_CONSTANT_FUNC:
-        text = text_of(w, &w.outs[row.twin])
+        text = text_of(&w.outs[row.twin])
         out.sh_info = w.index[w.outs[text].merc] if w.outs[text].merc >= 0 else 0
     elif row.kind == K_MERC_RELA:
         out.sh_link = merc_symtab

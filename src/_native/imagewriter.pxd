@@ -53,7 +53,7 @@ cdef inline void set_section(Writer* w, int32_t at, Sym* out, uint32_t* wide) no
         wide[0] = index
 
 
-cdef inline int32_t text_of(Writer* w, const OutRow* row) noexcept nogil:
+cdef inline int32_t text_of(const OutRow* row) noexcept nogil:
     """The .text row of the function that a section belongs to; row 0 (never listed) without."""
     cdef int32_t at = row.text
     return at if at >= 0 else 0
@@ -61,7 +61,7 @@ cdef inline int32_t text_of(Writer* w, const OutRow* row) noexcept nogil:
 
 cdef inline uint32_t text_index(Writer* w, const OutRow* row) noexcept nogil:
     """The index of the function's .text, as its symbols have it: see set_section."""
-    cdef int32_t text = text_of(w, row)
+    cdef int32_t text = text_of(row)
     if w.wide and not w.executable and w.outs[text].birth == SHN_COMMON:
         return SHN_COMMON
     return w.index[text]

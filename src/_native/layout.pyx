@@ -81,7 +81,7 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_en
 
 
 def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family,
-          bint executable, bint has_file_records):
+          bint has_file_records):
     """Number the sections and symbols of the output.
 
     Returns `(section_order, section_index, symbol_order, symbol_index, section_symbol_index,

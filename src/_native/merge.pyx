@@ -122,7 +122,6 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
 
 cdef void merge_all(Merge* m, const int32_t* pools, size_t pool_count) noexcept nogil:
     cdef size_t f, i
-    cdef int32_t out
     for f in range(m.file_count):
         prototype_strings(m, &m.files[f])
         find_referenced(m, &m.files[f])

@@ -163,7 +163,7 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
         symbol = <int32_t>(file.first_symbol + r.r_sym)
         addend = r.r_addend if explicit else 0
         how = 0
-        action = decide(m, s, target, symbol, r.r_type, function, mercury, &how)
+        action = decide(m, target, symbol, r.r_type, function, mercury, &how)
         if action == DROP:
             continue
         if (action == DEAD or action == CLEAR) and is_deselected(m, m.entity[symbol]):

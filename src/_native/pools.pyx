@@ -228,7 +228,6 @@ def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, b
     the last constant first.
     """
     cdef size_t n = PyBytes_GET_SIZE(pools) // sizeof(PoolRow), i
-    cdef size_t section_count = PyBytes_GET_SIZE(sections) // sizeof(SectionRow)
     cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef const FileRow* file = <const FileRow*>PyBytes_AS_STRING(files)

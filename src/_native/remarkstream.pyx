@@ -218,7 +218,6 @@ def encode(list remarks, dict strings):
     cdef RemarkRow* row
     cdef ArgRow* arg
     cdef size_t n = PyList_GET_SIZE(remarks), i
-    cdef bytes out = None
     cdef size_t room, size = 0
     cdef uint8_t* data = NULL
     vec_init(&rows, sizeof(RemarkRow))

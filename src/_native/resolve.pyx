@@ -113,7 +113,7 @@ def find_live(bytes entities, bytes calls, bytes prototypes, bytes selected, bin
     cdef uint32_t* stack
     cdef uint8_t* seen
     cdef size_t i, depth = 0
-    cdef uint32_t j, at, to
+    cdef uint32_t j, to
     if choosy and <size_t>PyBytes_GET_SIZE(selected) != n:
         raise ValueError("one byte per entity")
     if not graph_init(&graph, <const CallRow*>PyBytes_AS_STRING(calls),

@@ -22,8 +22,8 @@ ctypedef struct Reference:
     int32_t next            # next reference of the same function, or -1
 
 
-def gather(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, bytes symbol_role,
-           bytes calls, bytes prototypes, bytes fixes, bytes outs, bytes referenced,
+def gather(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, bytes calls,
+           bytes prototypes, bytes fixes, bytes outs, bytes referenced,
            bytes uses_array, bint tie_by_name, bint executable):
     """The tables that the layout of shared memory starts from.
 
@@ -41,7 +41,6 @@ def gather(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, b
     cdef const SymbolRow* sym = <const SymbolRow*>PyBytes_AS_STRING(symbols)
     cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
     cdef const int32_t* entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
-    cdef const uint8_t* role = <const uint8_t*>PyBytes_AS_STRING(symbol_role)
     cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
     cdef const OutRow* out = <const OutRow*>PyBytes_AS_STRING(outs)
     cdef const uint8_t* used = <const uint8_t*>PyBytes_AS_STRING(referenced)
@@ -66,10 +65,10 @@ def gather(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, b
             memset(number, 0xff, 4 * n)
             memset(first, 0xff, 4 * n)
             ok = (list_kernels(e, n, number, &kernels)
-                  and list_variables(s, sym, symbol_count, e, entity, role, used, number,
-                                     &variables, &owners)
+                  and list_variables(s, sym, symbol_count, e, entity, used, number, &variables,
+                                     &owners)
                   and list_references(fix, fix_count, out, e, number, first, &references)
-                  and list_uses(&graph, e, n, <int32_t*>kernels.data, kernels.count,
+                  and list_uses(&graph, n, <int32_t*>kernels.data, kernels.count,
                                 <VariableRow*>variables.data, first,
                                 <Reference*>references.data, references.count, stamp, stack,
                                 <int32_t*>owners.data if tie_by_name else NULL, executable,
@@ -103,9 +102,8 @@ cdef bint list_kernels(const EntityRow* e, size_t n, int32_t* number, Vec* kerne
 
 
 cdef bint list_variables(const SectionRow* s, const SymbolRow* sym, size_t symbol_count,
-                         const EntityRow* e, const int32_t* entity, const uint8_t* role,
-                         const uint8_t* used, int32_t* number, Vec* variables,
-                         Vec* owners) noexcept nogil:
+                         const EntityRow* e, const int32_t* entity, const uint8_t* used,
+                         int32_t* number, Vec* variables, Vec* owners) noexcept nogil:
     """Variables by birth: one that is defined counts where its definition stands."""
     cdef size_t i
     cdef int32_t at, function
@@ -158,8 +156,8 @@ cdef bint list_references(const FixRow* fix, size_t count, const OutRow* out, co
     return True
 
 
-cdef bint list_uses(const CallGraph* graph, const EntityRow* e, size_t n, const int32_t* kernels,
-                    size_t kernel_count, const VariableRow* variables, const int32_t* first,
+cdef bint list_uses(const CallGraph* graph, size_t n, const int32_t* kernels, size_t kernel_count,
+                    const VariableRow* variables, const int32_t* first,
                     const Reference* references, size_t reference_count, uint32_t* stamp,
                     uint32_t* stack, const int32_t* arrays, bint deep, Vec* uses,
                     Vec* extern_uses) noexcept nogil:

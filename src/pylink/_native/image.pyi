@@ -64,7 +64,6 @@ def write_symbols(
 
 def write_headers(
     image: bytes,
-    arena: bytes,
     sections: bytes,
     symbols: bytes,
     entities: bytes,

@@ -25,7 +25,6 @@ def order(
     calls: bytes,
     entities: bytes,
     family: int,
-    executable: bool,
     has_file_records: bool,
 ) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes]:
     """Number the sections and symbols of the output.

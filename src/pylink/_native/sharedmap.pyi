@@ -5,7 +5,6 @@ def gather(
     symbols: bytes,
     entities: bytes,
     symbol_entity: bytes,
-    symbol_role: bytes,
     calls: bytes,
     prototypes: bytes,
     fixes: bytes,

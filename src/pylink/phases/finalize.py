@@ -50,7 +50,6 @@ def finalize(image: Image, sink: Sink) -> Final:
     job.steps.done("write_symbols")
     native_image.write_headers(
         image.data,
-        objects.arena,
         objects.sections,
         objects.symbols,
         merged.entities,

@@ -133,7 +133,6 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         merged.calls,
         merged.entities,
         job.target.family,
-        job.executable,
         info.has_file_records(
             objects.arena,
             objects.files,
@@ -175,7 +174,6 @@ def gather_shared(merged: Merged) -> tuple[bytes, bytes, bytes, bytes, bytes]:
         objects.symbols,
         merged.entities,
         merged.symbol_entity,
-        merged.symbol_role,
         merged.calls,
         merged.prototypes,
         merged.fixes,
