@@ -17,6 +17,9 @@ from inforecords cimport *
 from rows cimport *
 from vec cimport *
 
+cdef enum:
+    EIATTR_MERCURY_FINALIZER_OPTIONS = 0x5a
+
 
 def emit_info(bytes arena, bytes files, bytes sections, bytes symbols, bytes entities,
               bytes symbol_entity, bytes symbol_role, bytes calls, bytes prototypes,
@@ -90,7 +93,7 @@ cdef bint emit_all(Info* m) noexcept nogil:
         out = &m.outs[i]
         start = m.blob.count
         if out.kind == K_INFO or out.kind == K_MERC_INFO:
-            ok = emit_file_info(m, K_INFO if out.kind == K_INFO else K_MERC_INFO)
+            ok = emit_file_info(m, out.kind)
         elif out.kind == K_INFO_FUNC:
             ok = emit_function_info(m, out.entity, False)
         elif out.kind == K_MERC_INFO_FUNC:
@@ -296,7 +299,7 @@ cdef bint emit_function_info(Info* m, int32_t e, bint mercury) noexcept nogil:
     start = m.blob.count
     for i in range(m.records.count):
         record = <Record*>m.records.data + (m.records.count - 1 - i)
-        if not mercury and at >= 0 and record.data[1] == 0x5a:
+        if not mercury and at >= 0 and record.data[1] == EIATTR_MERCURY_FINALIZER_OPTIONS:
             continue
         if not put_record(m, record, kernel):
             return False

@@ -129,7 +129,7 @@ def merge_compat(bytes arena, bytes sections, int family, bint arch_specific, ui
             if size > s[i].size - at:
                 break
             at += size
-            if data[1] == COMPAT_FASTPATH and family != 2:
+            if data[1] == COMPAT_FASTPATH and family != FAMILY_C:
                 continue
             mine = find(merged, data[1])
             if mine == <uint64_t>len(merged):
