@@ -19,7 +19,7 @@ cdef extern from *:
     static void pylink_widen_heap(size_t step) {
     #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
         char *before, *after;
-        void* volatile taken;                   /* volatile: compilers drop a malloc that is freed */
+        void* volatile taken;                   /* compilers drop a malloc that is only freed */
         mallopt(M_MMAP_THRESHOLD, 32 << 20);    /* the most that glibc takes */
         mallopt(M_TRIM_THRESHOLD, INT_MAX);
         mallopt(M_TOP_PAD, (int)step);

@@ -1,7 +1,8 @@
 """Remarks, and what they are as blocks of an LLVM bitstream.
 
-The record is native because a link may emit one for every relocation. A remark is one block, which starts and ends at a 32-bit word, so blocks made in several calls can
-be joined. Layout, names and abbreviations are in pylink/remarks/container.py.
+The record is native because a link may emit one for every relocation. A remark is one block, which
+starts and ends at a 32-bit word, so blocks made in several calls can be joined. Layout, names and
+abbreviations are in pylink/remarks/container.py.
 """
 
 cimport cython

@@ -29,9 +29,10 @@ def order(
 ) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes]:
     """Number the sections and symbols of the output.
 
-    Returns (section_order, section_index, symbol_order, symbol_index, section_symbol_index): i32
-    OutRow numbers in file order; u32 header index per OutRow (0: omitted); i32 OutSymbolRow
-    numbers in symbol-table order; u32 symbol index per entity and per OutRow (0: none).
+    Returns (section_order, section_index, symbol_order, symbol_index, section_symbol_index,
+    instance_index): i32 OutRow numbers in file order; u32 header index per OutRow (0: omitted);
+    i32 OutSymbolRow numbers in symbol-table order; u32 symbol index per entity and per OutRow (0:
+    none); u32 symbol index of the externsharedinstance per kernel entity (0: none).
     """
 
 def place(
