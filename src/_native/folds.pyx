@@ -26,7 +26,8 @@ def find_stronger(bytes files, bytes symbols, bytes symbol_role, int32_t referen
     for i in range(min(f[reference].symbol_count, f[candidate].symbol_count)):
         theirs = f[reference].first_symbol + i
         ours = f[candidate].first_symbol + i
-        if (s[ours].info & 15) == STT_FUNC and role[theirs] == ROLE_LOST and role[ours] != ROLE_LOST:
+        if ((s[ours].info & 15) == STT_FUNC and role[theirs] == ROLE_LOST
+                and role[ours] != ROLE_LOST):
             return ours
     return -1
 

@@ -59,8 +59,9 @@ cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
     out.st_info = <uint8_t>(binding << 4 | type)
 
 
-cdef inline void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const Sym* plain, Sym* out,
-                               const uint64_t* values, uint32_t* wide) noexcept nogil:
+cdef inline void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const Sym* plain,
+                                      Sym* out, const uint64_t* values,
+                                      uint32_t* wide) noexcept nogil:
     """As in .symtab, but naming mercury twins, with input types and mercury sizes."""
     cdef const EntityRow* e
     cdef int32_t home

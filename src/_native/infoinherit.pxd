@@ -185,7 +185,8 @@ cdef inline bint push_externs(Info* m, const uint8_t* data, uint32_t file) noexc
     return True
 
 
-cdef inline bint add_externs(Info* m, uint64_t start, const uint8_t* data, uint32_t file) noexcept nogil:
+cdef inline bint add_externs(Info* m, uint64_t start, const uint8_t* data,
+                             uint32_t file) noexcept nogil:
     cdef uint64_t at = <uint64_t>own_record(m, start, EIATTR_EXTERNS), end, tail
     cdef uint32_t i, j, symbol, length
     cdef bint known

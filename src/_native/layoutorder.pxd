@@ -120,8 +120,8 @@ cdef inline int by_place(const void* a, const void* b) noexcept nogil:
     return -1 if x.birth < y.birth else x.birth > y.birth
 
 
-cdef inline bint order_sections(const OutRow* row, size_t n, uint32_t family, bint prototypes, bint info,
-                         Vec* sections, uint32_t* index) noexcept nogil:
+cdef inline bint order_sections(const OutRow* row, size_t n, uint32_t family, bint prototypes,
+                                bint info, Vec* sections, uint32_t* index) noexcept nogil:
     """Rank by rank, in order of birth; a mercury section ranks by its twin's birth."""
     cdef Place* places = <Place*>calloc(n + 1, sizeof(Place))
     cdef size_t i, count = 0

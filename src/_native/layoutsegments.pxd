@@ -17,8 +17,8 @@ cdef inline uint32_t permissions(const OutRow* row) noexcept nogil:
             | (PF_X if row.flags & SHF_EXECINSTR else 0))
 
 
-cdef inline bint add_header(Vec* headers, uint32_t type, uint32_t flags, uint64_t offset, uint64_t filesz,
-                     uint64_t memsz) noexcept nogil:
+cdef inline bint add_header(Vec* headers, uint32_t type, uint32_t flags, uint64_t offset,
+                            uint64_t filesz, uint64_t memsz) noexcept nogil:
     cdef Phdr* h = <Phdr*>vec_push(headers)
     if h == NULL:
         return False
@@ -32,15 +32,17 @@ cdef inline bint add_header(Vec* headers, uint32_t type, uint32_t flags, uint64_
     return True
 
 
-cdef inline bint program_headers(Vec* headers, const OutRow* row, const int32_t* order, size_t count,
-                          const PlaceRow* place, uint32_t family, uint64_t at) noexcept nogil:
+cdef inline bint program_headers(Vec* headers, const OutRow* row, const int32_t* order,
+                                 size_t count, const PlaceRow* place, uint32_t family,
+                                 uint64_t at) noexcept nogil:
     """PT_PHDR and the loads."""
     cdef uint64_t size
     cdef size_t i
     cdef Phdr* h
     cdef bint ok
     if family == FAMILY_C:
-        ok = (add_header(headers, PT_PHDR, PF_R, at, 0, 0) and add_header(headers, PT_LOAD, PF_R, at, 0, 0)
+        ok = (add_header(headers, PT_PHDR, PF_R, at, 0, 0)
+              and add_header(headers, PT_LOAD, PF_R, at, 0, 0)
               and add_runs(headers, row, order, count, place))
     else:
         ok = (add_header(headers, PT_PHDR, PF_R | PF_X, at, 0, 0)

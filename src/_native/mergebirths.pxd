@@ -75,7 +75,8 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
             continue
         defined = m.role[i] == ROLE_WON or m.role[i] == ROLE_REPLACED
         if m.born[e] < 0:
-            enter_symbol(m, e, (s.info >> 4) == STB_LOCAL or (defined and (s.info >> 4) == STB_WEAK))
+            enter_symbol(m, e, (s.info >> 4) == STB_LOCAL
+                         or (defined and (s.info >> 4) == STB_WEAK))
         if not defined or m.sections[s.section].kind != K_TEXT:
             continue
         if function_section(m, e, K_TEXT, 0) >= 0:
@@ -120,7 +121,8 @@ cdef inline void enter_symbol(Merge* m, int32_t e, bint early) noexcept nogil:
     m.born[e] = new_symbol(m, e, -1, PART_LOCAL if early else PART_GLOBAL, <uint32_t>name)
 
 
-cdef inline void optimizer_symbol(Merge* m, int32_t e, int32_t function, uint32_t number) noexcept nogil:
+cdef inline void optimizer_symbol(Merge* m, int32_t e, int32_t function,
+                                  uint32_t number) noexcept nogil:
     """Family C renames constants of a function that stay: the section's first name, a number."""
     cdef uint32_t size, digits = 1, i, rest = number
     cdef const uint8_t* name = entity_name(m, function, &size)
@@ -258,8 +260,8 @@ cdef inline void constant_section(Merge* m, int32_t e, const SectionRow* s) noex
         section_symbol(m, out)
 
 
-cdef inline int32_t optimizer_section(Merge* m, int32_t e, uint32_t type, uint64_t flags, uint32_t align,
-                               const SectionRow* source) noexcept nogil:
+cdef inline int32_t optimizer_section(Merge* m, int32_t e, uint32_t type, uint64_t flags,
+                                      uint32_t align, const SectionRow* source) noexcept nogil:
     """Family C: bank 2 of a function is born as "optimizer" constants and renamed at the end."""
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(m, e, &size)

@@ -195,8 +195,8 @@ cdef inline int32_t mercury_home(Merge* m, const FileRow* file, uint32_t symbol)
     return <int32_t>(file.first_section + section)
 
 
-cdef inline int64_t addend_of_winner(Merge* m, int32_t twin, uint64_t i, const Rela* r, int64_t addend,
-                              int32_t symbol) noexcept nogil:
+cdef inline int64_t addend_of_winner(Merge* m, int32_t twin, uint64_t i, const Rela* r,
+                                     int64_t addend, int32_t symbol) noexcept nogil:
     """Debug data of a copy that is not in the output ends where the code of the winner does.
 
     Mercury offsets decide; between 0 and the end nvlink converts them with the winner's table,

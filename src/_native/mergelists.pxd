@@ -38,7 +38,8 @@ cdef inline void relocations(Merge* m, const FileRow* file) noexcept nogil:
             return
 
 
-cdef inline int32_t mercury_relocations(Merge* m, const FileRow* file, int32_t plain) noexcept nogil:
+cdef inline int32_t mercury_relocations(Merge* m, const FileRow* file,
+                                        int32_t plain) noexcept nogil:
     """The input section `.nv.merc.rela.S` for `.rela.S`, or -1.
 
     Both kinds mostly come in one order: a search that begins with the first section not yet taken

@@ -181,9 +181,9 @@ cdef inline const uint8_t* entity_name(Merge* m, int32_t entity, uint32_t* size)
     return m.arena + s.name
 
 
-cdef inline int32_t joined_section(Merge* m, int32_t entity, const char* prefix, uint32_t prefix_size,
-                            uint16_t kind, uint32_t type, uint64_t flags,
-                            uint32_t align) noexcept nogil:
+cdef inline int32_t joined_section(Merge* m, int32_t entity, const char* prefix,
+                                   uint32_t prefix_size, uint16_t kind, uint32_t type,
+                                   uint64_t flags, uint32_t align) noexcept nogil:
     """A per-function section named by the linker: `prefix` and the function's name."""
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(m, entity, &size)
