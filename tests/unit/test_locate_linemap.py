@@ -236,3 +236,19 @@ def test_damaged_lines_raise_and_never_hang() -> None:
         except Exception:
             outcomes.add("refused")
     assert outcomes == {"read", "refused"}
+
+
+@pytest.mark.parametrize("table", ["folders", "files"])
+def test_entries_without_bytes_are_refused_whatever_their_number(table: str) -> None:
+    """A reader that made each of them would not come back."""
+    many = b"\0" + b"\xff\xff\xff\xff\x7f"
+    tables = many + b"\0\0" if table == "folders" else b"\0\0" + many
+    fixed = b"\1\1\1\xfb\x0e\x0a" + bytes([0, 1, 1, 1, 1, 0, 0, 0, 1])
+    head = struct.pack("<HBBI", 5, 8, 0, len(fixed) + len(tables)) + fixed + tables
+    body = head + b"\0\x09\2" + bytes(8) + b"\1\0\1\1"
+    cubin = Cubin()
+    relocations = [(4 + len(head) + 3, 2, cubin.function("k"), 0)]
+    data = struct.pack("<I", len(body)) + body
+    cubin.relocate(cubin.section(Section(".debug_line", SHT_PROGBITS, data, align=1)), relocations)
+    with pytest.raises(ValueError, match="34359738367 entries of a table of files have no bytes"):
+        LineMap(cubin.build()).frames(cubin.find(".text.k"), 0)

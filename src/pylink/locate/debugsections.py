@@ -10,6 +10,8 @@ from elftools.dwarf.structs import DWARFStructs
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
+from pylink.locate.filetables import check_tables
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +52,13 @@ class _UnitAt:
 
     def __init__(self, data: bytes, offset: int) -> None:
         wide = data[offset : offset + 4] == b"\xff\xff\xff\xff"
-        (version,) = unpack_from("<H", data, offset + (12 if wide else 4))
+        at = offset + (12 if wide else 4)
+        (version,) = unpack_from("<H", data, at)
+        if version >= 5:
+            # Behind the version, sizes, the length of the header and five numbers of a byte each,
+            # opcode_base says how many there are of it and the lengths of opcodes.
+            at += 2 + 2 + (8 if wide else 4) + 5
+            check_tables(data, at + data[at], wide=wide)
         self.structs = DWARFStructs(
             little_endian=True,
             dwarf_format=64 if wide else 32,

@@ -42,11 +42,11 @@ def calls_of_rows(
         if opcode >= opcode_base:
             calls.append(current)
         elif opcode == 0:
-            size, at = _uleb(program, at)
+            size, at = uleb(program, at)
             end = at + size
             if size and program[at] == _INLINED_CALL:
-                row, after = _uleb(program, at + 1)
-                name, _ = _uleb(program, after)
+                row, after = uleb(program, at + 1)
+                name, _ = uleb(program, after)
                 current = Call(row - 1, name) if row else None
             elif size and program[at] == _END_SEQUENCE:
                 calls.append(current)
@@ -58,11 +58,11 @@ def calls_of_rows(
             if opcode == _COPY:
                 calls.append(current)
             for _ in range(lengths[opcode - 1]):
-                _, at = _uleb(program, at)
+                _, at = uleb(program, at)
     return calls
 
 
-def _uleb(data: bytes, at: int) -> tuple[int, int]:
+def uleb(data: bytes, at: int) -> tuple[int, int]:
     """A ULEB128 number and the offset behind it."""
     value = shift = 0
     while True:

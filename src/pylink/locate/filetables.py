@@ -1,0 +1,54 @@
+"""The tables of folders and files of a line program of DWARF 5, checked before they are read.
+
+Each table says how its entries look and then how many there are (DWARF 5, section 6.2.4.1). Of
+entries without bytes a damaged table has as many as it likes, and pyelftools makes them all.
+"""
+
+from __future__ import annotations
+
+from pylink.locate.inlining import uleb
+
+# DW_FORM_*: data1, data2, data4, data8, data16.
+_SIZES = {0x0B: 1, 0x05: 2, 0x06: 4, 0x07: 8, 0x1E: 16}
+_OFFSETS = (0x0E, 0x1F)  # strp, line_strp
+_STRING, _BLOCK, _UDATA = 0x08, 0x09, 0x0F
+
+
+def check_tables(data: bytes, at: int, *, wide: bool) -> None:
+    """Go through both tables, which begin at `at`; `wide` is for DWARF of 64 bits.
+
+    ValueError for entries without bytes or of a form that no such table has, IndexError where the
+    tables are cut off.
+    """
+    for _ in range(2):
+        fields, at = data[at], at + 1
+        forms = []
+        for _ in range(fields):
+            _, at = uleb(data, at)
+            form, at = uleb(data, at)
+            forms.append(form)
+        count, at = uleb(data, at)
+        if count and not forms:
+            raise ValueError(f"{count} entries of a table of files have no bytes")
+        for _ in range(count):
+            for form in forms:
+                at = _behind(data, at, form, wide=wide)
+
+
+def _behind(data: bytes, at: int, form: int, *, wide: bool) -> int:
+    """The offset behind a value of one byte or more, all of which are in `data`."""
+    if form == _UDATA:
+        return uleb(data, at)[1]
+    if form == _STRING:
+        return data.index(b"\0", at) + 1
+    if form == _BLOCK:
+        size, at = uleb(data, at)
+    elif form in _OFFSETS:
+        size = 8 if wide else 4
+    elif form in _SIZES:
+        size = _SIZES[form]
+    else:
+        raise ValueError(f"form {form:#x} in a table of files")
+    if size > len(data) - at:
+        raise IndexError(at)
+    return at + size
