@@ -1,91 +1,120 @@
-"""Line tables of cubins in reports: rows, what ends them, and damaged ones."""
+"""Source lines and PTX of addresses in the cubins of reports: every form of table, damaged ones."""
 
 from __future__ import annotations
 
-import contextlib
-import struct
+import importlib.util
 
 import pytest
+from helpers.cubin_builder import SHT_PROGBITS, Cubin, Section
+from helpers.line_program import Lines, Row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pylink.report.source.linetable import MalformedLines, read_lines
+from pylink.inspect.image import Image
+from pylink.report.model import Source
+from pylink.report.source.lines import SourceMap
+from pylink.report.source.loaded import Loaded, load
 
-# Version 2, instructions of 16 bytes, line base -5, line range 14, ten standard opcodes.
-PROLOGUE = struct.pack("<BBbBB", 16, 1, -5, 14, 10) + bytes([0, 1, 1, 1, 1, 0, 0, 0, 1])
-FILES = b"/src\0" + b"\0" + b"a.cu\0\1\0\0" + b"/abs/b.cu\0\1\0\0" + b"\0"
-SET_ADDRESS = b"\0\x09\x02"
-END = b"\0\1\1"
+if importlib.util.find_spec("elftools") is None:
+    pytest.skip("pyelftools is not installed", allow_module_level=True)
 
-
-def table(program: bytes, files: bytes = FILES, version: int = 2) -> bytes:
-    head = PROLOGUE + files
-    body = struct.pack("<HI", version, len(head)) + head + program
-    return struct.pack("<I", len(body)) + body
+FILES = [("k.cu", 1), ("/abs/k.h", 0)]
+ROWS = [Row(0, 3), Row(16, 4), Row(64, 9, inlined=(2, 0)), Row(96, 2, file=2)]
+PTX = b".version 8.0\0.target sm_80\0  mov.u32 %r1, 1;\0ret;\0"
 
 
-def at(address: int) -> bytes:
-    return SET_ADDRESS + struct.pack("<Q", address)
+def cubin(version: int = 2, *, implicit: bool = False, file: str = "k.cu") -> bytes:
+    """Two functions of 128 bytes with the same rows but for the first line, and PTX of one."""
+    made = Cubin()
+    lines = Lines(version, [(file, 1), *FILES[1:]])
+    lines_of_ptx = Lines(2, [], [], ".nv_debug_line_sass")
+    for name, first in (("k", 3), ("f", 30)):
+        symbol = made.function(name, kernel=name == "k")
+        lines.function(symbol, [Row(0, first), *ROWS[1:]], 128)
+        if name == "k":
+            lines_of_ptx.function(symbol, [Row(0, 3), Row(32, 4), Row(48, 99)], 128)
+    lines.add_to(made, implicit=implicit)
+    lines_of_ptx.add_to(made, implicit=implicit)
+    made.section(Section(".nv_debug_ptx_txt", SHT_PROGBITS, PTX, align=1))
+    return made.build()
 
 
-def special(advance: int, line: int) -> bytes:
-    return bytes([10 + 14 * advance + line + 5])
+def lines_at(code: Loaded, name: str, *offsets: int) -> list[tuple[str, int] | None]:
+    found = SourceMap(code.source)
+    return [found.line(code.addresses[name] + offset) for offset in offsets]
 
 
-def test_rows_of_a_program() -> None:
-    program = at(0x100) + special(0, 2) + special(1, 1) + b"\4\2" + special(2, -3) + b"\2\1" + END
-    found = read_lines(table(program), {})
-    assert [tuple(row) for row in found.rows] == [
-        (0x100, "/src/a.cu", 3),
-        (0x110, "/src/a.cu", 4),
-        (0x130, "/abs/b.cu", 1),
-        (0x140, None, 0),
+@pytest.mark.parametrize("implicit", [False, True], ids=["rela", "rel"])
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_addresses_have_the_line_of_the_row_before(version: int, implicit: bool) -> None:
+    code = load(cubin(version, implicit=implicit))
+    assert lines_at(code, "k", 0, 15, 16, 64, 96, 127) == [
+        ("/src/k.cu", 3),
+        ("/src/k.cu", 3),
+        ("/src/k.cu", 4),
+        ("/src/k.cu", 9),
+        ("/abs/k.h", 2),
+        ("/abs/k.h", 2),
     ]
-    assert found.find(0x10F) == ("/src/a.cu", 3)
-    assert found.find(0x13F) == ("/abs/b.cu", 1)
-    assert found.find(0xFF) is None
-    assert found.find(0x140) is None
+    assert lines_at(code, "f", 0, 16) == [("/src/k.cu", 30), ("/src/k.cu", 4)]
 
 
-def test_addresses_count_from_symbols_unless_they_are_in_place() -> None:
-    program = at(0x20) + special(0, 0) + END
-    place = table(program).index(SET_ADDRESS) + len(SET_ADDRESS)
-    assert read_lines(table(program), {place: 0x1000}).rows[0].address == 0x1020
-    loaded = at(0x1020) + special(0, 0) + END
-    assert read_lines(table(loaded), {place: 0x1000}).rows[0].address == 0x1020
+def test_tables_of_dwarf_5_are_read() -> None:
+    made = Cubin()
+    lines = Lines(5, [("k.cu", 0), ("k.h", 1)], ["/src", "include"])
+    lines.function(made.function("k", kernel=True), [Row(0, 3), Row(16, 4, file=0)])
+    lines.add_to(made)
+    assert lines_at(load(made.build()), "k", 0, 16) == [("/src/include/k.h", 3), ("/src/k.cu", 4)]
 
 
-def test_opcodes_of_ptxas_are_skipped() -> None:
-    program = at(0x100) + b"\0\4\x90\1\2\3" + special(0, 0) + END
-    assert read_lines(table(program), {}).rows[0].line == 1
+def test_addresses_outside_of_code_have_no_line() -> None:
+    code = load(cubin())
+    assert lines_at(code, "k", -1, -16, 0x1000_0000) == [None, None, None]
+    assert SourceMap(code.source).line(0) is None
+    assert lines_at(code, "f", 128) == [None]
 
 
-def test_sequences_that_touch() -> None:
-    program = at(0x100) + special(0, 0) + b"\2\1" + END + at(0x110) + special(0, 4) + END
-    found = read_lines(table(program) + table(at(0x200) + special(0, 8) + b"\2\1" + END), {})
-    assert found.find(0x110) == ("/src/a.cu", 5)
-    assert found.find(0x200) == ("/src/a.cu", 9)
+def test_tables_of_reports_may_count_from_the_functions() -> None:
+    """Some tools leave the operands of relocations as the file has them."""
+    plain = cubin()
+    code = load(plain)
+    binary = bytearray(code.source.binary or b"")
+    image = Image(plain)
+    for name in (".debug_line", ".nv_debug_line_sass"):
+        table = image.section(name)
+        assert table is not None
+        end = table.offset + table.size
+        assert binary[table.offset : end] != plain[table.offset : end]
+        binary[table.offset : end] = plain[table.offset : end]
+    found = SourceMap(Source(binary=bytes(binary)))
+    assert found.line(code.addresses["f"] + 16) == ("/src/k.cu", 4)
+    assert found.ptx(code.addresses["k"] + 32) == "ret;"
 
 
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (table(END)[:-1], "is cut off"),
-        (table(END, version=5), "version 5 of line tables is not known"),
-        (table(END, files=b"x"), "is damaged"),
-        (table(at(0)[:5]), "is damaged"),
-        (table(b"\2" + b"\x80" * 100), "is damaged"),
-        (b"\4\0\0\0abcd", "is damaged"),
-        (table(END)[:13] + b"\0" + table(END)[14:], "advances by nothing"),
-    ],
-)
-def test_damaged_tables(data: bytes, reason: str) -> None:
-    with pytest.raises(MalformedLines, match=reason):
-        read_lines(data, {})
+def test_paths_that_are_no_text_are_escaped() -> None:
+    code = load(cubin(file="k\udcff.cu"))
+    assert lines_at(code, "k", 0) == [("/src/k\\xff.cu", 3)]
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.binary(max_size=80), st.booleans())
-def test_any_program_is_rows_or_the_one_error(program: bytes, framed: bool) -> None:
-    with contextlib.suppress(MalformedLines):
-        read_lines(table(program) if framed else program, {})
+def test_lines_of_ptx_need_no_file() -> None:
+    code = load(cubin())
+    start, found = code.addresses["k"], SourceMap(code.source)
+    assert [found.ptx(start + at) for at in (0, 31, 32)] == ["mov.u32 %r1, 1;"] * 2 + ["ret;"]
+    assert found.ptx(start + 48) == ""  # a line that the text does not have
+    assert found.ptx(code.addresses["f"]) == ""
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_damaged_tables_know_a_line_or_none(data: st.DataObject) -> None:
+    plain = load(cubin())
+    table = Image(plain.source.binary or b"").section(".debug_line")
+    assert table is not None
+    binary = bytearray(plain.source.binary or b"")
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(table.offset, table.offset + table.size - 1))
+        binary[place] = data.draw(st.integers(0, 255))
+    found = SourceMap(Source(binary=bytes(binary)))
+    for offset in (0, 16, 127):
+        line = found.line(plain.addresses["k"] + offset)
+        assert line is None or isinstance(line[1], int)

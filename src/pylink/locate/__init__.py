@@ -6,10 +6,12 @@ what a diagnostic has to show: where an undefined symbol is used, what a definit
 where a kernel recurses, what a relocation belongs to. All of it runs after something went wrong
 and somebody looks at the record; a link with nothing to say loads none of these modules.
 
-pyelftools comes with the extra `pylink[lines]`. Without it, places have no line.
+Reports ask `linemap` about instructions, too. pyelftools comes with the extra `pylink[lines]`;
+without it, places have no line.
 """
 
 from __future__ import annotations
 
 # Line number programs about source text, and those about PTX.
-LINE_SECTIONS = (".debug_line", ".nv_debug_line_sass")
+SOURCE_LINES, PTX_LINES = ".debug_line", ".nv_debug_line_sass"
+LINE_SECTIONS = (SOURCE_LINES, PTX_LINES)

@@ -70,14 +70,14 @@ class Frame:
 
 
 class LineMap:
-    """The lines of one relocatable cubin; damaged debug data raises whatever pyelftools raises."""
+    """The lines of one cubin; damaged debug data raises whatever pyelftools raises."""
 
     def __init__(self, contents: bytes) -> None:
         self._elf = ELFFile(BytesIO(contents))
         self._names = [name for name in LINE_SECTIONS if contents_of(self._elf, name)]
         self._read: dict[str, LinePrograms] = {}
 
-    def _programs(self, name: str) -> LinePrograms:
+    def programs(self, name: str) -> LinePrograms:
         """The programs of a section, read when they are first asked for."""
         if name not in self._read:
             self._read[name] = LinePrograms(self._elf, name)
@@ -86,7 +86,7 @@ class LineMap:
     def frames(self, section: int, offset: int) -> list[Frame]:
         """The lines of an offset in a section, by its index; the innermost inlined one first."""
         for name in self._names:
-            found = self._programs(name).frames(section, offset)
+            found = self.programs(name).frames(section, offset)
             if found:
                 return found
         return []
@@ -100,7 +100,7 @@ class LineMap:
         """Where a variable is declared, by `.debug_info`, which -G makes."""
         if not self._names or len(contents_of(self._elf, ".debug_info")) > _LARGEST_INFO:
             return None
-        return self._programs(self._names[0]).declaration(name)
+        return self.programs(self._names[0]).declaration(name)
 
     def ptx_declaration(self, name: str) -> Frame | None:
         """Where the PTX that the cubin was compiled from declares a variable."""
@@ -135,16 +135,11 @@ class LinePrograms:
 
     def frames(self, section: int, offset: int) -> list[Frame]:
         """As `LineMap.frames`."""
-        sequences = self._by_section.get(section, [])
-        after = bisect_right(sequences, offset, key=lambda one: one[0])
-        if after == 0:
+        found = self._row_of(section, offset)
+        if found is None:
             return []
-        base, start = sequences[after - 1]
+        start, row = found
         rows, calls = self._decode(start)
-        origin = unpack_from("<Q", self._data, start + len(SET_ADDRESS))[0]
-        row = bisect_right(rows, origin + offset - base, key=lambda state: state.address) - 1
-        if row < 0 or rows[row].end_sequence:
-            return []
         unit = self._unit_of(start)
         frames = []
         while True:
@@ -155,6 +150,23 @@ class LinePrograms:
             if call is None or not 0 <= call.row < row:
                 return frames
             row = call.row
+
+    def line(self, section: int, offset: int) -> int | None:
+        """The line alone of an offset: programs about PTX need not name a file."""
+        found = self._row_of(section, offset)
+        return None if found is None else self._decode(found[0])[0][found[1]].line
+
+    def _row_of(self, section: int, offset: int) -> tuple[int, int] | None:
+        """The sequence that is about an offset, by where it starts, and the row in it."""
+        sequences = self._by_section.get(section, [])
+        after = bisect_right(sequences, offset, key=lambda one: one[0])
+        if after == 0:
+            return None
+        base, start = sequences[after - 1]
+        rows, _ = self._decode(start)
+        origin = unpack_from("<Q", self._data, start + len(SET_ADDRESS))[0]
+        row = bisect_right(rows, origin + offset - base, key=lambda state: state.address) - 1
+        return None if row < 0 or rows[row].end_sequence else (start, row)
 
     def declaration(self, name: str) -> Frame | None:
         """As `LineMap.declaration`."""

@@ -6,13 +6,23 @@ of source counters.
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from pylink.inspect.image import Image, MalformedCubin, Section
+from pylink.locate import PTX_LINES, SOURCE_LINES
 from pylink.report.model import Source
-from pylink.report.source.linetable import LineTable, MalformedLines, read_lines
 from pylink.report.source.loaded import code_sections
 from pylink.report.source.sass import disassemble
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from pylink.locate.linemap import LineMap
+
+    T = TypeVar("T")
 
 
 class SourceMap:
@@ -20,31 +30,34 @@ class SourceMap:
 
     def __init__(self, source: Source | None) -> None:
         self._source = source
-        self._tables: dict[str, LineTable] = {}
         # {start of a section of code: {address: instruction}}
         self._sass: dict[int, dict[int, str]] = {}
 
     def line(self, address: int) -> tuple[str, int] | None:
         """The source file and line of an address."""
-        return self._lines(".debug_line").find(address)
+        frames = self._ask(
+            address, lambda lines, section: lines.programs(SOURCE_LINES).frames(section, address)
+        )
+        if not frames:
+            return None
+        return os.fsencode(frames[0].file).decode("utf-8", "backslashreplace"), frames[0].line
 
     def ptx(self, address: int) -> str:
         """The line of PTX of an address; "" if there is none."""
-        found = self._lines(".nv_debug_line_sass").find(address)
-        if found is None or not 0 < found[1] <= len(self._ptx):
-            return ""
-        return self._ptx[found[1] - 1].strip()
+        line = self._ask(
+            address, lambda lines, section: lines.programs(PTX_LINES).line(section, address)
+        )
+        return self._ptx[line - 1].strip() if line and line <= len(self._ptx) else ""
 
     def sass(self, address: int) -> str:
         """The instruction at an address; "" without a disassembler."""
-        image = self._image
-        for start, section in self._code:
-            if image and start <= address < start + section.file_size:
-                if start not in self._sass:
-                    code = image.content(section)
-                    self._sass[start] = disassemble(code, self._sm(image), start)
-                return self._sass[start].get(address, "")
-        return ""
+        place, image = self._place(address), self._image
+        if place is None or image is None:
+            return ""
+        start, section = place
+        if start not in self._sass:
+            self._sass[start] = disassemble(image.content(section), self._sm(image), start)
+        return self._sass[start].get(address, "")
 
     def _sm(self, image: Image) -> int:
         """The target; older cubins have it in another place of their header than `Image` looks."""
@@ -60,11 +73,30 @@ class SourceMap:
         except MalformedCubin:
             return None
 
-    def _lines(self, section: str) -> LineTable:
-        found = self._tables.get(section)
-        if found is None:
-            found = self._tables[section] = _table(self._image, section)
-        return found
+    def _ask(self, address: int, question: Callable[[LineMap, int], T]) -> T | None:
+        """What the line tables answer about an address in the section of code that has it.
+
+        They find an offset by the values of symbols, so in a loaded cubin an address stands for it.
+        """
+        place, lines = self._place(address), self._lines
+        if place is None or lines is None:
+            return None
+        try:
+            return question(lines, place[1].index)
+        except Exception:  # what pyelftools raises for damaged data is of any kind
+            self._lines = None
+            return None
+
+    @cached_property
+    def _lines(self) -> LineMap | None:
+        if self._image is None:
+            return None
+        from pylink.locate.linemap import LineMap  # noqa: PLC0415 -- it needs pyelftools
+
+        try:
+            return LineMap(self._image.data)
+        except Exception:  # as in `_ask`
+            return None
 
     @cached_property
     def _ptx(self) -> list[str]:
@@ -78,39 +110,16 @@ class SourceMap:
             text = self._source.intermediate or b""
         return text.decode("utf-8", "replace").split("\n")
 
+    def _place(self, address: int) -> tuple[int, Section] | None:
+        """The section of code that an address is in, with where it starts."""
+        for start, section in self._code:
+            if start <= address < start + section.file_size:
+                return start, section
+        return None
+
     @cached_property
     def _code(self) -> list[tuple[int, Section]]:
         try:
             return code_sections(self._image) if self._image else []
         except MalformedCubin:
             return []
-
-
-def _table(image: Image | None, name: str) -> LineTable:
-    section = image and image.section(name)
-    if not image or not section:
-        return LineTable()
-    try:
-        return read_lines(image.content(section), _relocated(image, section))
-    except (MalformedCubin, MalformedLines):
-        return LineTable()
-
-
-def _relocated(image: Image, section: Section) -> dict[int, int]:
-    """{offset: what the relocation there adds} for a section of line tables."""
-    addresses = {}
-    symbols = _symbols(image)
-    for each in image.sections:
-        if each.info != section.index or not each.name.startswith((".rel.", ".rela.")):
-            continue
-        layout = "<QQq" if each.name.startswith(".rela.") else "<QQ"
-        for offset, info, *addend in image.entries(each, layout):
-            symbol = info >> 32
-            if symbol < len(symbols):
-                addresses[offset] = symbols[symbol][4] + sum(addend)
-    return addresses
-
-
-def _symbols(image: Image) -> list[tuple[int, ...]]:
-    symtab = image.section(".symtab")
-    return [] if symtab is None else list(image.entries(symtab, "<IBBHQQ"))

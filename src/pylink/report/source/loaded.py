@@ -9,15 +9,15 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
+from pylink.elf.constants import SHF_EXECINSTR, STT_FUNC, STT_SECTION
+from pylink.inspect.contents import is_rel, is_relocations
 from pylink.inspect.image import SYMBOL, Image, Section
+from pylink.locate import LINE_SECTIONS
 from pylink.report.model import Source
 
 # Where the first function lies. Any address but 0 will do; this one is seen to be none of a file.
 BASE = 0x7F00_0000_0000
 _ALIGNMENT = 0x100
-_EXECUTABLE = 4  # SHF_EXECINSTR
-_LINES = (".debug_line", ".nv_debug_line_sass")
-_STT_SECTION, _STT_FUNC = 3, 2
 # Of the levels that Nsight Compute knows, that of its newest reports.
 _SASS_LEVEL = 8
 
@@ -35,7 +35,7 @@ def load(cubin: bytes) -> Loaded:
     starts = {}
     at = BASE
     for section in image.sections:
-        if section.flags & _EXECUTABLE and not section.mercury:
+        if section.flags & SHF_EXECINSTR and not section.mercury:
             starts[section.index] = at
             at += -(-section.size // _ALIGNMENT) * _ALIGNMENT
     changed = bytearray(cubin)
@@ -46,11 +46,11 @@ def load(cubin: bytes) -> Loaded:
             place = symtab.offset + number * SYMBOL
             _, info, _, section_number, value, _ = struct.unpack_from("<IBBHQQ", cubin, place)
             start = starts.get(image.section_of_symbol(symtab, number, section_number))
-            if start is None or info & 15 not in (_STT_SECTION, _STT_FUNC):
+            if start is None or info & 15 not in (STT_SECTION, STT_FUNC):
                 continue
             struct.pack_into("<Q", changed, place + 8, start + value)
             values[number] = start + value
-            if info & 15 == _STT_FUNC:
+            if info & 15 == STT_FUNC:
                 addresses[name] = start + value
     _relocate_lines(image, changed, values)
     major, minor = divmod(image.sm, 10)
@@ -66,7 +66,7 @@ def code_sections(image: Image) -> list[tuple[int, Section]]:
     starts: dict[int, int] = {}
     for number, row in enumerate(image.entries(symtab, "<IBBHQQ")):
         index = image.section_of_symbol(symtab, number, row[3])
-        if index < len(image.sections) and image.sections[index].flags & _EXECUTABLE:
+        if index < len(image.sections) and image.sections[index].flags & SHF_EXECINSTR:
             starts[index] = min(row[4], starts.get(index, row[4]))
     return [(start, image.sections[index]) for index, start in starts.items()]
 
@@ -77,13 +77,11 @@ def _relocate_lines(image: Image, changed: bytearray, values: dict[int, int]) ->
     Without it `ncu` finds no source lines. Each relocation there is of a 64-bit address, the
     operand of DW_LNE_set_address.
     """
-    for table in filter(None, map(image.section, _LINES)):
+    for table in filter(None, map(image.section, LINE_SECTIONS)):
         for each in image.sections:
-            if each.info != table.index or not each.name.startswith((".rel.", ".rela.")):
+            if each.info != table.index or not is_relocations(each):
                 continue
-            for offset, info, *addend in image.entries(
-                each, "<QQq" if "rela" in each.name else "<QQ"
-            ):
+            for offset, info, *addend in image.entries(each, "<QQ" if is_rel(each) else "<QQq"):
                 value = values.get(info >> 32)
                 if value is None or offset > table.file_size - 8:
                     continue
