@@ -282,6 +282,21 @@ def test_a_note_does_not_show_notes_of_its_own() -> None:
     assert "below" in show(record(REMARK, "m", notes=[record(NOTE, "below")]))
 
 
+@pytest.mark.parametrize(
+    ("kind", "section", "about"),
+    [
+        ("symbol-range", ".nv.global", "            about 'e'\n"),
+        ("symbol-range", ".text.e", ""),
+        ("undefined-reference", ".nv.global", ""),
+    ],
+)
+def test_a_symbol_that_the_message_leaves_out_is_named(kind: str, section: str, about: str) -> None:
+    diagnostic = Diagnostic(kind, {"file": "a.cubin", "section": section, "symbol": "e"})
+    first, _, rest = show(diagnostic).partition("\n")
+    assert first.startswith(f"a.cubin({section}): error: ")
+    assert rest == f"{about}\n"
+
+
 def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "s.cu").write_bytes(b"a\x1b[2Jb\n")
     undefined = Diagnostic(

@@ -195,9 +195,14 @@ def _about(diagnostic: Diagnostic) -> list[str]:
         readable = demangle(diagnostic.symbol)
         if readable != diagnostic.symbol:
             lines.append(one_line(f"'{diagnostic.symbol}' is {readable}"))
-        elif diagnostic.symbol not in diagnostic.message:
+        elif "{symbol}" not in diagnostic.template and not _names_section(diagnostic):
             lines.append(one_line(f"about '{diagnostic.symbol}'"))
     return lines
+
+
+def _names_section(diagnostic: Diagnostic) -> bool:
+    """Whether the section is named after the symbol, as `.text.f` is."""
+    return (diagnostic.section or "").endswith(f".{diagnostic.symbol}")
 
 
 def _colour_class(severity: int) -> str:
