@@ -102,6 +102,7 @@ def test_a_member_of_an_archive_is_in_the_archive(
     monkeypatch.chdir(tmp_path)
     Path("lib.a").touch()
     assert file_uri("lib.a:k.o") == (tmp_path / "lib.a").as_uri()
+    assert file_uri("lib.a:inner.a:k.o") == (tmp_path / "lib.a").as_uri()
     Path("lib.a:k.o").touch()
     assert file_uri("lib.a:k.o") == f"{(tmp_path / 'lib.a').as_uri()}%3Ak.o"
     assert file_uri("none.a:k.o").endswith("/none.a%3Ak.o")

@@ -58,12 +58,13 @@ def unicode_text(text: str) -> str:
 def file_uri(path: str) -> str:
     """The absolute `file:///` URI of a path, percent-encoded by bytes.
 
-    A member of an archive, `archive:member`, is in no file of its own: the archive's URI.
+    A member of an archive, `archive:member`, is in no file of its own: the archive's URI, or that of
+    the thin archive which the archive is a member of.
     """
-    archive, colon, _ = path.rpartition(":")
-    if colon and os.path.isfile(archive) and not os.path.lexists(path):
-        path = archive
-    return "file://" + quote(os.fsencode(os.path.abspath(path)))
+    archive = "" if os.path.lexists(path) else path
+    while archive and not os.path.isfile(archive):
+        archive = archive.rpartition(":")[0]
+    return "file://" + quote(os.fsencode(os.path.abspath(archive or path)))
 
 
 def message(diagnostic: Diagnostic) -> Json:
