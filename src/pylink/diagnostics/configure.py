@@ -74,14 +74,13 @@ def obey(
     default. Renderers the sink had give way to that of the format, on `stream`. Options that name
     no diagnostic and files that cannot be opened are fatal diagnostics, in the new format.
     """
-    limit = values.get("error_limit")
     form = str(values.get("diagnostics_format") or values.get("output_mode") or "nvlink")
     numbers = bool(values.get("display_error_number"))
     sink.policy = Policy(
         no_warnings=bool(values.get("disable_warnings")),
         warnings_as_errors=bool(values.get("warning_as_error")),
         no_infos=bool(values.get("disable_infos")),
-        error_limit=limit if isinstance(limit, int) else 0,
+        error_limit=_number(values, "error_limit", 0),
         numbers=numbers,
         as_nvlink=form == "nvlink",
     )

@@ -100,6 +100,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Option '--preserve-relocs' is not fully implemented for gpu archtecture '{arch}' "
         "and may not work as expected",
     ),
+    "invalid-argument": (131, COMMAND_LINE, "Invalid argument for option '{option}'"),
+    "options-incompatible": (
+        132,
+        REMARK,
+        "Incompatible options '{option}' and '{other}', using '{used}'",
+    ),
     "unknown-remark-format": (140, COMMAND_LINE, "Unknown remark serializer format."),
     "invalid-regex": (
         141,
@@ -108,12 +114,6 @@ KINDS: dict[str, tuple[int, int, str]] = {
     ),
     "remarks-not-written": (142, ERROR, "Writing remarks to '{file}' failed: {reason}"),
     "no-remarks": (143, REMARK, "'{file}' is empty: there are no remarks to write"),
-    "invalid-argument": (131, COMMAND_LINE, "Invalid argument for option '{option}'"),
-    "options-incompatible": (
-        132,
-        REMARK,
-        "Incompatible options '{option}' and '{other}', using '{used}'",
-    ),
     # 2xx: input files as a whole
     "arch-mismatch": (
         201,
@@ -131,8 +131,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
         WARNING,
         "Skipping incompatible '{file}' when searching for -l{library}",
     ),
-    "library-missing": (207, ERROR, "Library -l{library} not found in {directories}"),
     "not-folded": (206, WARNING, "Mercury sections of '{file}' are not folded: {reason}"),
+    "library-missing": (207, ERROR, "Library -l{library} not found in {directories}"),
     "not-elf": (210, CATASTROPHE, "cubin not an elf?"),
     "empty-file": (211, ERROR, "Input file '{file}' is empty"),
     "wrong-class": (212, ERROR, "Input file '{file}' is not a 64-bit ELF file"),
@@ -155,6 +155,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
         CATASTROPHE,
         "Input file '{file}' is {what}, which is not supported yet",
     ),
+    "read-failed": (219, CATASTROPHE, "reading the input files failed"),
+    "wrong-os-abi": (
+        220,
+        WARNING,
+        "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set",
+    ),
     "unknown-input": (
         221,
         ERROR,
@@ -162,12 +168,6 @@ KINDS: dict[str, tuple[int, int, str]] = {
     ),
     "lto-entry": (222, CATASTROPHE, "LTO objects found, use -dlto"),
     "lto-file": (223, CATASTROPHE, "should only see nvvm files when -lto"),
-    "read-failed": (219, CATASTROPHE, "reading the input files failed"),
-    "wrong-os-abi": (
-        220,
-        WARNING,
-        "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set",
-    ),
     "damaged-archive": (230, CATASTROPHE, "{file}: archive is damaged: {reason}"),
     "cannot-read-member": (
         231,
@@ -215,8 +215,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "duplicate-section": (324, ERROR, "{where}: a second section of this kind"),
     "unknown-section": (325, ERROR, "{where}: section of unknown type {value}"),
     "fatbin-format": (326, ERROR, "{where}: fat binary is damaged: {reason}"),
-    "fatbin-limit": (328, ERROR, "{where}: fat binary is too large: {reason}"),
     "host-format": (327, ERROR, "{where}: host object is damaged: {reason}"),
+    "fatbin-limit": (328, ERROR, "{where}: fat binary is too large: {reason}"),
     "malformed": (399, ERROR, "{where}: {reason}"),
     # 4xx: symbols
     "undefined-reference": (401, ERROR, "Undefined reference to '{symbol}' in '{file}'"),
@@ -305,11 +305,6 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "pass-remark-failure": (713, REMARK, "{text} [-pass-remarks={pass_name}]"),
     # 8xx: tools and features
     "nvvmpath-missing": (801, COMMAND_LINE, "-nvvmpath should be specified with -lto"),
-    "lines-not-read": (
-        890,
-        NOTE,
-        "'{file}' has line information; install pylink[lines] to see source lines",
-    ),
     "tool-failed": (802, CATASTROPHE, "'{file}' could not be compiled: {tool} {failure}"),
     "ptxas-missing": (
         803,
@@ -345,15 +340,15 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Some objects do not have '-lineinfo' specified but others do; "
         "will build everything with '-lineinfo'",
     ),
-    "nothing-linked": (
-        817,
-        WARNING,
-        "Link-time optimization made the whole program; no cubins were linked, and there is no map",
-    ),
     "lto-relocatable": (
         816,
         CATASTROPHE,
         "Option '-r' cannot be combined with LTO input '{file}'; compile it without -dlto",
+    ),
+    "nothing-linked": (
+        817,
+        WARNING,
+        "Link-time optimization made the whole program; no cubins were linked, and there is no map",
     ),
     "package-missing": (
         820,
@@ -363,6 +358,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
     ),
     "profile-problem": (830, WARNING, "The profile is not complete: {reason}"),
     "listing-failed": (831, CATASTROPHE, "Listing sections and rules failed: {reason}"),
+    "lines-not-read": (
+        890,
+        NOTE,
+        "'{file}' has line information; install pylink[lines] to see source lines",
+    ),
     # 9xx: the linker itself
     "internal-error": (901, INTERNAL, "{reason}"),
     # Numbers of the EDG front end
