@@ -58,8 +58,8 @@ def unicode_text(text: str) -> str:
 def file_uri(path: str) -> str:
     """The absolute `file:///` URI of a path, percent-encoded by bytes.
 
-    A member of an archive, `archive:member`, is in no file of its own: the archive's URI. Members of
-    archives in a thin archive have that of the thin one.
+    A member of an archive, `archive:member`, is in no file of its own: the archive's URI. An
+    archive in a thin archive is such a member, too.
     """
     archive = "" if os.path.lexists(path) else path
     while archive and not os.path.isfile(archive):

@@ -192,17 +192,12 @@ def _about(diagnostic: Diagnostic) -> list[str]:
     if diagnostic.symbol:
         from pylink.demangle import demangle  # noqa: PLC0415 -- few records name a symbol
 
-        readable = demangle(diagnostic.symbol)
+        message, readable = diagnostic.message, demangle(diagnostic.symbol)
         if readable != diagnostic.symbol:
             lines.append(one_line(f"'{diagnostic.symbol}' is {readable}"))
-        elif "{symbol}" not in diagnostic.template and not _names_section(diagnostic):
+        elif not re.search(rf"(?<![\w$]){re.escape(diagnostic.symbol)}(?![\w$])", message):
             lines.append(one_line(f"about '{diagnostic.symbol}'"))
     return lines
-
-
-def _names_section(diagnostic: Diagnostic) -> bool:
-    """Whether the section is named after the symbol, as `.text.f` is."""
-    return (diagnostic.section or "").endswith(f".{diagnostic.symbol}")
 
 
 def _colour_class(severity: int) -> str:
