@@ -72,12 +72,13 @@ class StackPass:
         place = {kernel: 0}
         while True:
             # A function without a bound is in a cycle or calls one without a bound.
-            function, indirect = next(
-                step
-                for step in self.graph.callees(steps[-1][0])
-                if self.stacks[step[0]] == NO_STACK_BOUND
-            )
-            steps.append((function, indirect))
+            callees = self.graph.callees(steps[-1][0])
+            unbounded = (step for step in callees if self.stacks[step[0]] == NO_STACK_BOUND)
+            following = next(unbounded, None)
+            if following is None:  # a damaged file gives a frame the size that stands for no bound
+                return
+            steps.append(following)
+            function = following[0]
             if function in place:
                 break
             place[function] = len(steps) - 1
