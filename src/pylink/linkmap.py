@@ -17,13 +17,16 @@ from pylink.tables import (
     FUNCTION_KIND,
     KERNEL,
     LIVE,
+    LOST,
     OUT,
     PLACE,
+    REPLACED,
     SECTION,
     SYMBOL,
     TAKEN,
     rows,
     section_name,
+    string,
     symbol_file,
     symbol_name,
 )
@@ -34,9 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylink.diagnostics import Sink
-
-# Roles of a definition that does not reach the output.
-LOST, REPLACED = 1, 2
 
 NOBITS = 8
 
@@ -96,10 +96,9 @@ def section_lines(placed: Placed) -> Iterator[str]:
     for (out,) in iter_unpack("<i", placed.section_order):
         offset, size, name, _ = PLACE.unpack_from(placed.places, out * PLACE.size)
         row = OUT.unpack_from(placed.outs, out * OUT.size)
-        end = placed.shstrtab.index(b"\0", name)
-        title = placed.shstrtab[name:end].decode("utf-8", "surrogateescape")
+        title = one_line(string(placed.shstrtab, name))
         size = row[6] if row[4] == NOBITS else size
-        yield f"{offset:#12x} {0:#8x} {size:#12x} {max(row[7], 1):6}  {one_line(title)}\n"
+        yield f"{offset:#12x} {0:#8x} {size:#12x} {max(row[7], 1):6}  {title}\n"
         for base, number in sorted(contributions[out]):
             section = SECTION.unpack_from(objects.sections, number * SECTION.size)
             file = one_line(objects.names[section[10]])

@@ -38,6 +38,10 @@ TAKEN = 64
 UNSIZED = 512
 DESELECTED = 2048
 
+# Roles of a definition that does not reach the output: an earlier one stayed, a later one came.
+LOST = 1
+REPLACED = 2
+
 # Kinds of an entity row.
 FUNCTION_KIND = 0
 CONSTANT_KIND = 2
@@ -58,6 +62,11 @@ def count(table: bytes, row: Struct) -> int:
 def text(arena: bytes, start: int, size: int) -> str:
     """A name from an input; bytes that are no UTF-8 come through as surrogates."""
     return arena[start : start + size].decode("utf-8", "surrogateescape")
+
+
+def string(table: bytes, start: int) -> str:
+    """A name of a string table, up to its NUL."""
+    return text(table, start, table.index(b"\0", start) - start)
 
 
 def section_name(arena: bytes, sections: bytes, row: int) -> str:

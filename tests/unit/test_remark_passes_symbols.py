@@ -10,6 +10,7 @@ from helpers.cubin_builder import (
     COMMON,
     GLOBAL,
     SHT_GLOBAL_INIT,
+    SHT_NOTE,
     WEAK,
     Cubin,
     Section,
@@ -60,6 +61,22 @@ def test_among_weak_copies_fewer_registers_win() -> None:
         "which needs 16",
         "Passed WeakReplaced f b:0:0 256 | weak copy of f with 16 registers replaced by that of d, "
         "which needs 12",
+    ]
+
+
+def test_among_weak_copies_of_equal_registers_newer_ptx_wins() -> None:
+    def made_from(virtual: int) -> Cubin:
+        cubin = with_function(16)
+        note = struct.pack("<III12s4H", 12, 8, 1000, b"NVIDIA Corp", 2, virtual, 0, 0)
+        cubin.section(Section(".note.nv.cuinfo", SHT_NOTE, note, 1 << 24))
+        return cubin
+
+    cubins = {"a": made_from(75), "b": made_from(80), "c": made_from(75)}
+    assert lines(cubins, SYMBOLS) == [
+        "Passed WeakOutdated f a:0:0 128 | weak copy of f made from PTX for sm_75 replaced by that "
+        "of b, made from PTX for sm_80",
+        "Missed WeakKept f c:0:0 128 | weak copy of f with 16 registers dropped: that of b stays, "
+        "which needs 16",
     ]
 
 
@@ -207,6 +224,12 @@ def test_the_stack_of_kernels_and_the_calls_it_comes_from() -> None:
         "Analysis KernelStack l a:0:0 8 | l needs 8 bytes of stack, 8 of its own, 0 calls deep: "
         "l (8)",
     ]
+
+
+def test_a_frame_of_the_size_that_means_no_bound_is_no_recursion() -> None:
+    cubin = Cubin()
+    cubin.function("k", kernel=True, frame=0xFFFFFFFF)
+    assert lines({"a": cubin}, "stack-size") == []
 
 
 def test_recursion_has_no_bound() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import unpack_from
 
 from pylink._native import debug, rebuild
-from pylink.tables import SECTION, section_name, span
+from pylink.tables import REPLACED, SECTION, section_name, span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 LINES = (b".debug_line", b".nv_debug_line_sass")
 FRAME = b".debug_frame"
-ROLE_REPLACED = 2
 REGISTERS = b".nv_debug_info_reg_sass"
 
 
@@ -60,7 +59,7 @@ def _rebuild_one(
             retargets.append((inputs, units, out))
         elif name == FRAME:
             contents, _, moved = debug.rebuild_frame(arena, pieces, relocations)
-            if ROLE_REPLACED in merged.symbol_role:
+            if REPLACED in merged.symbol_role:
                 from pylink.phases.rebuild_copies import merge_frames  # noqa: PLC0415 -- rare
 
                 contents, moved = merge_frames(merged, contents, moved, numbers)

@@ -141,6 +141,15 @@ WEAK_REPLACED = Kind(
     function="the function",
     hotness="code of the copy that is dropped",
 )
+WEAK_OUTDATED = Kind(
+    PASSED,
+    _SYMBOLS,
+    "WeakOutdated",
+    "weak copy of {Symbol} made from PTX for sm_{Virtual} replaced by that of {Winner}, made from "
+    "PTX for sm_{Newer}",
+    function="the function",
+    hotness="code of the copy that is dropped",
+)
 WEAK_KEPT = Kind(
     MISSED,
     _SYMBOLS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import iter_unpack
 
 from pylink.remarks.passes.view import View
-from pylink.tables import OUT, PLACE
+from pylink.tables import OUT, PLACE, string
 from pylink.tables import rows as table_rows
 
 TYPE_CHECKING = False
@@ -28,9 +28,8 @@ class Outputs:
         self.index = [number for (number,) in iter_unpack("<i", placed.section_index)]
 
     def name(self, out: int) -> str:
-        at: int = PLACE.unpack_from(self.placed.places, out * PLACE.size)[2]
-        end = self.placed.shstrtab.index(b"\0", at)
-        return self.placed.shstrtab[at:end].decode("utf-8", "surrogateescape")
+        place = PLACE.unpack_from(self.placed.places, out * PLACE.size)
+        return string(self.placed.shstrtab, place[2])
 
     def size(self, out: int) -> int:
         """Bytes in the file."""

@@ -1,7 +1,7 @@
 """Pass symbol-resolution: which of several definitions of one name stayed, and for what reason.
 
-The tables say which definition won in the end. The decisions on the way there are made again here,
-definition by definition, as `pylink._native.resolve` made them.
+The tables say of each definition whether it stayed, lost against an earlier one, or was replaced by
+a later one; what the definitions are tells why.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pylink.remarks.passes.catalogue import (
     COMMON_REPLACED,
     STRONG_OVER_WEAK,
     WEAK_KEPT,
+    WEAK_OUTDATED,
     WEAK_REPLACED,
     WEAK_VARIABLE_KEPT,
     At,
@@ -21,7 +22,7 @@ from pylink.remarks.passes.catalogue import (
 )
 from pylink.remarks.passes.view import View
 from pylink.sections import rules
-from pylink.tables import ENTITY, FILE, LOCAL, SECTION, SYMBOL, rows
+from pylink.tables import ENTITY, FILE, LOCAL, LOST, SECTION, SYMBOL, rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ STT_FUNC = 2
 SHN_COMMON = 0xFFF2
 EIATTR_REGCOUNT = 0x2F
 HEADER_SIZE = 4
+CUINFO_SM = 26  # place of the number in .note.nv.cuinfo
 SIZED = 4  # format of an attribute record whose value has a size
 
 
@@ -41,33 +43,34 @@ def emit(merged: Merged, remarks: Remarks) -> None:
 
 
 class Definition:
-    """One definition: the row of its symbol, and what the decision looks at."""
+    """One definition: the row of its symbol, and what was decided by."""
 
-    __slots__ = ("common", "file", "function", "size", "symbol", "weak")
+    __slots__ = ("common", "file", "function", "lost", "size", "symbol", "weak")
 
-    def __init__(self, symbol: int, fields: tuple[int, ...]) -> None:
+    def __init__(self, symbol: int, fields: tuple[int, ...], role: int) -> None:
         _, _, self.size, _, _, self.file, _, shndx, info, _ = fields
         self.symbol = symbol
+        self.lost = role == LOST
         self.common = shndx == SHN_COMMON
         self.function = info & 15 == STT_FUNC
         self.weak = info >> 4 == STB_WEAK
 
 
 class ResolutionPass:
-    """`registers` has the register counts of each file that was asked for."""
+    """`facts` has, for each file that was asked for, what `_read_facts` finds in it."""
 
     def __init__(self, merged: Merged, remarks: Remarks) -> None:
         self.merged = merged
         self.view = View(merged)
         self.remarks = remarks
-        self.registers: dict[int, dict[int, int]] = {}
+        self.facts: dict[int, tuple[dict[int, int], int]] = {}
 
     def run(self) -> None:
         for entity, definitions in self._contested().items():
             current = definitions[0]
             merged = current.size  # what common symbols of the name have grown to
             for later in definitions[1:]:
-                if later.common and current.common:
+                if later.lost and later.common and current.common:
                     saved = min(merged, later.size)
                     merged = max(merged, later.size)
                     self._tell(
@@ -79,13 +82,11 @@ class ResolutionPass:
                         Winner=current,
                         Merged=merged,
                     )
-                elif later.common:
-                    self._tell(COMMON_DROPPED, entity, later, Size=later.size, Winner=current)
-                elif current.common:
-                    self._tell(COMMON_REPLACED, entity, current, Size=merged, Winner=later)
-                    current = later
+                elif later.lost:
+                    self._tell_lost(entity, later, current)
                 else:
-                    current = self._choose(entity, current, later)
+                    self._tell_replaced(entity, current, merged, later)
+                    current = later
 
     def _contested(self) -> dict[int, list[Definition]]:
         """The definitions of every name that has several, in order, by entity."""
@@ -94,34 +95,45 @@ class ResolutionPass:
         numbers = iter_unpack("<i", self.merged.symbol_entity)
         symbols = rows(self.view.symbols, SYMBOL)
         local = [row[3] & LOCAL for row in rows(self.merged.entities, ENTITY)]
-        for symbol, ((entity,), fields) in enumerate(zip(numbers, symbols, strict=True)):
-            # Undefined: in no section, and not common.
-            if entity < 0 or local[entity] or (fields[6] < 0 and fields[7] != SHN_COMMON):
+        table = zip(numbers, symbols, self.merged.symbol_role, strict=True)
+        for symbol, ((entity,), fields, role) in enumerate(table):
+            if entity < 0 or local[entity] or not role:  # without a role it is undefined
                 continue
-            definition = Definition(symbol, fields)
+            definition = Definition(symbol, fields, role)
             if entity not in first:
                 first[entity] = definition
             else:
                 found.setdefault(entity, [first[entity]]).append(definition)
         return found
 
-    def _choose(self, entity: int, current: Definition, later: Definition) -> Definition:
-        """Tell which of two definitions stays; the one that does."""
-        if not current.weak:
-            self._tell(STRONG_OVER_WEAK, entity, later, Winner=current)
-            return current
-        if not later.weak:
-            self._tell(STRONG_OVER_WEAK, entity, current, Winner=later)
-            return later
-        if not current.function:
-            self._tell(WEAK_VARIABLE_KEPT, entity, later, Winner=current)
-            return current
-        ours, theirs = self._registers(current), self._registers(later)
-        if theirs < ours:
-            self._tell(WEAK_REPLACED, entity, current, Winner=later, Registers=ours, Needed=theirs)
-            return later
-        self._tell(WEAK_KEPT, entity, later, Winner=current, Registers=theirs, Needed=ours)
-        return current
+    def _tell_lost(self, entity: int, lost: Definition, winner: Definition) -> None:
+        """A definition that came too late."""
+        if lost.common:
+            self._tell(COMMON_DROPPED, entity, lost, Size=lost.size, Winner=winner)
+        elif not winner.weak:
+            self._tell(STRONG_OVER_WEAK, entity, lost, Winner=winner)
+        elif not winner.function:
+            self._tell(WEAK_VARIABLE_KEPT, entity, lost, Winner=winner)
+        else:
+            registers, needed = self._registers(lost), self._registers(winner)
+            self._tell(WEAK_KEPT, entity, lost, Winner=winner, Registers=registers, Needed=needed)
+
+    def _tell_replaced(self, entity: int, old: Definition, merged: int, winner: Definition) -> None:
+        """A definition that gives way to a later one; a common one has grown to `merged` bytes."""
+        if old.common:
+            self._tell(COMMON_REPLACED, entity, old, Size=merged, Winner=winner)
+            return
+        if not winner.weak:
+            self._tell(STRONG_OVER_WEAK, entity, old, Winner=winner)
+            return
+        registers, needed = self._registers(old), self._registers(winner)
+        if needed < registers:
+            self._tell(
+                WEAK_REPLACED, entity, old, Winner=winner, Registers=registers, Needed=needed
+            )
+        else:
+            made, newer = self._facts(old.file)[1], self._facts(winner.file)[1]
+            self._tell(WEAK_OUTDATED, entity, old, Winner=winner, Virtual=made, Newer=newer)
 
     def _tell(
         self,
@@ -146,21 +158,27 @@ class ResolutionPass:
         return At(self.view.names[definition.file], place)
 
     def _registers(self, definition: Definition) -> int:
-        counts = self.registers.get(definition.file)
-        if counts is None:
-            counts = self.registers[definition.file] = self._read_counts(definition.file)
-        return counts.get(definition.symbol, 0)
+        return self._facts(definition.file)[0].get(definition.symbol, 0)
 
-    def _read_counts(self, file: int) -> dict[int, int]:
-        """REGCOUNT of each function of a file, by the row of its symbol; checked when read."""
+    def _facts(self, file: int) -> tuple[dict[int, int], int]:
+        found = self.facts.get(file)
+        if found is None:
+            found = self.facts[file] = self._read_facts(file)
+        return found
+
+    def _read_facts(self, file: int) -> tuple[dict[int, int], int]:
+        """REGCOUNT of each function of a file, by the row of its symbol, and the SM of its PTX."""
         row = FILE.unpack_from(self.merged.objects.files, file * FILE.size)
         counts = {}
+        virtual = 0
         for number in range(row[2], row[2] + row[3]):
             fields = SECTION.unpack_from(self.view.sections, number * SECTION.size)
+            at, end = fields[1], fields[1] + fields[2]
+            if fields[12] == rules.CUINFO and end - at >= CUINFO_SM + 2:
+                (virtual,) = unpack_from("<H", self.view.arena, at + CUINFO_SM)
             if fields[12] != rules.INFO:
                 continue
-            at, end = fields[1], fields[1] + fields[2]
-            while at < end:
+            while at < end:  # the records were checked when they were read
                 form, attribute, size = unpack_from("<BBH", self.view.arena, at)
                 at += HEADER_SIZE
                 if form == SIZED:
@@ -168,4 +186,4 @@ class ResolutionPass:
                         symbol, registers = unpack_from("<II", self.view.arena, at)
                         counts[row[4] + symbol] = registers
                     at += size
-        return counts
+        return counts, virtual
