@@ -14,6 +14,8 @@ import struct
 import sys
 import time
 
+from pylink.diagnostics.stream import write
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,8 +78,7 @@ class PhaseTimer:
             elapsed = elapsed_ms(start, self._clock())
             self.timings[tag] = elapsed
             if self._stream is not None:
-                self._stream.write(f"{tag} time: {elapsed:f}\n")
-                self._stream.flush()
+                write(self._stream, f"{tag} time: {elapsed:f}\n")
         self._start = self._clock()
         return elapsed
 
@@ -208,10 +209,5 @@ def _write(descriptor: int, text: str) -> None:
 
 
 def _write_stdout(text: str) -> None:
-    try:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(os.fsencode(text))
-        sys.stdout.flush()
-    except (AttributeError, OSError, ValueError):  # closed, full, or replaced by a text stream
-        if sys.stdout is not None and not hasattr(sys.stdout, "buffer"):
-            sys.stdout.write(text)
+    if sys.stdout is not None:  # closed when the process was started
+        write(sys.stdout, text)

@@ -14,6 +14,7 @@ from helpers.cubin_builder import Cubin
 import pylink
 
 SOURCES = Path(pylink.__file__).parents[1]
+PAIR = Path(__file__).parents[1] / "golden" / "100" / "calls"
 FORMATS = ("nvlink", "text", "sarif")
 
 # What one can be called, and how a line of text and JSON show it.
@@ -94,6 +95,15 @@ def test_a_standard_error_that_takes_nothing(tmp_path: Path, format: str, shell:
     (tmp_path / "a.cubin").write_bytes(using("lost"))
     words = ["-arch=sm_80", "a.cubin", "-o", "out", f"--diagnostics_format={format}"]
     assert run(tmp_path, *words, shell=shell).returncode == 255
+
+
+@pytest.mark.parametrize("shell", ["2>&-", "2>/dev/full"])
+def test_a_trace_that_goes_nowhere_costs_the_lines_only(tmp_path: Path, shell: str) -> None:
+    words = ["-arch=sm_100", *(str(PAIR / name) for name in ("m0.cubin", "m1.cubin")), "-o", "out"]
+    traced = run(tmp_path, *words, "-edbg=33")
+    assert b"merc-dedup: " in traced.stderr
+    assert b"layout time: " in traced.stderr
+    assert run(tmp_path, *words, "-edbg=33", shell=shell).returncode == 0
 
 
 @pytest.mark.parametrize("format", FORMATS)

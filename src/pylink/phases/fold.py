@@ -5,11 +5,11 @@ Most links never load this module.
 
 from __future__ import annotations
 
-import sys
 from struct import pack
 
 from pylink._native import folds
 from pylink.dedup import FoldResult, MalformedCubin, MercuryObject, MissingXxhash, fold
+from pylink.diagnostics.stream import one_line, write
 from pylink.tables import FILE, symbol_name
 
 TYPE_CHECKING = False
@@ -91,7 +91,7 @@ def fold_mercury(objects: Objects, roles: bytes, numbers: Iterable[int], sink: S
         if decision.folds:
             pairs += pack("<ii", decision.file, decision.reference)
         if trace and decision.verdict is not None:
-            sys.stderr.write(_line(decision, decision.verdict))
+            write(None, one_line(_line(decision, decision.verdict)) + "\n")
     stand_ins = b""
     if pairs:
         stand_ins = folds.pair_sections(objects.arena, objects.files, objects.sections, pairs)
@@ -163,7 +163,6 @@ def _line(decision: Decision, verdict: Verdict) -> str:
     ours, theirs = verdict.candidate.name, verdict.reference.name
     if decision.code:
         return (
-            f"merc-dedup: {ours}: rejected with {decision.code} against {theirs}: "
-            f"{decision.reason}\n"
+            f"merc-dedup: {ours}: rejected with {decision.code} against {theirs}: {decision.reason}"
         )
-    return f"merc-dedup: {ours}: folds into {theirs} (0)\n"
+    return f"merc-dedup: {ours}: folds into {theirs} (0)"
