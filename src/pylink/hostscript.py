@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from pylink.diagnostics.stream import write
+from pylink.diagnostics.stream import to_bytes, write
+from pylink.wholefile import write_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,12 +35,8 @@ def write_host_script(kind: str, file: str | None, sink: Sink, *, verbose: bool 
         text = _default_script(sink, verbose=verbose) + SECTIONS
     if file is None:
         write(sys.stdout, text)
-        return
-    try:
-        with open(file, "w", encoding="utf-8", errors="surrogateescape") as stream:
-            stream.write(text)
-    except (OSError, ValueError):
-        sink.fatal("cannot-open-output", file=file)
+    else:
+        write_output(file, to_bytes(text), sink)
 
 
 def _default_script(sink: Sink, *, verbose: bool) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 
+from pylink.diagnostics.stream import to_bytes
+from pylink.wholefile import write_output
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,13 +36,4 @@ def register_text(listed: Sequence[tuple[str, bool]], directory: str) -> str:
 
 def write_register_file(file: str, listed: Sequence[tuple[str, bool]], sink: Sink) -> None:
     """Write the header for what was linked, as `Job.registered` has it."""
-    text = register_text(listed, os.getcwd())
-    try:
-        stream = open(file, "w", encoding="utf-8", errors="surrogateescape")  # noqa: SIM115 -- two kinds of failure
-    except (OSError, ValueError):
-        sink.fatal("cannot-open-output", file=file)
-    try:
-        with stream:
-            stream.write(text)
-    except OSError as error:
-        sink.fatal("cannot-write-file", file=file, reason=error.strerror or str(error))
+    write_output(file, to_bytes(register_text(listed, os.getcwd())), sink)

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import stat
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
+
 
 class WholeFile:
     """A file that stays as it was until `commit`.
@@ -62,6 +66,21 @@ def write_whole(path: str, data: bytes) -> None:
     try:
         file.write(data)
         file.commit()
+    finally:
+        file.discard()
+
+
+def write_output(path: str, data: bytes, sink: Sink) -> None:
+    """Make or replace a file that is what the command is for; what goes wrong is fatal."""
+    try:
+        file = WholeFile(path)
+    except (OSError, ValueError):
+        sink.fatal("cannot-open-output", file=path)
+    try:
+        file.write(data)
+        file.commit()
+    except OSError as error:
+        sink.fatal("cannot-write-file", file=path, reason=error.strerror or str(error))
     finally:
         file.discard()
 

@@ -93,6 +93,23 @@ def test_full_disk(
     assert [path.read_text() for path in place.iterdir()] == (["kept"] if existing else [])
 
 
+def test_full_disk_under_the_other_outputs(
+    cubin: Path, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = place / "kept"
+    file.write_text("kept")
+
+    def full(written: WholeFile, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(WholeFile, "write", full)
+    with pytest.raises(pylink.LinkError, match="No space left on device"):
+        pylink.link([cubin], arch="sm_80", register_link_binaries=str(file))
+    assert main(["-ghls=lcs-aug", "-o", str(file)]) == 1
+    assert "No space left on device" in capsys.readouterr().err
+    assert [path.read_text() for path in place.iterdir()] == ["kept"]
+
+
 def test_an_interrupted_write_leaves_nothing(
     cubin: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

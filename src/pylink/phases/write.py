@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink.wholefile import WholeFile, holds
+from pylink.wholefile import holds, write_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,14 +21,4 @@ def write(final: Final | Optimized, sink: Sink) -> None:
     path = options.output_file
     if path is None or (options.write_if_changed and holds(path, final.image)):
         return
-    try:
-        file = WholeFile(path)
-    except (OSError, ValueError):
-        sink.fatal("cannot-open-output", file=path)
-    try:
-        file.write(final.image)
-        file.commit()
-    except OSError as error:
-        sink.fatal("cannot-write-file", file=path, reason=error.strerror or str(error))
-    finally:
-        file.discard()
+    write_output(path, final.image, sink)
