@@ -1,9 +1,14 @@
-"""--depfile: a rule for make and Ninja that names every file a link read."""
+"""--depfile: a rule for make and Ninja that names every file a link read.
+
+Not the response files of @FILE, which build systems make anew for each command and then remove.
+"""
 
 from __future__ import annotations
 
 import os
 
+from pylink.errors import reason_of
+from pylink.inputs.archiveformat import THIN_MAGIC, read_archive
 from pylink.observers import Observer
 from pylink.wholefile import write_whole
 
@@ -14,8 +19,6 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.options import Options
     from pylink.phases.init import Job
-
-THIN = b"!<thin>\n"
 
 # What GNU make and Ninja take literally only behind a backslash; a dollar is doubled.
 _ESCAPES = str.maketrans({" ": "\\ ", "\t": "\\\t", "#": "\\#", "$": "$$"})
@@ -37,17 +40,17 @@ def rule(target: str, prerequisites: Iterable[str]) -> str:
 
 
 def files_of(path: str) -> list[str]:
-    """An input, and the files that it refers to if it is a thin archive."""
+    """An input, and the files that it refers to if it is a thin archive, as members may be."""
     if not os.path.isfile(path):  # a pipe cannot be read again
         return [path]
     with open(path, "rb") as stream:
-        if stream.read(len(THIN)) != THIN:
+        if stream.read(len(THIN_MAGIC)) != THIN_MAGIC:
             return [path]
-        data = THIN + stream.read()
-    from pylink.inputs.archiveformat import read_archive  # noqa: PLC0415 -- thin ones are few
-    from pylink.inputs.archivethin import member_file  # noqa: PLC0415
+        data = THIN_MAGIC + stream.read()
+    from pylink.inputs.archivethin import member_file  # noqa: PLC0415 -- thin ones are few
 
-    return [path, *(member_file(each.name, path) for each in read_archive(data, 0, len(data)))]
+    members = dict.fromkeys(each.name for each in read_archive(data, 0, len(data)))
+    return [path, *(file for name in members for file in files_of(member_file(name, path)))]
 
 
 class DepfileObserver(Observer):
@@ -77,5 +80,4 @@ class DepfileObserver(Observer):
             text = rule(self._options.output_file or file, read)
             write_whole(file, text.encode("utf-8", "surrogateescape"))
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            self._sink.fatal("cannot-write-file", file=file, reason=reason)
+            self._sink.fatal("cannot-write-file", file=file, reason=reason_of(error))

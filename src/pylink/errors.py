@@ -1,4 +1,4 @@
-"""The exception a failed link ends with."""
+"""The exception a failed link ends with, and what other exceptions say to users."""
 
 from __future__ import annotations
 
@@ -25,3 +25,8 @@ class LinkError(Exception):
             for diagnostic in self.diagnostics
             if diagnostic.severity >= DISCRETIONARY
         )
+
+
+def reason_of(error: Exception) -> str:
+    """What went wrong, without the number and the path that the text of an OSError has."""
+    return getattr(error, "strerror", None) or str(error)

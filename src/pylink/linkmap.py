@@ -6,6 +6,7 @@ from collections import defaultdict
 from struct import iter_unpack
 
 from pylink.diagnostics.stream import one_line, to_bytes
+from pylink.errors import reason_of
 from pylink.observers import Observer
 from pylink.phases.layout import Placed
 from pylink.tables import (
@@ -64,8 +65,7 @@ class MapObserver(Observer):
         try:
             write_whole(self._file, to_bytes("".join(map_lines(self._placed))))
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            self._sink.fatal("cannot-write-file", file=self._file, reason=reason)
+            self._sink.fatal("cannot-write-file", file=self._file, reason=reason_of(error))
 
 
 def map_lines(placed: Placed) -> Iterator[str]:

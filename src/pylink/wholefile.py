@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import stat
 
+from pylink.errors import reason_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
@@ -80,7 +82,7 @@ def write_output(path: str, data: bytes, sink: Sink) -> None:
         file.write(data)
         file.commit()
     except OSError as error:
-        sink.fatal("cannot-write-file", file=path, reason=error.strerror or str(error))
+        sink.fatal("cannot-write-file", file=path, reason=reason_of(error))
     finally:
         file.discard()
 

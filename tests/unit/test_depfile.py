@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from helpers.archive_builder import thin, write
 from helpers.cubin_builder import one_kernel
 
 from pylink.cli import main
@@ -46,6 +47,15 @@ def test_libraries_and_what_thin_ones_refer_to(tmp_path: Path, form: str) -> Non
     assert main([*words, "-o", str(tmp_path / "o"), "--depfile", str(tmp_path / "d")]) == 0
     files = (tmp_path / "d").read_text().splitlines()[0].replace(f"{tmp_path}/", "")
     assert files == "o: main.cubin libx.a" + (" part.cubin" if "T" in form else "")
+
+
+def test_thin_archives_in_thin_archives(tmp_path: Path) -> None:
+    inside = {"in/2.a": thin(["f.cubin"]), "in/f.cubin": one_kernel("f").build()}
+    write(tmp_path, {"1.a": thin(["in/2.a"]), **inside})
+    words = ["-arch=sm_80", "--whole-archive", str(tmp_path / "1.a"), "-o", str(tmp_path / "o")]
+    assert main([*words, "--depfile", str(tmp_path / "d")]) == 0
+    files = (tmp_path / "d").read_text().splitlines()[0].replace(f"{tmp_path}/", "")
+    assert files == "o: 1.a in/2.a in/f.cubin"
 
 
 def test_names_that_need_escapes() -> None:

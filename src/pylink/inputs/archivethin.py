@@ -7,6 +7,7 @@ import stat
 from struct import pack
 
 from pylink._native import inputfiles
+from pylink.errors import reason_of
 from pylink.inputs.archiveformat import ArchiveError, Entry, is_thin, read_archive
 from pylink.inputs.pieces import Source
 
@@ -81,7 +82,7 @@ def _size(archive: Source, entry: Entry, file: str, sink: Sink) -> int:
         if not stat.S_ISREG(status.st_mode):
             raise OSError(0, "it is no regular file")
     except (OSError, ValueError) as error:
-        _fail(archive, entry.name, file, getattr(error, "strerror", None) or str(error), sink)
+        _fail(archive, entry.name, file, reason_of(error), sink)
     return status.st_size
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pylink.errors import reason_of
 from pylink.wholefile import write_whole
 
 TYPE_CHECKING = False
@@ -67,4 +68,4 @@ def _reason(error: Exception) -> str:
         return "it is a directory"
     if isinstance(error, PermissionError):
         return "it is write-protected"
-    return getattr(error, "strerror", None) or str(error)
+    return reason_of(error)

@@ -12,6 +12,7 @@ import subprocess
 import threading
 import time
 
+from pylink.errors import reason_of
 from pylink.timing import elapsed_ms, now
 
 TYPE_CHECKING = False
@@ -163,8 +164,7 @@ def start(command: Command, timeout: float, running: list[Run]) -> Outcome:
     try:
         run = Run(command, timeout)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        return Outcome(f"cannot be started: {reason}")
+        return Outcome(f"cannot be started: {reason_of(error)}")
     running.append(run)
     return run.outcome
 
