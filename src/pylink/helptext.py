@@ -40,7 +40,11 @@ HELP = {
         "<true or false>",
         "Print diagnostics without source lines and blank lines; text format only.",
     ),
-    "cpu-arch": ("<cpu architecture name>", "Architecture of the host; recorded in the output."),
+    "cpu-arch": (
+        "<cpu architecture name>",
+        "Architecture of the host, which libraries of -l have to be for; that of this machine unless "
+        "given.",
+    ),
     "color": ("<when>", "Colour the diagnostics of the text format."),
     "debug": ("", "Link for debugging: keep all code, and record file names in the output."),
     "depfile": (

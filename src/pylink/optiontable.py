@@ -193,11 +193,15 @@ BY_ATTRIBUTE = {option.attribute: option for option in OPTIONS}
 
 SPELLINGS = {f"--{option.long}": option for option in OPTIONS}
 SPELLINGS.update({f"-{option.short}": option for option in OPTIONS if option.short})
-# One dash before a long name, which nvlink takes only where it is also the short one.
+# One dash before a long name, which nvlink takes only where it is also the short one. nvcc has the
+# controls of diagnostics so, and the hint how to suppress one says it in nvcc's words.
 SPELLINGS.update(
     {
         f"-{name}": BY_ATTRIBUTE[name.replace("-", "_")]
-        for name in ("help", "version", "register-link-binaries")
+        for name in (
+            *("help", "version", "register-link-binaries"),
+            *("diag-suppress", "diag-remark", "diag-warning", "diag-error", "diag-once"),
+        )
     }
 )
 # Of the names that nvlink does not have, some are the EDG front end's, which has underscores, and

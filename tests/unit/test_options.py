@@ -41,6 +41,12 @@ def test_an_exact_short_name_wins_over_a_joined_argument() -> None:
     assert parsed("-lto", "-ltofoo").values == {"link_time_opt": True, "library": ("tofoo",)}
 
 
+@pytest.mark.parametrize("dashes", ["-", "--"])
+def test_diagnostics_are_controlled_with_one_dash_as_in_nvcc_or_two(dashes: str) -> None:
+    line = parsed(f"{dashes}diag-suppress", "501", f"{dashes}diag-error=203,204")
+    assert line.values == {"diag_suppress": ("501",), "diag_error": ("203", "204")}
+
+
 def test_lists_add_up_and_inputs_keep_their_order() -> None:
     line = parsed("b", "-kernels-used", "k,q", "a", "--kernels-used=k", "-")
     assert line.values == {"kernels_used": ("k", "q", "k")}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 HELP: dict[str, str] = {
     "unknown-option": "The command line has an option that does not exist. `pylink --help` lists "
-    "all options; a long option may have one dash or two.",
+    "all options; of two names the long one has two dashes and the short one has one.",
     "argument-expected": "An option that needs an argument came last. Give it as the next word or "
     "after an equals sign.",
     "no-argument-expected": "An option that is a switch was given an argument.",
