@@ -65,6 +65,6 @@ package: $(VENV)/extras
 	$(BIN)/python scripts/check_package.py
 
 clean:
-	rm -rf $(VENV) build dist src/pylink.egg-info .mypy_cache .pytest_cache .ruff_cache .benchmarks
+	rm -rf $(VENV) build dist src/pylink.egg-info .mypy_cache .pytest_cache .ruff_cache .benchmarks .hypothesis
 	find src -name '*.so' -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

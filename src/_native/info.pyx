@@ -1,7 +1,7 @@
 """EIATTR records: .nv.info, .nv.info.F and their mercury twins.
 
 Records of the inputs are kept in reverse order; kernels take over what the functions they reach
-need (docs/format-notes.md, "Function attributes").
+need (docs/format-notes.md, "Attributes of kernels").
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE

@@ -32,8 +32,7 @@ COMMANDS = [line for language, text in BLOCKS if language == "console" for line 
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of inputs in which the page's commands have been run."""
     made = tmp_path_factory.mktemp("reports")
-    for cubin in (ROOT / "demo" / "cubins" / "sm_90a").glob("*.cubin"):
-        shutil.copy(cubin, made)
+    shutil.copytree(ROOT / "demo" / "cubins" / "sm_90a", made / "build")
     user = made / "sections"
     user.mkdir()
     (user / "reading.section").write_text(SECTION)
@@ -75,7 +74,7 @@ def test_the_section_and_the_rule_are_used(folder: Path) -> None:
     assert isinstance(read.value("derived__read_per_kb"), int)
     (result,) = [each for each in read.rule_results if each.identifier == "SlowFile"]
     ((message, (focus,)),) = result.messages()
-    assert re.fullmatch(r"\w+\.cubin took longest to read\.", message.message)
+    assert re.fullmatch(r"build/\w+\.cubin took longest to read\.", message.message)
     assert focus.metric_name == "file__read_time_duration.sum"
 
 

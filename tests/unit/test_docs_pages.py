@@ -1,0 +1,177 @@
+"""Every page: its links lead somewhere, what it names is there, and what it shows runs.
+
+docs/reading-diagnostics.md and docs/reports.md have tests of their own, which run what they show.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+from helpers import archive_builder, fatbin_builder
+
+import pylink
+from pylink import remarks
+from pylink.dedup.command import parser as dedup_parser
+from pylink.inspect.command import parser as inspect_parser
+from pylink.optiontable import SPELLINGS
+from pylink.remarks.command import parser as remarks_parser
+from pylink.remarks.container import LLVM_19
+from pylink.report.view.arguments import parser as report_parser
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "pylink"
+NATIVE = ROOT / "src" / "_native"
+CUBINS = ROOT / "demo" / "cubins"
+
+TEXTS = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in sorted(
+        [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")]
+    )
+}
+RUN_ELSEWHERE = ("docs/reading-diagnostics.md", "docs/reports.md")
+SHOWN = {page: text for page, text in TEXTS.items() if page not in RUN_ELSEWHERE}
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PROMPT = re.compile(r"^(?: {4})?\$ (pylink .*)$", re.MULTILINE)
+FILE = re.compile(r"\b(?:docs|src|tests|benchmarks|scripts|demo|examples)/[\w./-]*\w")
+LONG = re.compile(r"(?<![\w-])--[A-Za-z][\w-]*")
+
+# What `...` stands for.
+EXAMPLE = "pylink -arch=sm_100 a.cubin b.cubin -o out.cubin"
+
+# Options of other programs that pages tell how to use.
+OTHERS = {
+    *("--strict", "--bench-large", "--seeds", "--archs", "--variants"),  # of tests and benchmarks
+    *("--import", "--print-summary", "--parser", "--count-by", "--args", "--group-by", "--build"),
+    *("--compile-only", "--generate-line-info", "--dont-merge-basicblocks", "--return-at-end"),
+    *("--indent", "--cuda", "--ignore"),  # of json.tool, of the overlay, and a family of options
+}
+
+
+def programs() -> list[tuple[str, str]]:
+    return [
+        (page, text)
+        for page, content in SHOWN.items()
+        for language, text in FENCED.findall(content)
+        if language == "python"
+    ]
+
+
+def commands() -> list[tuple[str, str]]:
+    """What pages show as typed: behind a prompt, or in a block of the console."""
+    found = []
+    for page, content in SHOWN.items():
+        lines = PROMPT.findall(content)
+        for language, text in FENCED.findall(content):
+            if language == "console":
+                lines += text.replace("\\\n", "").splitlines()
+        found += [(page, line) for line in lines if line.startswith("pylink ")]
+    return found
+
+
+def anchor(heading: str) -> str:
+    """What a heading is called in links, as the usual hosts make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def host_object(cubin: Path) -> bytes:
+    code = fatbin_builder.entry(cubin.read_bytes(), 90, flags=0x100011)
+    return fatbin_builder.host_object([("__nv_relfatbin", fatbin_builder.container(code))])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, page: str, text: str) -> Path:
+    """What the examples assume: inputs for the architecture they name, and results of links."""
+    arch = "sm_90a" if "sm_90a" in text else "sm_100"
+    cubins = CUBINS / arch
+    shutil.copytree(cubins, tmp_path / "build")
+    pair = [
+        shutil.copy(cubins / f"smoothing_{one}.cubin", tmp_path / f"{one}.cubin") for one in "ab"
+    ]
+    (tmp_path / "b.o").write_bytes(host_object(cubins / "random.cubin"))
+    members = [("c.o", host_object(cubins / "reduction.cubin"))]
+    (tmp_path / "libc.a").write_bytes(archive_builder.gnu(members))
+    (tmp_path / "demo").symlink_to(ROOT / "demo")
+    if page == "docs/inspect.md":
+        pylink.link(pair, arch=arch, output=tmp_path / "pylink.cubin")
+        shutil.copy(ROOT / "demo" / "linked" / f"{arch}.cubin", tmp_path / "nvlink.cubin")
+    if page == "docs/report-format.md":
+        pylink.link(pair, arch=arch, profile=tmp_path / "link.ncu-rep")
+    if page == "docs/remarks.md":
+        pylink.link(pair, arch=arch, pass_remarks_output=tmp_path / "out.yaml")
+        made = list(remarks.read_remarks(tmp_path / "out.yaml"))
+        remarks.write_remarks(tmp_path / "out.bin", made, format="bitstream")
+        remarks.write_remarks(tmp_path / "old.bin", made, format="bitstream", version=LLVM_19)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("page", "text"), programs())
+def test_programs_run(page: str, text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    names = sorted(map(str, Path("build").glob("*.cubin")))
+    given = {"pylink": pylink, "names": names, "data": Path("b.cubin").read_bytes()}
+    exec(compile(text, page, "exec"), given)
+
+
+@pytest.mark.parametrize(("page", "text"), commands())
+def test_commands_run(page: str, text: str, folder: Path) -> None:
+    toolkit = folder / "cuda"
+    (toolkit / "bin").mkdir(parents=True)
+    for name in ("nvcc", "nvcc.profile"):
+        (toolkit / "bin" / name).touch()
+    command = text.replace("/usr/local/cuda", str(toolkit)).replace("pylink ...", EXAMPLE)
+    done = subprocess.run(
+        ["bash", "-c", f"{shlex.quote(sys.executable)} -m {command}"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 or (done.returncode == 1 and "--diff" in text)
+    assert done.stderr == "" or "--pass-remarks=" in text
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_links_lead_somewhere(page: str) -> None:
+    for target in LINK.findall(TEXTS[page]):
+        if target.startswith("https:"):
+            continue
+        name, _, place = target.partition("#")
+        file = ((ROOT / page).parent / name).resolve() if name else ROOT / page
+        assert file.exists(), target
+        assert not place or place in map(anchor, HEADING.findall(file.read_text())), target
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_files_and_options_are_there(page: str) -> None:
+    text = LINK.sub("]", TEXTS[page])
+    assert [name for name in FILE.findall(text) if not (ROOT / name).exists()] == []
+    known = {*SPELLINGS, *OTHERS}
+    for parser in (dedup_parser, inspect_parser, remarks_parser, report_parser):
+        known |= {word for action in parser()._actions for word in action.option_strings}
+    assert set(LONG.findall(text)) <= known
+
+
+def test_every_module_and_kernel_has_a_place_in_the_architecture() -> None:
+    named = set()
+    for path in re.findall(r"`([\w*./]+)`", TEXTS["ARCHITECTURE.md"]):
+        *folders, file = path.split("/")
+        named |= {*folders, file}
+    families = [name for name in named if "*" in name]
+    parts = {path.name for path in [*PACKAGE.glob("*.py"), *PACKAGE.glob("phases/*.py")]}
+    parts |= {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    parts |= {path.stem for path in NATIVE.glob("*.p[yx][xd]")}
+    unplaced = {part for part in parts - named if not any(fnmatch(part, one) for one in families)}
+    assert unplaced == {"__init__.py", "__main__.py"}
