@@ -107,18 +107,21 @@ TEXT = st.one_of(
     st.text(max_size=12),
     st.binary(max_size=6).map(lambda data: data.decode("utf-8", "surrogateescape")),
 )
-NAME = TEXT.filter(bool)
 NUMBER = st.integers(0, 0xFFFFFFFF)
-PLACE = st.one_of(st.just((None, 0, 0)), st.tuples(TEXT, NUMBER, NUMBER))
 
 
 @st.composite
-def any_remark(draw: st.DrawFn, text: st.SearchStrategy[str] = TEXT) -> Remark:
-    """A remark with whatever its fields may hold."""
+def any_remark(
+    draw: st.DrawFn,
+    text: st.SearchStrategy[str] = TEXT,
+    keys: st.SearchStrategy[str] | None = None,
+) -> Remark:
+    """A remark with whatever its fields may hold; `keys` of arguments are any text without it."""
     name = text.filter(bool)
+    key_names = name if keys is None else keys.filter(bool)
     place = st.one_of(st.just((None, 0, 0)), st.tuples(text, NUMBER, NUMBER))
     file, line, column = draw(place)
-    args = draw(st.lists(st.tuples(name, text, place), max_size=3))
+    args = draw(st.lists(st.tuples(key_names, text, place), max_size=3))
     return Remark(
         draw(st.integers(PASSED, FAILURE)),
         draw(name),
