@@ -18,7 +18,7 @@ import subprocess
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,8 @@ KEYWORDS = {
     "-report-arch": "report_arch",
     "--library-path": "library_path",
     "--library": "library",
+    "-use-host-info": "use_host_info",
+    "-ignore-host-info": "ignore_host_info",
 }
 HANG = 300  # seconds that the links of one case may take
 
@@ -86,7 +88,7 @@ class Tally:
         print(f"sum {sum(self.equal.values())}/{sum(self.total.values())} equal")
 
 
-def keywords(options: tuple[str, ...]) -> dict[str, Any]:
+def keywords(options: Sequence[str]) -> dict[str, Any]:
     """Command-line options as keyword arguments of `pylink.link`."""
     result: dict[str, Any] = {}
     for option in options:

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from differential.check import as_pylink, keywords
 from helpers import oracle, programs
 from helpers.compare import compare
 from helpers.fatbin_builder import PTX, container, entry, host_object
@@ -23,14 +24,8 @@ FAMILIES = ("75", "80", "90a", "100", "120")
 MODES = ("none", "zstd", "lz4")
 # Programs with templates, statics, shared memory, printf, -lineinfo and -G among them.
 SEEDS = (9, 14, 17, 27, 30, 34)
+UNFLAGGED = 27  # compiled without options, which PTX would not carry
 
-KEYWORDS = {
-    "-r": "relocatable_link",
-    "-g": "debug",
-    "-use-host-info": "use_host_info",
-    "-ignore-host-info": "ignore_host_info",
-    "-preserve-relocs": "preserve_relocs",
-}
 WRAPPER = (".nvFatBinSegment", struct.pack("<IIQQ", 0x466243B1, 1, 0, 0))
 
 
@@ -67,13 +62,10 @@ def check(files: Mapping[str, bytes], arch: str, options: Sequence[str] = ()) ->
         argv = [f"-arch=sm_{arch}", *options, *files, "-o", "out.cubin"]
         theirs = oracle.run_nvlink(argv, cwd, "out.cubin")
     log = io.StringIO()
-    keywords = {KEYWORDS[option]: True for option in options}
-    image = pylink.link(
-        list(files.items()), arch=f"sm_{arch}", log=log, **keywords  # type: ignore[arg-type]
-    ).image  # fmt: skip
+    image = pylink.link(list(files.items()), arch=f"sm_{arch}", log=log, **keywords(options)).image
     assert theirs.code == 0, theirs.stderr
     assert theirs.image is not None
-    assert log.getvalue().replace("pylink ", "nvlink ") == theirs.stderr
+    assert log.getvalue() == as_pylink(theirs.stderr)
     assert compare(image, theirs.image) == []
     return image
 
@@ -187,18 +179,15 @@ def test_choice_among_entries(arch: str, entries: str, chosen: str | None) -> No
 
 @pytest.mark.parametrize("arch", ["75", "90a", "100"])
 def test_ptx_entries(arch: str) -> None:
-    seed = SEEDS[2]
-    files = {}
-    for number, module in enumerate(program(seed).modules):
-        data = oracle.compile(module.source, arch, module.flags, name=module.name)
-        packed = packed_by_fatbinary([("elf", arch, data)], "default")
-        if number == 0 and not module.flags and not module.name.endswith(".ptx"):
-            virtual = oracle.PTX_ARCH[arch]
-            text = oracle.compile_ptx(module.source, virtual, name=module.name)
-            packed = packed_by_fatbinary([("ptx", virtual, text.encode())], "default")
-            assert packed[16] == PTX
-        files[f"m{number}.o"] = host(packed)
-    check(files, arch)
+    """One module is PTX, the others are machine code."""
+    module = program(UNFLAGGED).modules[0]
+    virtual = oracle.PTX_ARCH[arch]
+    text = oracle.compile_ptx(module.source, virtual, name=module.name)
+    packed = [packed_by_fatbinary([("ptx", virtual, text.encode())], "default")]
+    assert packed[0][16] == PTX
+    for data in cubins(UNFLAGGED, arch)[1:]:
+        packed.append(packed_by_fatbinary([("elf", arch, data)], "default"))
+    check({f"m{number}.o": host(data) for number, data in enumerate(packed)}, arch)
 
 
 def test_registered_binaries(tmp_path: Path) -> None:

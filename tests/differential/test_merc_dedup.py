@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from differential.check import keywords
 from helpers import oracle
 from helpers.compare import compare
 
@@ -186,8 +187,7 @@ def test_a_relocatable_output_keeps_all(flags: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("flags", FLAGS, ids=IDS)
 def test_other_options_change_nothing(flags: tuple[str, ...], options: list[str]) -> None:
     unit, user = cubin(INSTANCES, "100", flags), cubin(USER, "100", flags)
-    keywords = {"debug": options == ["-g"], "preserve_relocs": options == ["-preserve-relocs"]}
-    folded = foldable_contents(link([user, unit, unit], "100", **keywords))
+    folded = foldable_contents(link([user, unit, unit], "100", **keywords(options)))
     assert folded == foldable_contents(nvlink([user, unit], "100", options))
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import pytest
+from differential.check import keywords
 from helpers import oracle
 from helpers.compare import compare
 
@@ -14,11 +14,13 @@ import pylink
 FEW, MANY = 8, 40  # values that a function has in registers at a time
 
 OLD = {"75": "60", "80": "75", "90a": "75", "100": "75", "120": "90"}
-LINKS: dict[str, dict[str, Any]] = {
-    "": {},
-    "-r": {"relocatable_link": True},
-    "-g": {"debug": True},
-}
+
+pytestmark = [
+    oracle.needs_oracle,
+    pytest.mark.parametrize("options", [[], ["-r"], ["-g"]], ids=str),
+    pytest.mark.parametrize("kind", ["func", "entry"]),
+    pytest.mark.parametrize("arch", OLD),
+]
 
 # Weak function t, and a kernel of the file that uses it or, when t is a kernel itself, does not.
 FUNCTION = """\
@@ -68,19 +70,15 @@ def copy(mark: int, arch: str, target: str, kind: str, values: int, *, relocated
     return oracle.assemble(source, arch, ("-lineinfo",))
 
 
-def differences(cubins: list[bytes], arch: str, option: str) -> list[str]:
-    expected = oracle.link(cubins, arch, [option] if option else [])
+def differences(cubins: list[bytes], arch: str, options: list[str]) -> list[str]:
+    expected = oracle.link(cubins, arch, options)
     assert expected.image is not None, expected.stderr
-    got = pylink.link(cubins, arch=f"sm_{arch}", **LINKS[option])
+    got = pylink.link(cubins, arch=f"sm_{arch}", **keywords(options))
     return compare(bytes(got.image), expected.image)
 
 
-@oracle.needs_oracle
-@pytest.mark.parametrize("option", LINKS)
-@pytest.mark.parametrize("kind", ["func", "entry"])
-@pytest.mark.parametrize("arch", OLD)
 def test_the_newer_virtual_architecture_wins_among_equals(
-    arch: str, kind: str, option: str
+    arch: str, kind: str, options: list[str]
 ) -> None:
     new = arch.rstrip("a")
     for first, second in itertools.permutations((OLD[arch], new)):
@@ -88,15 +86,11 @@ def test_the_newer_virtual_architecture_wins_among_equals(
             copy(1, arch, first, kind, FEW, relocated=True),
             copy(2, arch, second, kind, FEW, relocated=True),
         ]
-        assert differences(cubins, arch, option) == []
+        assert differences(cubins, arch, options) == []
 
 
-@oracle.needs_oracle
-@pytest.mark.parametrize("option", LINKS)
-@pytest.mark.parametrize("kind", ["func", "entry"])
-@pytest.mark.parametrize("arch", OLD)
 def test_a_replaced_copy_with_relocations_leaves_no_frames_and_lines(
-    arch: str, kind: str, option: str
+    arch: str, kind: str, options: list[str]
 ) -> None:
     target = arch.rstrip("a")
     for first, second in itertools.product((False, True), repeat=2):
@@ -106,4 +100,4 @@ def test_a_replaced_copy_with_relocations_leaves_no_frames_and_lines(
             copy(1, arch, target, kind, MANY, relocated=first),
             copy(2, arch, target, kind, FEW, relocated=second),
         ]
-        assert differences(cubins, arch, option) == []
+        assert differences(cubins, arch, options) == []
