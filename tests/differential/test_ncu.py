@@ -149,7 +149,8 @@ def test_metrics_can_be_chosen(path: Path) -> None:
 
 def test_ranges_can_rename_actions(path: Path) -> None:
     rows = columns(ncu.ncu_csv(path, "--page", "raw", "--print-nvtx-rename", "kernel"))[1:]
-    assert len(rows) == len(PHASES) + 1
+    renamed = [f"{phase}/{name}" for phase, name in zip(PHASES, NAMES, strict=True)]
+    assert [each["Kernel Name"] for each in rows] == [*renamed, "range"]
 
 
 def test_source_page_has_instructions_and_our_columns(path: Path) -> None:
