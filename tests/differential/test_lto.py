@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from helpers import oracle
 from helpers.compare import compare
+from helpers.linked import functions, kernels
 from helpers.lto_sources import SOURCES, write_fatbin, write_host_object, write_ltoir, write_nvvm
 from helpers.toolkit import Toolkit, run
 
 from pylink import timetrace
 from pylink.cli import main
-from pylink.inspect.image import Image
 from pylink.report import read_report
 
 pytestmark = oracle.needs_oracle
@@ -86,19 +86,6 @@ def link(arch: str, *words: str) -> oracle.NvlinkResult:
     )
     assert rows == wanted
     return expected
-
-
-def kernels(image: bytes) -> set[str]:
-    return {name for name in functions(image) if re.match(r"_Z\d+k\d", name)}
-
-
-def functions(image: bytes) -> set[str]:
-    """Names of the functions that have a section of their own."""
-    return {
-        one.name.removeprefix(".text.")
-        for one in Image(image).sections
-        if one.name.startswith(".text.")
-    }
 
 
 @pytest.mark.parametrize("arch", ["80", "89", "90", "90a", "100", "103", "120a"])

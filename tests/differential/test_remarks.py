@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from helpers import oracle, programs
+from helpers.linked import functions, kernels
 from helpers.remark_programs import SCALE, Program, args, cubins, size_of
 from helpers.remarked import line, remarks_of
 
@@ -67,7 +68,7 @@ def check_stacks(program: Program) -> None:
     told = {remark.function: int(args(remark)["Stack"]) for remark in program.named("KernelStack")}
     assert told == {name: stacks[name] for name in told}
     unknown = {remark.function for remark in program.named("StackUnknown")}
-    assert kernels(program.image) == told.keys() | unknown
+    assert kernels(program.image.data) == told.keys() | unknown
     assert not told.keys() & unknown
 
 
@@ -163,27 +164,9 @@ def test_removed_functions_are_not_in_the_file(program: Program) -> None:
 
 def check_removed(program: Program) -> None:
     """What an input has as code and the output has not was removed; nothing else was."""
-    removed = {f".text.{remark.function}" for remark in program.named("FunctionRemoved")}
-    assert removed == texts(*map(Image, program.cubins.values())) - texts(program.image)
-
-
-def texts(*images: Image) -> set[str]:
-    return {
-        section.name
-        for image in images
-        for section in image.sections
-        if section.name.startswith(".text.")
-    }
-
-
-def kernels(image: Image) -> set[str]:
-    """Kernels alone have a constant bank of parameters."""
-    prefix = ".nv.constant0."
-    return {
-        section.name.removeprefix(prefix)
-        for section in image.sections
-        if section.name.startswith(prefix)
-    }
+    removed = {remark.function for remark in program.named("FunctionRemoved")}
+    had = set().union(*map(functions, program.cubins.values()))
+    assert removed == had - functions(program.image.data)
 
 
 @pytest.mark.parametrize("arch", ARCHS)

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from differential.cases import load
 from gpu.device import FLOAT, INT, POINTER, Gpu, needs_gpu
+from helpers.linked import functions, kernels
 
 import pylink
 from pylink.cli import main
-from pylink.inspect.image import Image
 
 pytestmark = needs_gpu
 
@@ -32,16 +32,6 @@ BUFFER = b"".join((number % 7).to_bytes(4, "little") for number in range(1024))
 @pytest.fixture(scope="module")
 def gpu() -> Gpu:
     return Gpu()
-
-
-def kernels(image: bytes) -> list[str]:
-    """Kernels of one pointer argument, by the section of their arguments and their mangled name."""
-    names = [
-        section.name.removeprefix(".nv.constant0.")
-        for section in Image(image).sections
-        if section.name.startswith(".nv.constant0.")
-    ]
-    return [name for name in names if re.search(r"P[a-z]$", name)]
 
 
 def results(gpu: Gpu, image: bytes, names: list[str]) -> Iterator[tuple[str, bytes]]:
@@ -69,7 +59,8 @@ def test_golden_kernels(folder: Path, gpu: Gpu, tmp_path: Path) -> None:
         inputs = [str(folder / name) for name in expected.link.inputs]
         words = [f"-arch=sm_{expected.link.arch}", *expected.link.options, *inputs]
         assert main([*words, "-o", str(output)]) == 0
-        names = kernels(theirs)
+        # Kernels of one pointer argument, by their mangled name.
+        names = sorted(name for name in kernels(theirs) if re.search(r"P[a-z]$", name))
         ours = dict(results(gpu, output.read_bytes(), names))
         assert ours == dict(results(gpu, theirs, names)), expected.variant
         ran += len(names)
@@ -80,8 +71,7 @@ def simulate(gpu: Gpu, image: bytes) -> bytes:
     """Particles and fields as every force of the demo in turn leaves them."""
     count, blocks, threads = 256, 2, 128
     size = (count, INT)
-    names = {section.name for section in Image(image).sections}
-    fields = sorted(name[len(".text.") :] for name in names if name.startswith(".text._Z8field_"))
+    fields = sorted(name for name in functions(image) if name.startswith("_Z8field_"))
     module = gpu.load(image)
     now, following = gpu.allocate(bytes(16 * count)), gpu.allocate(bytes(16 * count))
     energy = gpu.allocate(bytes(4 * blocks))

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from helpers.archive_builder import bsd, device, gnu, header, member, thin, write
 from helpers.cubin_builder import one_kernel
+from helpers.linked import functions
 
 import pylink
 from pylink.cli import main
-from pylink.inspect.image import Image
 
 ARCH = "-arch=sm_80"
 MAIN = device(calls=["f"], kernel="k")
@@ -30,11 +30,6 @@ def linked(capsys: pytest.CaptureFixture[str], *words: str) -> set[str]:
     code = main([ARCH, *words, "-o", "out.cubin"])
     assert (code, capsys.readouterr().err) == (0, "")
     return functions(Path("out.cubin").read_bytes())
-
-
-def functions(image: bytes) -> set[str]:
-    sections = Image(image).sections
-    return {one.name.removeprefix(".text.") for one in sections if one.name.startswith(".text.")}
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:

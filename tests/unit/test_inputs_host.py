@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from helpers.cubin_builder import Cubin, one_kernel
 from helpers.fatbin_builder import container, entry, host_object
+from helpers.linked import functions
 
 import pylink
-from pylink.inspect.image import Image
 
 
 def kernels(*names: str) -> bytes:
@@ -35,14 +35,7 @@ def host(
 def linked(*inputs: bytes, **options: Any) -> set[str]:
     """The kernels in the output."""
     pairs = [(f"{number}.o", data) for number, data in enumerate(inputs)]
-    image = pylink.link(pairs, arch="sm_80", **options).image
-    return {
-        section.removeprefix(".text.") for section in names(image) if section.startswith(".text.")
-    }
-
-
-def names(image: bytes) -> list[str]:
-    return [section.name for section in Image(image).sections]
+    return functions(pylink.link(pairs, arch="sm_80", **options).image)
 
 
 K = kernels("k1", "k2", "k2b")
