@@ -71,17 +71,6 @@ def test_folds_are_those_of_the_dedup_report(
         assert folded
 
 
-def write_remarks(folder: Path, *options: str) -> Path:
-    """Link the program in `folder`, with inputs of relative names; the file of remarks."""
-    for name, source in SOURCES.items():
-        (folder / f"{name}.cu").write_text(source)
-        nvcc = oracle.toolchain().tool("nvcc")
-        command = [nvcc, "-rdc=true", "-cubin", "-arch=sm_100", "-lineinfo", f"{name}.cu"]
-        subprocess.run([*command, "-o", f"{name}.cubin"], cwd=folder, check=True)
-    link(folder, *options)
-    return folder / "remarks"
-
-
 def link(folder: Path, *options: str) -> None:
     names = [f"{name}.cubin" for name in SOURCES]
     command = [sys.executable, "-m", "pylink", "-arch=sm_100", *names, "-o", "out.cubin"]
@@ -91,8 +80,13 @@ def link(folder: Path, *options: str) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program's sources and cubins, whose line tables have relative names."""
     made = tmp_path_factory.mktemp("remarks")
-    write_remarks(made)
+    nvcc = oracle.toolchain().tool("nvcc")
+    for name, source in SOURCES.items():
+        (made / f"{name}.cu").write_text(source)
+        command = [nvcc, "-rdc=true", "-cubin", "-arch=sm_100", "-lineinfo", f"{name}.cu"]
+        subprocess.run([*command, "-o", f"{name}.cubin"], cwd=made, check=True)
     return made
 
 

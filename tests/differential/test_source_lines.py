@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 from pathlib import Path
 
@@ -12,8 +11,7 @@ from helpers import oracle
 import pylink
 from pylink.diagnostics import Diagnostic
 
-if importlib.util.find_spec("elftools") is None:
-    pytest.skip("pyelftools is not installed", allow_module_level=True)
+pytest.importorskip("elftools", reason="pyelftools is not installed")
 
 pytestmark = oracle.needs_oracle
 

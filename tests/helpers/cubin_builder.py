@@ -137,7 +137,7 @@ class Cubin:
     def build(self) -> bytes:
         """The bytes; `starts` and `table` then say where things are."""
         sections = [Section(**vars(section)) for section in self.sections]
-        strings = _Strings()
+        strings = Strings()
         callgraph = b""
         for block in (-1, -2, -3, -4):
             callgraph += struct.pack("<Ii", 0, block)
@@ -160,7 +160,7 @@ class Cubin:
             for symbol in self.symbols
         )
         sections[2].info = sum(symbol.bind == LOCAL for symbol in self.symbols)
-        names = _Strings()
+        names = Strings()
         name_offsets = [names.add(section.name) for section in sections]
         sections[0].data = bytes(names.data)
         sections[1].data = bytes(strings.data)
@@ -196,7 +196,7 @@ class Cubin:
         return bytes(image)
 
 
-class _Strings:
+class Strings:
     """A string table with each string once."""
 
     def __init__(self) -> None:

@@ -6,6 +6,8 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from helpers.cubin_builder import EHDR, IDENT, SHDR, SYM, Strings
+
 LOCAL, GLOBAL, WEAK = 0, 1, 2
 OBJECT, FUNC, SECTION = 1, 2, 3
 STRTAB = ".strtab"
@@ -41,14 +43,14 @@ class Cubin:
     symbols: Sequence[Symbol]
 
     def image(self) -> bytes:
-        strings = _Strings()
+        strings = Strings()
         names = ["", ".shstrtab", STRTAB, *(section.name for section in self.sections), SYMTAB]
-        rows = [struct.pack("<IBBHQQ", 0, 0, 0, 0, 0, 0)]
+        rows = [bytes(SYM.size)]
         for symbol in self.symbols:
             place = names.index(symbol.section) if symbol.section else 0
             info = symbol.bind << 4 | symbol.type
-            rows.append(struct.pack("<IBBHQQ", strings.add(symbol.name), info, 0, place, 0, 0))
-        section_names = _Strings()
+            rows.append(SYM.pack(strings.add(symbol.name), info, 0, place, 0, 0))
+        section_names = Strings()
         for name in names:
             section_names.add(name)
         sections = [
@@ -58,20 +60,17 @@ class Cubin:
             *self.sections,
             Section(SYMTAB, b"".join(rows), 0x70000085, STRTAB, 1, 8),
         ]
-        body, table = bytearray(64), bytearray()
+        body, table = bytearray(EHDR.size), bytearray()
         for section in sections:
             link, info = (
                 names.index(value) if isinstance(value, str) else value
                 for value in (section.link, section.info)
             )
             fields = section.type, 0, 0, len(body), len(section.data), link, info, section.align, 0
-            table += struct.pack("<IIQQQQIIQQ", section_names.add(section.name), *fields)
+            table += SHDR.pack(section_names.add(section.name), *fields)
             body += section.data
-        start = b"\x7fELF\x02\x01\x01\x41\x08".ljust(16, b"\0")
-        counts = 64, 0, 0, 64, len(sections), 1
-        body[:64] = struct.pack(
-            "<16sHHIQQQIHHHHHH", start, 1, EM_CUDA, 1, 0, 0, len(body), 0x6402, *counts
-        )
+        counts = EHDR.size, 0, 0, SHDR.size, len(sections), 1
+        EHDR.pack_into(body, 0, IDENT, 1, EM_CUDA, 1, 0, 0, len(body), 0x6402, *counts)
         return bytes(body + table)
 
     def with_section(self, name: str, **changes: object) -> Cubin:
@@ -89,20 +88,6 @@ class Cubin:
         symbols = list(self.symbols)
         symbols[number - 1] = symbol
         return replace(self, symbols=symbols)
-
-
-class _Strings:
-    """A string table in the making."""
-
-    def __init__(self) -> None:
-        self.data = bytearray(1)
-        self.known = {"": 0}
-
-    def add(self, text: str) -> int:
-        if text not in self.known:
-            self.known[text] = len(self.data)
-            self.data += text.encode() + b"\0"
-        return self.known[text]
 
 
 def rela(*symbols: int) -> bytes:

@@ -11,6 +11,7 @@ import struct
 from dataclasses import dataclass, field
 
 from helpers.exits_code import CCTL, DUMMY_LOAD, ERRBAR, MEMBAR, NOP
+from helpers.line_program import sleb
 
 LOAD = bytes.fromhex("827b01ff00df00000008000000e20f00")
 EXIT = bytes.fromhex("4d790000000000000000800300ea0f00")
@@ -116,14 +117,6 @@ def line_program(kernels: list[Kernel]) -> tuple[bytes, list[int]]:
         out += b"\x02" + sleb(len(text_of(kernel)) - place) + b"\0\x01\x01"
     struct.pack_into("<I", out, 0, len(out) - 4)
     return bytes(out), found
-
-
-def sleb(value: int) -> bytes:
-    out = bytearray()
-    while not -64 <= value < 64:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes(out) + bytes([value & 0x7F])
 
 
 def frames(kernels: list[Kernel]) -> tuple[bytes, list[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from helpers.exits_code import Code
+from helpers.line_program import sleb
 
 
 def skip_leb(data: bytes | bytearray, at: int) -> int:
@@ -26,14 +27,6 @@ def read_uleb(data: bytes, at: int) -> tuple[int, int]:
 def read_sleb(data: bytes, at: int) -> tuple[int, int]:
     value, end = read_uleb(data, at)
     return (value - (1 << 7 * (end - at)) if data[end - 1] & 0x40 else value), end
-
-
-def sleb(value: int) -> bytes:
-    out = bytearray()
-    while not -64 <= value < 64:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes(out) + bytes([value & 0x7F])
 
 
 class Lines:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import lz4.block
 import zstandard
+from helpers.cubin_builder import EHDR, SHDR
 
 MAGIC = 0xBA55ED50
 PTX, ELF, LTOIR = 1, 2, 8
@@ -77,14 +78,11 @@ def host_object(sections: Sequence[tuple[str, bytes]], machine: int = 62) -> byt
             data = names + b".shstrtab\0"  # noqa: PLW2901 -- its own name comes last
         offset = 64 + len(body)
         kind = 3 if name == ".shstrtab" else 1
-        table.append(
-            struct.pack("<IIQQQQIIQQ", len(names), kind, 2, 0, offset, len(data), 0, 0, 8, 0)
-        )
+        table.append(SHDR.pack(len(names), kind, 2, 0, offset, len(data), 0, 0, 8, 0))
         names += name.encode() + b"\0"
         body += data + bytes(-len(data) % 8)
     ident = b"\x7fELF\2\1\1" + bytes(9)
-    header = struct.pack(
-        "<16sHHIQQQIHHHHHH",
+    header = EHDR.pack(
         ident, 1, machine, 1, 0, 0, 64 + len(body), 0, 64, 0, 0, 64, len(table), len(table) - 1,
     )  # fmt: skip
     return header + body + b"".join(table)

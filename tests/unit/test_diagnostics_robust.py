@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from helpers.cubin_builder import Cubin
+from helpers.cubin_builder import Cubin, one_kernel
 
 import pylink
 
@@ -38,11 +39,12 @@ NAMES = [
 
 
 def using(name: str) -> bytes:
+    """A kernel that calls what nobody defines; the builder's names are UTF-8, those here any."""
+    wanted = os.fsencode(name)
     cubin = Cubin()
     kernel = cubin.function("k", kernel=True)
-    cubin.call(kernel, cubin.external("#" * len(name.encode("utf-8", "surrogateescape"))))
-    plain = "#" * len(name.encode("utf-8", "surrogateescape"))
-    return cubin.build().replace(plain.encode(), name.encode("utf-8", "surrogateescape"))
+    cubin.call(kernel, cubin.external("#" * len(wanted)))
+    return cubin.build().replace(b"#" * len(wanted), wanted)
 
 
 def run(folder: Path, *words: str, shell: str = "") -> subprocess.CompletedProcess[bytes]:
@@ -126,9 +128,7 @@ def test_a_report_on_a_full_disk_is_a_warning(tmp_path: Path, option: str, forma
 
 @pytest.mark.parametrize("option", ["--diag-log", "--sarif-output"])
 def test_a_good_link_stays_good_on_a_full_disk(tmp_path: Path, option: str) -> None:
-    cubin = Cubin()
-    cubin.function("k", kernel=True)
-    (tmp_path / "a.cubin").write_bytes(cubin.build())
+    (tmp_path / "a.cubin").write_bytes(one_kernel().build())
     done = run(tmp_path, "-arch=sm_80", "a.cubin", "-o", "out", f"{option}=/dev/full")
     assert done.returncode == 0
     assert (tmp_path / "out").exists()

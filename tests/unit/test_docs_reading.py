@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shlex
@@ -49,8 +48,7 @@ def run(command: str, folder: Path) -> str:
 @oracle.needs_oracle
 def test_the_page_shows_what_the_commands_print(tmp_path: Path) -> None:
     for name in NEEDED:
-        if importlib.util.find_spec(name) is None:
-            pytest.skip(f"{name} is not installed")
+        pytest.importorskip(name, reason=f"{name} is not installed")
     folder = tmp_path.resolve()
     page = PAGE.read_text(encoding="utf-8")
 

@@ -11,6 +11,7 @@ from helpers.exits_builder import Kernel, branch, build, exit_, fence, guarded_e
 from helpers.exits_code import CCTL, ERRBAR, MEMBAR, NOP, guard
 from helpers.exits_reference import Object
 from helpers.exits_reference import rewrite_exits as rewrite_reference
+from helpers.line_program import sleb
 
 from pylink._native.exits import MalformedKernel, rewrite_exits
 
@@ -144,7 +145,7 @@ def test_offsets_follow_the_code() -> None:
     assert frame.endswith(b"\x04" + struct.pack("<I", 16) + b"\x04" + struct.pack("<I", 20))
     # Line 4 at 64, then 1 line in 48 bytes, 4 lines in 32 bytes, and the end.
     rest = b"\x03\x01\x02\xc0\x00\x01\x03\x01\x02\x30\x01\x03\x04\x02\x20\x01"
-    end = b"\x02" + builder.sleb(fresh - 144) + b"\0\x01\x01"
+    end = b"\x02" + sleb(fresh - 144) + b"\0\x01\x01"
     assert file.by_name[".debug_line"].data.endswith(b"\x03\x02\x01" + rest + end)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib.util
 import io
 import pickle
 import subprocess
@@ -26,8 +25,7 @@ from helpers.line_program import Lines, Row
 import pylink
 from pylink.phases.read import Objects
 
-if importlib.util.find_spec("elftools") is None:
-    pytest.skip("pyelftools is not installed", allow_module_level=True)
+pytest.importorskip("elftools", reason="pyelftools is not installed")
 
 R_ABS32_LO, R_ABS32_HI, R_CALL = 56, 57, 58
 SOURCE = """\

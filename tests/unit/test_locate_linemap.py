@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import struct
 
@@ -10,8 +9,7 @@ import pytest
 from helpers.cubin_builder import SHT_PROGBITS, Cubin, Section
 from helpers.line_program import Lines, Row
 
-if importlib.util.find_spec("elftools") is None:
-    pytest.skip("pyelftools is not installed", allow_module_level=True)
+pytest.importorskip("elftools", reason="pyelftools is not installed")
 
 from pylink.locate.inlining import calls_of_rows
 from pylink.locate.linemap import Frame, LineMap
