@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pylink.report.model import Action, Importance, Report, Section
 from pylink.report.sections.derived import DerivedError, evaluate
-from pylink.report.sections.filters import Target, choose, matches, target_of
+from pylink.report.sections.filters import Chosen, Target, choose, matches, target_of
 from pylink.report.sections.patterns import GROUP, PATTERNS, REGEX, matching
 from pylink.report.sections.text import section_metrics
 
@@ -35,6 +36,13 @@ class Gap:
         return f"{self.action}: section {self.section}: metric {self.metric} {self.reason}"
 
 
+class _Asked(NamedTuple):
+    """A section that counts for a target, and the metrics that it asks for there."""
+
+    section: Section
+    metrics: list[Chosen]
+
+
 def apply_sections(report: Report, sections: Iterable[Section]) -> list[Gap]:
     """Give every action the sections that count for it, and what these derive; the gaps.
 
@@ -42,61 +50,68 @@ def apply_sections(report: Report, sections: Iterable[Section]) -> list[Gap]:
     only some actions lack is no gap: a phase does not have the counts of another.
     """
     ordered = list(sections)
-    gaps: dict[tuple[str, str], Gap] = {}
-    for action in report.actions:
-        for section in _fitting(action, ordered):
-            for gap in _derive(action, section):
-                gaps.setdefault((gap.section, gap.metric), gap)
-    known = {name for action in report.actions for name in action.metrics}
+    # The actions of a link have two targets between them: one architecture, and both scopes.
+    by_target: dict[Target, list[_Asked]] = {}
+    fitting: list[tuple[Action, list[_Asked]]] = []
     for action in report.actions:
         target = target_of(action)
-        action.sections = [
-            section
-            for section in _fitting(action, ordered)
-            if _says_something(action, section, target, known)
-        ]
-        for section in action.sections:
-            for gap in _find_gaps(action, section, target, known):
+        if target not in by_target:
+            by_target[target] = _fitting(ordered, target)
+        fitting.append((action, by_target[target]))
+    gaps: dict[tuple[str, str], Gap] = {}
+    for action, asked in fitting:
+        for one in asked:
+            for gap in _derive(action, one.section):
                 gaps.setdefault((gap.section, gap.metric), gap)
-    shown = {section.identifier for action in report.actions for section in action.sections}
+    known = {name for action in report.actions for name in action.metrics}
+    for action, asked in fitting:
+        shown = [one for one in asked if _says_something(action, one, known)]
+        action.sections = [one.section for one in shown]
+        for one in shown:
+            for gap in _find_gaps(action, one, known):
+                gaps.setdefault((gap.section, gap.metric), gap)
+    used = {section.identifier for action in report.actions for section in action.sections}
     return [
         gap
         for gap in gaps.values()
-        if not gap.is_absence or (gap.metric not in known and gap.section in shown)
+        if not gap.is_absence or (gap.metric not in known and gap.section in used)
     ]
 
 
-def _fitting(action: Action, sections: list[Section]) -> list[Section]:
-    target = target_of(action)
-    return [each for each in sections if matches(None, each.filter, target)]
+def _fitting(sections: list[Section], target: Target) -> list[_Asked]:
+    return [
+        _Asked(
+            each, [one for entry in section_metrics(each) if (one := choose(entry, each, target))]
+        )
+        for each in sections
+        if matches(None, each.filter, target)
+    ]
 
 
-def _says_something(action: Action, section: Section, target: Target, known: set[str]) -> bool:
+def _says_something(action: Action, asked: _Asked, known: set[str]) -> bool:
     """Whether the action has a metric of the section, or a required one is nowhere."""
-    for entry in section_metrics(section):
-        chosen = choose(entry, section, target)
-        if chosen is not None and (
+    for chosen in asked.metrics:
+        if (
             chosen.name in action.metrics
             or (chosen.importance is Importance.REQUIRED and chosen.name not in known)
-            or (chosen.name.startswith(PATTERNS) and _members(action, section, chosen.name))
+            or (chosen.name.startswith(PATTERNS) and _members(action, asked.section, chosen.name))
         ):
             return True
-    return not section_metrics(section)
+    return not section_metrics(asked.section)
 
 
-def _find_gaps(action: Action, section: Section, target: Target, known: set[str]) -> Iterator[Gap]:
+def _find_gaps(action: Action, asked: _Asked, known: set[str]) -> Iterator[Gap]:
     """Resolve the patterns of a section; the metrics it names that are not in `known`."""
-    for entry in section_metrics(section):
-        chosen = choose(entry, section, target)
-        if chosen is None or chosen.name in action.metrics:
+    for chosen in asked.metrics:
+        if chosen.name in action.metrics:
             continue
         if chosen.name.startswith(PATTERNS):
-            members = _members(action, section, chosen.name)
+            members = _members(action, asked.section, chosen.name)
             if members:
                 action.set(chosen.name, ",".join(members))
         elif chosen.name not in known:
             required = chosen.importance is Importance.REQUIRED
-            yield _gap(action, section, chosen.name, "is missing", is_error=required)
+            yield _gap(action, asked.section, chosen.name, "is missing", is_error=required)
 
 
 def _gap(
