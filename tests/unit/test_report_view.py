@@ -21,6 +21,7 @@ from pylink.report.model import (
     SectionMetric,
     Table,
 )
+from pylink.report.source import lines
 from pylink.report.view import numbers
 from pylink.report.view.markup import plain
 from pylink.report.view.pages import action_pages, largest
@@ -137,6 +138,25 @@ def test_instructions_with_what_was_counted_there(
     assert heading[:3] == ["Address", "Instruction", "Line"]
     assert " ".join(heading[3:]) == "Relocations Bytes Patched"
     assert [row[-3:] for row in rows] == [["2", "16", "B"], ["1", "8", "B"]]
+
+
+def test_code_of_several_actions_is_disassembled_once(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def disassemble(code: bytes, sm: int, start: int) -> dict[int, str]:
+        asked.append((len(code), sm))
+        return {start: "NOP"}
+
+    monkeypatch.setattr(lines, "disassemble", disassemble)
+    made = link_report()
+    relocate = made.actions[3]
+    made.actions.append(relocate)
+    write_report(made, tmp_path / "code.ncu-rep")
+    out = show(capfd, str(tmp_path / "code.ncu-rep"), "--page", "source")
+    assert out.count("NOP") == 2
+    assert len(asked) == 1
 
 
 def test_a_report_without_source_counters_says_so(

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pylink.report.api.context import IContext
 from pylink.report.api.metricname import unit
 from pylink.report.model import Action, Metric, Report, Scalar, Section
 from pylink.report.source.lines import SourceMap
@@ -32,6 +33,7 @@ class Column:
 def show_source(out: Console, report: Report, *, instances: bool = False) -> None:
     """Of each action the instructions that its counters point at, the highest counts first."""
     found = False
+    context = IContext(report)
     for page in action_pages(report):
         columns = list(_columns(page.action))
         if not columns:
@@ -40,7 +42,7 @@ def show_source(out: Console, report: Report, *, instances: bool = False) -> Non
         out.print(Text(f"[{page.index}] {page.name}", style="bold cyan"))
         addresses = _ordered(columns)
         shown = addresses if instances else addresses[:MOST]
-        out.print(_table(SourceMap(report.source_of(page.action)), columns, shown))
+        out.print(_table(context.source_map(page.action), columns, shown))
         if len(shown) < len(addresses):
             rest = len(addresses) - len(shown)
             out.print(Text(f"{rest} more instructions; --instances lists them", style="dim"))
