@@ -225,6 +225,15 @@ def test_files_that_do_not_load_are_listed(tmp_path: Path, text: str, error: str
     assert [rule.identifier for rule in loaded.rules] == ["Basic"]
     assert len(loaded.errors) == 1
     assert error in loaded.errors[0][1]
+    assert loaded.problems()[0].count("bad.py") == 1
+
+
+def test_a_helper_that_does_not_load_is_named(tmp_path: Path) -> None:
+    write(tmp_path, "rule_helper.py", "\n\ndef broken(:\n")
+    write(tmp_path, "r.py", "import rule_helper\n" + BASIC)
+    reasons = {file.name: reason for file, reason in load(tmp_path).errors}
+    assert reasons["rule_helper.py"] == "line 3: invalid syntax"
+    assert reasons["r.py"] == "line 1: SyntaxError: invalid syntax (rule_helper.py, line 3)"
 
 
 @pytest.mark.parametrize("value", [3, 4])

@@ -75,10 +75,9 @@ def _apply_to(report: Report, action: Action, rules: list[Rule], *, newer: bool)
 
 def _missing(rule: Rule, handle: RuleHandle, action: Action, known: set[str]) -> str:
     """What the rule needs and cannot have, in words; "" when it has all."""
-    evaluate = rule.function("evaluate")
-    if evaluate is None:
+    if not hasattr(rule.module, "evaluate"):
         return ""
-    evaluate(handle)
+    rule.module.evaluate(handle)
     metrics = [name for name in handle.evaluator.metrics if name not in action.metrics]
     rules = [name for name in handle.evaluator.rules if name not in known]
     problems = []

@@ -6,12 +6,11 @@ import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from pylink.report.errors import ReportError
 from pylink.report.rules import nvrules
@@ -34,11 +33,6 @@ class Rule:
     parents: tuple[str, ...]
     file: Path
     module: ModuleType
-
-    def function(self, name: str) -> Callable[[Any], object] | None:
-        """A function of the file, None where it has none of that name."""
-        found = getattr(self.module, name, None)
-        return found if callable(found) else None
 
 
 @dataclass(slots=True)
@@ -100,7 +94,7 @@ def load_rules(path: Iterable[Path]) -> LoadedRules:
 
 def describe(error: BaseException, file: Path) -> str:
     """An exception in one line, with the line of the rule file that raised it."""
-    if isinstance(error, SyntaxError):
+    if isinstance(error, SyntaxError) and error.filename == str(file):
         return f"line {error.lineno}: {error.msg}"
     if isinstance(error, ReportError):
         return str(error)
@@ -124,7 +118,7 @@ def _load(file: Path) -> Rule | None:
         return None
     identifier = _text(module, "get_identifier")
     if not identifier:
-        raise ReportError(f"{file}: get_identifier gives no identifier")
+        raise ReportError("get_identifier gives no identifier")
     parents: Iterable[object] = getattr(module, "get_parent_rules_identifiers", list)()
     return Rule(
         identifier,
@@ -141,7 +135,5 @@ def _text(module: ModuleType, function: str) -> str:
     """What a function without arguments gives; "" without it."""
     value = getattr(module, function, str)()
     if not isinstance(value, str):
-        raise ReportError(
-            f"{module.__file__}: {function} gives a {type(value).__name__}, not a string"
-        )
+        raise ReportError(f"{function} gives a {type(value).__name__}, not a string")
     return value
