@@ -181,7 +181,9 @@ def test_given_folders_replace_the_search_path(tmp_path: Path) -> None:
     deep = tmp_path / "one" / "two"
     deep.mkdir(parents=True)
     assert search_path([str(tmp_path)]) == [tmp_path]
-    assert search_path([], [str(tmp_path)]) == [tmp_path, tmp_path / "one", deep]
+    beside = tmp_path / "also"
+    beside.mkdir()
+    assert search_path([], [str(tmp_path)]) == [tmp_path, beside, tmp_path / "one", deep]
     with pytest.raises(FolderError, match="Failed to add section search path"):
         search_path([str(tmp_path / "missing")])
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from pylink.report.display import (
+    CAPABILITIES,
     COMPUTE_CAPABILITY_MAJOR,
     COMPUTE_CAPABILITY_MINOR,
     TARGET_ARCH,
@@ -20,9 +21,6 @@ from pylink.report.model import (
     Section,
     SectionMetric,
 )
-
-# What the tools take for an action that does not tell its architecture.
-OLDEST = 40
 
 LINK_TARGET = re.compile(r"sm_([0-9]+)[a-z]?")
 
@@ -49,12 +47,15 @@ def target_of(action: Action) -> Target:
 
 
 def _arch_of(action: Action) -> int:
-    """What the link was for; of other actions the compute capability of the device."""
+    """What the link was for; of other actions the compute capability of the device.
+
+    The tools take an action that does not tell either for one of the oldest architecture.
+    """
     named = LINK_TARGET.fullmatch(str(action.value(TARGET_ARCH)))
     if named is not None:
         return int(named[1])
     major, minor = action.number(COMPUTE_CAPABILITY_MAJOR), action.number(COMPUTE_CAPABILITY_MINOR)
-    return OLDEST if major is None else int(major) * 10 + int(minor or 0)
+    return CAPABILITIES[0] if major is None else int(major) * 10 + int(minor or 0)
 
 
 def matches(own: Filter | None, outer: Filter | None, target: Target) -> bool:

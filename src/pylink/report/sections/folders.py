@@ -86,7 +86,7 @@ def search_path(folders: Iterable[str] = (), recursive: Iterable[str] = ()) -> l
         path.append(_existing(name))
     for name in recursive:
         root = _existing(name)
-        path += [Path(folder) for folder, names, _ in os.walk(root) if not names.sort()]
+        path += sorted(Path(folder) for folder, _, _ in os.walk(root))
     if path:
         return path
     path = [stock_folder()]
