@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,18 @@ from helpers.report_phases import report, show, written
 
 from pylink import aprof
 from pylink.report.file import write_report
+from pylink.report.model import (
+    Action,
+    BarChart,
+    Body,
+    BodyItem,
+    Report,
+    RuleResult,
+    Section,
+    SectionMetric,
+)
 from pylink.report.view import compare, runs
+from pylink.report.view.terminal import BAR, BAR_WIDTH
 
 CHROMIUM = shutil.which("chromium")
 
@@ -121,6 +133,42 @@ def test_page_for_browsers(capfd: pytest.CaptureFixture[str], tmp_path: Path, fi
     assert "<script" not in text
     for outside in ('src="http', 'href="http', "url(http", "@import"):
         assert outside not in text
+
+
+def test_bars_of_a_chart_are_compared(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Metrics against each other, parts of one among themselves; what is 0 is left out."""
+    path, page = tmp_path / "bars.ncu-rep", tmp_path / "page.html"
+    action = Action("read")
+    values = {"file__kept_bytes.sum": 4000, "file__folded_bytes.sum": 1000, "file__opened.sum": 0}
+    for name, value in values.items():
+        action.set(name, value)
+    action.set("sect__input_bytes.sum", None, {".text": 300, ".debug": 3000})
+    metrics = [SectionMetric(name, name[6:10]) for name in (*values, "sect__input_bytes.sum")]
+    body = [Body([BodyItem(bar_chart=BarChart("Bytes", metrics=metrics))])]
+    action.sections = [Section("Bars", "Bars", body=body)]
+    write_report(Report(actions=[action]), path)
+    show(capfd, str(path), "--html", str(page))
+    shown = re.findall(r"<td>([^<]*)</td>.*width: ([0-9.]+)%.*>([^<]+)</td></tr>", page.read_text())
+    assert shown == [
+        (".debug", "100.0", "3 kB"),
+        (".text", "10.0", "300 B"),
+        ("kept", "100.0", "4 kB"),
+        ("fold", "25.0", "1 kB"),
+    ]
+    rows = [line.split() for line in show(capfd, str(path)).splitlines() if BAR in line]
+    assert [row[0] for row in rows] == [name for name, _, _ in shown]
+    assert [len(row[1]) for row in rows] == [BAR_WIDTH, BAR_WIDTH // 10, BAR_WIDTH, BAR_WIDTH // 4]
+
+
+def test_a_page_says_nothing_of_rules_that_were_not_applied(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    made, path, page = report(), tmp_path / "plain.ncu-rep", tmp_path / "page.html"
+    for results, said in (([RuleResult("R", "A rule")], True), ([], False)):
+        made.actions[0].rule_results, made.actions[1].rule_results = results, []
+        write_report(made, path)
+        show(capfd, str(path), "--html", str(page))
+        assert ("No rule found anything to change." in page.read_text()) == said
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")

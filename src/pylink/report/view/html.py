@@ -14,8 +14,15 @@ from pylink.report.model import Report
 from pylink.report.view.compare import Change, compare, notable
 from pylink.report.view.markup import plain
 from pylink.report.view.numbers import text
-from pylink.report.view.overview import advice, longest_alike, session_rows, summary, whole_first
-from pylink.report.view.pages import Row, action_pages, largest
+from pylink.report.view.overview import (
+    advice,
+    longest_alike,
+    session_rows,
+    summary,
+    were_judged,
+    whole_first,
+)
+from pylink.report.view.pages import action_pages, bars_of
 
 # Rows of the table of changes; the page is to be read, the rest is in --compare.
 MOST_CHANGES = 60
@@ -52,7 +59,7 @@ def page(reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, apro
         lstrip_blocks=True,
     )
     environment.filters["plain"] = plain
-    environment.globals.update(text=text, bars=_bars, describe=describe)
+    environment.globals.update(text=text, bars=bars_of, percent=_percent, describe=describe)
     pages = action_pages(shown) if shown else []
     kept = longest_alike(pages)
     changes: list[Change] = []
@@ -64,6 +71,7 @@ def page(reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, apro
         summary=summary(shown) if shown else "",
         session=session_rows(shown, name) if shown else [],
         advice=advice(pages),
+        judged=were_judged(pages),
         pages=whole_first(kept),
         left_out=len(pages) - len(kept),
         figures=figures,
@@ -72,13 +80,6 @@ def page(reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, apro
     )
 
 
-def _bars(row: Row) -> list[tuple[str, str, float]]:
-    """Name, value and percent of the longest, of the instances of a row or of the row itself."""
-    pairs = largest(row.instances) if row.instances else []
-    if not pairs and row.number is not None:
-        pairs = [(row.label, row.number)]
-    longest = max((value for _, value in pairs), default=0.0)
-    return [
-        (name, text(value, row.unit), 100 * value / longest if longest > 0 else 0.0)
-        for name, value in pairs
-    ]
+def _percent(value: float, longest: float) -> float:
+    """How long a bar is."""
+    return max(100 * value / longest, 0.0) if longest > 0 else 0.0

@@ -46,6 +46,11 @@ def advice(pages: Sequence[ActionPage]) -> list[tuple[str, Said]]:
     return sorted(found, key=lambda pair: -_speedup(pair[1]))
 
 
+def were_judged(pages: Sequence[ActionPage]) -> bool:
+    """Whether rules were applied, which may have found nothing to say."""
+    return any(page.action.rule_results for page in pages)
+
+
 def _speedup(said: Said) -> float:
     values = [each.metric_value for each in said.focus if "speedup" in (each.metric_name or "")]
     return max((value for value in values if value is not None), default=0.0)

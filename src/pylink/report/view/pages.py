@@ -77,6 +77,19 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class Bars:
+    """What is compared with each other: names, numbers and their units."""
+
+    title: str
+    bars: tuple[tuple[str, float, str], ...]
+
+    @property
+    def longest(self) -> float:
+        """The largest of the numbers."""
+        return max(value for _, value, _ in self.bars)
+
+
+@dataclass(frozen=True, slots=True)
 class Said:
     """A message of a rule: `mark` is INF, WRN, ERR, OPT or empty."""
 
@@ -190,7 +203,8 @@ def _block(item: BodyItem, section: Section, action: Action, target: Target) -> 
     if isinstance(holder, Table):
         return Block(holder.label or "", rows)
     # Bars of nothing are no chart.
-    return Block(holder.label or "", tuple(row for row in rows if row.number), bars=True)
+    compared = tuple(row for row in rows if row.number or any(value for _, value in row.instances))
+    return Block(holder.label or "", compared, bars=True)
 
 
 def _sorted(rows: tuple[Row, ...], holder: Table | BarChart) -> tuple[Row, ...]:
@@ -233,6 +247,19 @@ def instances_of(metric: Metric) -> tuple[tuple[str, Scalar], ...]:
         (str(at if each.id is None else each.id), each.value)
         for at, each in enumerate(metric.instances)
     )
+
+
+def bars_of(block: Block) -> Iterator[Bars]:
+    """The instances of each row, under its label, then the rows without any, beside each other."""
+    alone = []
+    for row in block.rows:
+        parts = largest(row.instances)
+        if parts:
+            yield Bars(row.label, tuple((name, value, row.unit) for name, value in parts))
+        elif row.number is not None:
+            alone.append((row.label, row.number, row.unit))
+    if alone:
+        yield Bars("", tuple(alone))
 
 
 def largest(instances: tuple[tuple[str, Scalar], ...]) -> list[tuple[str, float]]:

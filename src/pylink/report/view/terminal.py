@@ -13,14 +13,22 @@ from pylink.report.model import Report
 from pylink.report.view.compare import Change
 from pylink.report.view.markup import plain
 from pylink.report.view.numbers import text
-from pylink.report.view.overview import advice, longest_alike, session_rows, summary, whole_first
+from pylink.report.view.overview import (
+    advice,
+    longest_alike,
+    session_rows,
+    summary,
+    were_judged,
+    whole_first,
+)
 from pylink.report.view.pages import (
     ActionPage,
+    Bars,
     Block,
     Row,
     Said,
     action_pages,
-    largest,
+    bars_of,
     row_of,
 )
 
@@ -52,7 +60,7 @@ def show_details(out: Console, report: Report, *, instances: bool = False) -> No
         _heading(out, "\nWhat to do")
         _show_said(out, [Said(one.rule, one.mark, name, one.text) for name, one in advised])
         out.print()
-    elif any(page.action.rule_results for page in pages):
+    elif were_judged(pages):
         out.print(Text("\nNo rule found anything to change.\n"))
     shown = pages if instances else longest_alike(pages)
     for page in whole_first(shown):
@@ -132,13 +140,8 @@ def _show_block(out: Console, block: Block, *, instances: bool) -> None:
     if not block.bars:
         _show_rows(out, block.rows, instances=instances)
         return
-    for row in block.rows:
-        if row.instances:
-            _show_bars(out, row.label, largest(row.instances), row.unit)
-    single = [(row.label, row.number) for row in block.rows if not row.instances]
-    numbers = [(label, value) for label, value in single if value is not None]
-    if numbers:
-        _show_bars(out, "", numbers, block.rows[0].unit)
+    for compared in bars_of(block):
+        _show_bars(out, compared)
 
 
 def _show_rows(out: Console, rows: Sequence[Row], *, instances: bool) -> None:
@@ -153,19 +156,19 @@ def _show_rows(out: Console, rows: Sequence[Row], *, instances: bool) -> None:
     out.print(table)
 
 
-def _show_bars(out: Console, title: str, bars: Sequence[tuple[str, float]], unit: str) -> None:
+def _show_bars(out: Console, compared: Bars) -> None:
     """Bars against the longest of them."""
-    most = max((value for _, value in bars), default=0.0)
+    most = compared.longest
     table = _grid(6, 1)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
-    for name, value in bars:
+    for name, value, unit in compared.bars:
         table.add_row(
             "", Text(short(name)), Text(bar(value, most), style="cyan"), text(value, unit)
         )
-    if title:
-        out.print(Text(f"    {title}"))
+    if compared.title:
+        out.print(Text(f"    {compared.title}"))
     out.print(table)
 
 
