@@ -39,8 +39,9 @@ PTX_TEXT = ".nv_debug_ptx_txt"
 # A larger .debug_info takes pyelftools seconds to read, and only variables need it.
 _LARGEST_INFO = 1 << 21
 
-# How PTX declares a variable, up to its name.
-_PTX_VARIABLE = rb"\s*(?:\.\w+ )*\.(?:global|const|shared) [^;=]*"
+# How PTX declares a variable, up to its initializer, and the words of that; one is the name.
+_PTX_VARIABLE = re.compile(rb"\s*(?:\.\w+ )*\.(?:global|const|shared) [^;=]*")
+_WORD = re.compile(rb"[\w$]+")
 
 _NAMES = ("DW_AT_MIPS_linkage_name", "DW_AT_linkage_name")
 
@@ -76,6 +77,7 @@ class LineMap:
         self._elf = ELFFile(BytesIO(contents))
         self._names = [name for name in LINE_SECTIONS if contents_of(self._elf, name)]
         self._read: dict[str, LinePrograms] = {}
+        self._ptx_declarations: dict[bytes, Frame] | None = None
 
     def programs(self, name: str) -> LinePrograms:
         """The programs of a section, read when they are first asked for."""
@@ -104,15 +106,24 @@ class LineMap:
 
     def ptx_declaration(self, name: str) -> Frame | None:
         """Where the PTX that the cubin was compiled from declares a variable."""
-        named = re.escape(os.fsencode(name))
-        declared = re.compile(_PTX_VARIABLE + rb"(?<![\w$])" + named + rb"(?![\w$])")
+        if self._ptx_declarations is None:
+            self._ptx_declarations = self._read_ptx_declarations()
+        return self._ptx_declarations.get(os.fsencode(name))
+
+    def _read_ptx_declarations(self) -> dict[bytes, Frame]:
+        """The first declaration with each word; that a few words are types does no harm."""
+        found: dict[bytes, Frame] = {}
         for section in self._elf.iter_sections():
             if not section.name.startswith(PTX_TEXT):
                 continue
             for number, line in enumerate(section.data().split(b"\0"), 1):
-                if declared.match(line):
-                    return Frame(section.name, number, text=line.decode("utf-8", "replace"))
-        return None
+                declared = _PTX_VARIABLE.match(line)
+                if declared is None:
+                    continue
+                frame = Frame(section.name, number, text=line.decode("utf-8", "replace"))
+                for word in _WORD.findall(declared[0]):
+                    found.setdefault(word, frame)
+        return found
 
 
 class LinePrograms:
@@ -132,6 +143,7 @@ class LinePrograms:
         self._starts.sort()
         self._rows: dict[int, tuple[list[LineState], list[Call | None]]] = {}
         self._directories: dict[int, str] | None = None
+        self._declarations: dict[bytes, tuple[LineProgram, int, int]] | None = None
 
     def frames(self, section: int, offset: int) -> list[Frame]:
         """As `LineMap.frames`."""
@@ -170,21 +182,32 @@ class LinePrograms:
 
     def declaration(self, name: str) -> Frame | None:
         """As `LineMap.declaration`."""
-        wanted = os.fsencode(name)
+        if self._declarations is None:
+            self._declarations = self._read_declarations()
+        declared = self._declarations.get(os.fsencode(name))
+        if declared is None:
+            return None
+        program, file, line = declared
+        return Frame(self._file(program, file)[0], line)
+
+    def _read_declarations(self) -> dict[bytes, tuple[LineProgram, int, int]]:
+        """Unit, file and line of the first declaration of each name, by its linkage name if any."""
+        found: dict[bytes, tuple[LineProgram, int, int]] = {}
         for unit in self._dwarf.iter_CUs():
+            program = self._dwarf.line_program_for_CU(unit)
+            if program is None:
+                continue
             for entry in unit.get_top_DIE().iter_children():
                 attributes = entry.attributes
+                if not {"DW_AT_decl_file", "DW_AT_decl_line"} <= attributes.keys():
+                    continue
                 named = [attributes[key].value for key in _NAMES if key in attributes]
                 if not named and "DW_AT_name" in attributes:
                     named = [attributes["DW_AT_name"].value]
-                if wanted not in named or "DW_AT_decl_line" not in attributes:
-                    continue
-                program = self._dwarf.line_program_for_CU(unit)
-                file = attributes.get("DW_AT_decl_file")
-                if program is not None and file is not None:
-                    path, _ = self._file(program, file.value)
-                    return Frame(path, attributes["DW_AT_decl_line"].value)
-        return None
+                place = attributes["DW_AT_decl_file"].value, attributes["DW_AT_decl_line"].value
+                for one in named:
+                    found.setdefault(one, (program, *place))
+        return found
 
     def _unit_of(self, offset: int) -> LineProgram:
         return self._units[self._unit_starts[bisect_right(self._unit_starts, offset) - 1]]
