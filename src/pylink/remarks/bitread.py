@@ -154,6 +154,6 @@ def _remark(records: list[Record], strings: list[str]) -> Remark:
     if header is None:
         raise ValueError("a remark without a header")
     at_file, at_line, at_column = place
-    if max(at_line, at_column, *(max(arg[3:]) for arg in args), 0) > _MOST:
+    if max(at_line, at_column, *(max(arg[3:]) for arg in args)) > _MOST:
         raise ValueError("a line or column has more than 32 bits")
     return Remark(*header, file=at_file, line=at_line, column=at_column, hotness=hotness, args=args)

@@ -27,7 +27,6 @@ VERSIONS = (LLVM_19, LLVM_22)
 
 # Type of a container that has everything in it, and of those that share it with another file.
 STANDALONE = {LLVM_19: 2, LLVM_22: 1}
-LINK = 0
 REMARK_VERSION = 0
 
 # Blocks.

@@ -21,13 +21,6 @@ BITSTREAM = "bitstream"
 FORMATS = (YAML, BITSTREAM)
 
 
-class UnknownFormat(ValueError):
-    """A format that remarks cannot be written in."""
-
-    def __init__(self) -> None:
-        super().__init__("Unknown remark serializer format.")
-
-
 def read_remarks(path: str | os.PathLike[str]) -> Iterator[Remark]:
     """The remarks of a file of YAML or of a bitstream of either version, in order.
 
@@ -53,11 +46,11 @@ def read_remarks(path: str | os.PathLike[str]) -> Iterator[Remark]:
 def open_writer(path: str, format: str = YAML, version: int = LLVM_22) -> Writer:
     """What writes remarks to a file; `-` is standard output.
 
-    `version` is that of a bitstream's container. UnknownFormat for a format not in `FORMATS`,
-    OSError or ValueError when the file could not be made or replaced.
+    `version` is that of a bitstream's container. ValueError for a format not in `FORMATS` or a
+    version not in `VERSIONS`, OSError or ValueError when the file could not be made or replaced.
     """
     if format not in FORMATS:
-        raise UnknownFormat
+        raise ValueError("Unknown remark serializer format.")
     if version not in VERSIONS:
         raise ValueError(f"container version {version} is unknown")
     if format == YAML:

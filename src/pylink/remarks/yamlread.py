@@ -58,12 +58,10 @@ class _Value:
 
     def number(self) -> int:
         text = self.string()
-        if not (text.isascii() and text.isdigit()) or len(text.lstrip("0")) > _DIGITS:
-            raise _Fault(self.line, "expected a value of integer type")
-        number = int(text.lstrip("0") or "0")
-        if number > _MOST:
-            raise _Fault(self.line, "expected a value of integer type")
-        return number
+        digits = text.lstrip("0") or "0"
+        if text.isascii() and text.isdigit() and len(digits) <= _DIGITS and int(digits) <= _MOST:
+            return int(digits)
+        raise _Fault(self.line, "expected a value of integer type")
 
     def mapping(self) -> Iterator[tuple[str, _Value]]:
         if self.entries is None:
