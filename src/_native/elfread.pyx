@@ -15,6 +15,7 @@ from elffaults cimport *
 from elflinks cimport check_links
 from elfsections cimport read_sections
 from elfsymbols cimport read_symbols
+from extents cimport count_files
 from rows cimport *
 from ties cimport *
 from vec cimport *
@@ -23,14 +24,13 @@ from vec cimport *
 def parse(bytes arena, bytes extents, bytes rules, bytearray times=None):
     """Check and tabulate every file of the arena.
 
-    `extents` comes from `inputfiles.read_files`, `rules` from `pylink.sections.rules`. Returns `(files,
-    sections, symbols, fault)`: packed FileRow, SectionRow and SymbolRow tables, and a FaultRow,
-    empty when all is well. `times` takes a TimeRow of each file, without processor times.
+    `extents` comes from `inputfiles.read_files`, `rules` from `pylink.sections.rules`. Returns
+    `(files, sections, symbols, fault)`: packed FileRow, SectionRow and SymbolRow tables, and a
+    FaultRow, empty when all is well. `times` takes a TimeRow of each file, without processor times.
     """
     cdef Reader r
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(extents) // 16, i
-    cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(arena)
+    cdef Py_ssize_t n = count_files(arena, extents), i
     cdef bint ok = True
     cdef TimeRow* row = time_rows(times, n)
     r.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
@@ -39,9 +39,6 @@ def parse(bytes arena, bytes extents, bytes rules, bytearray times=None):
     cdef uint64_t section_room = 0, symbol_room = 0
     vec_init(&r.marks, 8)
     memset(&r.fault, 0, sizeof(FaultRow))
-    for i in range(n):
-        if extent[2 * i] > limit or extent[2 * i + 1] > limit - extent[2 * i]:
-            raise IndexError(f"file {i} runs past the arena")
     with nogil:
         for i in range(n):
             count_rows(r.arena + extent[2 * i], extent[2 * i + 1], &section_room, &symbol_room)

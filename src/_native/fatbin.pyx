@@ -6,11 +6,12 @@ of, in `__nv_relfatbin`. docs/inputs.md has the fields.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strcmp, strncmp
 
 from elf64 cimport ET_REL, SHN_XINDEX, SHT_NOBITS, Ehdr, Shdr
 from elfkinds cimport FATBIN_MAGIC, IN_FATBIN, IN_HOST
+from extents cimport count_files
 from vec cimport *
 
 # Reasons of a FaultRow; pylink/inputs/damage.py has the sentence for each.
@@ -103,21 +104,17 @@ ctypedef struct Scanner:
 def find_entries(bytes arena, bytes extents, bytes kinds):
     """Find the entries of all fat binaries and host objects of the arena.
 
-    `extents` and `kinds` are as in `elfread`. Returns `(entries, sources, faults)`: EntryRow table
-    in order, a SourceRow each, and a FaultRow for each damaged source, whose entries then end
-    before the damage.
+    `extents` and `kinds` are as in `inputfiles`. Returns `(entries, sources, faults)`: EntryRow
+    table in order, a SourceRow each, and a FaultRow for each damaged source, whose entries then
+    end before the damage.
     """
     cdef Scanner s
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef const uint8_t* kind = <const uint8_t*>PyBytes_AS_STRING(kinds)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(extents) // 16, i
-    cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(arena)
+    cdef Py_ssize_t n = count_files(arena, extents), i
     cdef bint ok = True
     if PyBytes_GET_SIZE(kinds) != n:
         raise ValueError("one kind per file")
-    for i in range(n):
-        if extent[2 * i] > limit or extent[2 * i + 1] > limit - extent[2 * i]:
-            raise IndexError(f"file {i} runs past the arena")
     s.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
     vec_init(&s.entries, sizeof(EntryRow))
     vec_init(&s.sources, sizeof(SourceRow))

@@ -8,6 +8,7 @@ from libc.string cimport memcpy, memset, strlen
 from clocks cimport *
 from elf64 cimport round_up
 from elfkinds cimport *
+from extents cimport count_files
 from heap cimport *
 from pages cimport *
 from workers cimport *
@@ -236,14 +237,10 @@ def classify(bytes arena, bytes extents):
     """What each file of the arena is: an InputKind byte each, nothing when all are cubins."""
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(extents) // 16, i
-    cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(arena)
+    cdef Py_ssize_t n = count_files(arena, extents), i
     cdef bytes kinds = PyBytes_FromStringAndSize(NULL, n)
     cdef uint8_t* kind = <uint8_t*>PyBytes_AS_STRING(kinds)
     cdef uint8_t any_other = IN_CUBIN
-    for i in range(n):
-        if extent[2 * i] > limit or extent[2 * i + 1] > limit - extent[2 * i]:
-            raise IndexError(f"file {i} runs past the arena")
     with nogil:
         for i in range(n):
             kind[i] = input_kind(base + extent[2 * i], extent[2 * i + 1])

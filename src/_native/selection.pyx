@@ -10,6 +10,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, memset
 
 from elf64 cimport *
+from extents cimport count_files
 from names cimport *
 from runtime cimport is_runtime_function
 from vec cimport *
@@ -63,8 +64,7 @@ def select(bytes arena, bytes extents, bytes demand, bytes groups, bint relocata
     outside the arena.
     """
     cdef Selector s
-    cdef size_t n = PyBytes_GET_SIZE(extents) // 16, i
-    cdef uint64_t limit = PyBytes_GET_SIZE(arena)
+    cdef size_t n = count_files(arena, extents)
     cdef bytes result = PyBytes_FromStringAndSize(NULL, n)
     cdef bint ok
     s.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
@@ -77,9 +77,6 @@ def select(bytes arena, bytes extents, bytes demand, bytes groups, bint relocata
     s.relocatable = relocatable
     if <size_t>PyBytes_GET_SIZE(demand) != n or <size_t>PyBytes_GET_SIZE(groups) != 4 * n:
         raise ValueError("columns differ in length")
-    for i in range(n):
-        if s.extents[2 * i] > limit or s.extents[2 * i + 1] > limit - s.extents[2 * i]:
-            raise IndexError(f"file {i} lies outside the arena")
     memset(s.taken, 0, n)
     vec_init(&s.names, sizeof(Name))
     vec_init(&s.mentions, sizeof(Mention))
