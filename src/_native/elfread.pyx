@@ -137,7 +137,7 @@ cdef bint read_file(Reader* r, int32_t file, uint64_t offset, uint64_t size) noe
             and check_links(r, file, row))
 
 
-def find_kernels(bytes arena, bytes files, bytes sections, bytes symbols, bint every):
+def find_kernels(bytes arena, bytes sections, bytes symbols, bint every):
     """Numbers of the files with a kernel that has a fence or, with `every`, with any kernel.
 
     A fence is an instruction with the low 12 bits 0x992 (MEMBAR).

@@ -21,9 +21,7 @@ def parse(
     outside the arena.
     """
 
-def find_kernels(
-    arena: bytes, files: bytes, sections: bytes, symbols: bytes, every: bool
-) -> list[int]:
+def find_kernels(arena: bytes, sections: bytes, symbols: bytes, every: bool) -> list[int]:
     """Numbers of the files with a kernel that has a fence or, with ``every``, with any kernel.
 
     A fence is an instruction with the low 12 bits 0x992 (MEMBAR).

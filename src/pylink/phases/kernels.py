@@ -30,7 +30,7 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     if mode is None:
         return objects
     numbers = elfread.find_kernels(
-        objects.arena, objects.files, objects.sections, objects.symbols, mode != NO_BARRIERS
+        objects.arena, objects.sections, objects.symbols, mode != NO_BARRIERS
     )
     if not numbers:
         return objects
