@@ -7,7 +7,7 @@ under each. Functions are placed last-born first, each behind the longest pool o
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, qsort
 from libc.string cimport memcpy, memset
 
 from elf64 cimport *
@@ -36,13 +36,13 @@ def place_pools(bytes sections, bytes entities, bytes symbol_entity, bytes symbo
     cdef const uint8_t* role = <const uint8_t*>PyBytes_AS_STRING(symbol_role)
     cdef int32_t* pool = <int32_t*>calloc(n + 1, 4)         # by entity: its input section
     cdef uint64_t* size = <uint64_t*>calloc(n + 1, 8)       # by kernel entity: bytes so far
-    cdef uint8_t* reaches = <uint8_t*>calloc(nodes + 1, 1)
+    cdef uint32_t* stamp = <uint32_t*>calloc(nodes + 1, 4)
     cdef uint32_t* stack = <uint32_t*>calloc(nodes + 1, 4)
     cdef CallGraph callers
     cdef Vec rows
     cdef int32_t symbol
     cdef bint any_pool = False
-    cdef bint ok = pool != NULL and size != NULL and reaches != NULL and stack != NULL
+    cdef bint ok = pool != NULL and size != NULL and stamp != NULL and stack != NULL
     vec_init(&rows, sizeof(PoolRow))
     callers.start = callers.edges = NULL
     if ok:
@@ -67,12 +67,12 @@ def place_pools(bytes sections, bytes entities, bytes symbol_entity, bytes symbo
             for i in range(n):
                 k = n - 1 - i
                 if ok and pool[k] >= 0 and not e[k].flags & EF_KERNEL:
-                    ok = place_one(<uint32_t>k, &s[pool[k]], pool, e, n, &callers, reaches, stack,
+                    ok = place_one(<uint32_t>k, &s[pool[k]], pool, e, n, &callers, stamp, stack,
                                    size, &rows)
     graph_free(&callers)
     free(pool)
     free(size)
-    free(reaches)
+    free(stamp)
     free(stack)
     result = vec_take(&rows)
     if not ok:
@@ -80,27 +80,26 @@ def place_pools(bytes sections, bytes entities, bytes symbol_entity, bytes symbo
     return result
 
 
+cdef int by_kernel(const void* a, const void* b) noexcept nogil:
+    """The one born last first."""
+    cdef int32_t x = (<const PoolRow*>a).kernel, y = (<const PoolRow*>b).kernel
+    return (x < y) - (x > y)
+
+
 cdef bint place_one(uint32_t function, const SectionRow* s, int32_t* pool, const EntityRow* e,
-                    size_t n, const CallGraph* callers, uint8_t* reaches, uint32_t* stack,
+                    size_t n, const CallGraph* callers, uint32_t* stamp, uint32_t* stack,
                     uint64_t* size, Vec* rows) noexcept nogil:
+    """Place the pool of one function in every kernel that reaches it."""
     cdef size_t depth = 1, i, first = rows.count
-    cdef uint32_t node, j
+    cdef uint32_t node, to, j
     cdef uint64_t offset = 0, end
     cdef PoolRow* row
-    memset(reaches, 0, callers.nodes)
     stack[0] = function
-    reaches[function] = True
+    stamp[function] = function + 1
     while depth:
         depth -= 1
         node = stack[depth]
-        for j in range(callers.start[node], callers.start[node + 1]):
-            if not reaches[callers.edges[j]]:
-                reaches[callers.edges[j]] = True
-                stack[depth] = callers.edges[j]
-                depth += 1
-    for i in range(n):
-        node = <uint32_t>(n - 1 - i)
-        if reaches[node] and e[node].flags & EF_KERNEL and e[node].flags & EF_LIVE:
+        if node < n and e[node].flags & EF_KERNEL and e[node].flags & EF_LIVE:
             end = (size[node] + s.align - 1) & ~<uint64_t>(s.align - 1)
             if end > offset:
                 offset = end
@@ -113,10 +112,17 @@ cdef bint place_one(uint32_t function, const SectionRow* s, int32_t* pool, const
             row.born = pool[node] < 0
             if pool[node] < 0:
                 pool[node] = pool[function]
-    for i in range(first, rows.count):
-        row = <PoolRow*>rows.data + i
-        row.offset = offset
-        size[row.kernel] = offset + s.size
+        for j in range(callers.start[node], callers.start[node + 1]):
+            to = callers.edges[j]
+            if stamp[to] != function + 1:
+                stamp[to] = function + 1
+                stack[depth] = to
+                depth += 1
+    row = <PoolRow*>rows.data + first
+    qsort(row, rows.count - first, sizeof(PoolRow), by_kernel)
+    for i in range(rows.count - first):
+        row[i].offset = offset
+        size[row[i].kernel] = offset + s.size
     return True
 
 
@@ -220,6 +226,18 @@ def apply_pools(bytes arena, bytes sections, bytes symbols, bytes entities, byte
     return tables
 
 
+# What `adopt_relocations` reads of the inputs. Numbers are from 1, 0 is none.
+ctypedef struct Inputs:
+    const uint8_t* arena
+    const FileRow* files
+    const SectionRow* sections
+    const SymbolRow* symbols
+    const int32_t* entity       # by symbol
+    int32_t* list_of            # by symbol of a function: its pool's mercury relocations, a section
+    int32_t* last_in            # by section with a pool: the last symbol in it
+    int32_t* before             # by symbol: the one before it in the same pool
+
+
 def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, bytes entities,
                       bytes symbol_entity, bytes pools, bytes outs, bytes keeps):
     """Family C: the mercury relocations of pools go with their bytes: `(outs, keeps)`.
@@ -229,11 +247,8 @@ def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, b
     """
     cdef size_t n = PyBytes_GET_SIZE(pools) // sizeof(PoolRow), i
     cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const FileRow* file = <const FileRow*>PyBytes_AS_STRING(files)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const SymbolRow* sym = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    cdef const int32_t* entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
+    cdef size_t section_count = PyBytes_GET_SIZE(sections) // sizeof(SectionRow)
+    cdef size_t symbol_count = PyBytes_GET_SIZE(symbols) // sizeof(SymbolRow)
     cdef const PoolRow* row = <const PoolRow*>PyBytes_AS_STRING(pools)
     cdef bytes new_outs = PyBytes_FromStringAndSize(PyBytes_AS_STRING(outs),
                                                     PyBytes_GET_SIZE(outs))
@@ -241,14 +256,26 @@ def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, b
     cdef size_t entity_count = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
     cdef int32_t* reloc_of = <int32_t*>calloc(entity_count + 1, 4)  # kernel: OutRow of the list
     cdef int32_t* tail_of = <int32_t*>calloc(entity_count + 1, 4)   # kernel: last entry there
+    cdef Inputs inputs
     cdef Vec table
     cdef int32_t kernel, reloc
-    cdef bint ok = reloc_of != NULL and tail_of != NULL
+    cdef bint ok
+    inputs.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
+    inputs.files = <const FileRow*>PyBytes_AS_STRING(files)
+    inputs.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
+    inputs.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
+    inputs.entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
+    inputs.list_of = <int32_t*>calloc(symbol_count + 1, 4)
+    inputs.last_in = <int32_t*>calloc(section_count + 1, 4)
+    inputs.before = <int32_t*>calloc(symbol_count + 1, 4)
     vec_init(&table, sizeof(KeepRow))
-    ok = ok and vec_append(&table, PyBytes_AS_STRING(keeps),
-                           PyBytes_GET_SIZE(keeps) // sizeof(KeepRow))
+    ok = (reloc_of != NULL and tail_of != NULL and inputs.list_of != NULL
+          and inputs.last_in != NULL and inputs.before != NULL
+          and vec_append(&table, PyBytes_AS_STRING(keeps),
+                         PyBytes_GET_SIZE(keeps) // sizeof(KeepRow)))
     if ok:
         with nogil:
+            find_pools(&inputs, section_count, symbol_count)
             memset(reloc_of, 0xff, 4 * entity_count)
             for i in range(out_count):
                 if out[i].kind == K_CONSTANT_FUNC and out[i].rela >= 0:
@@ -259,14 +286,33 @@ def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, b
             for i in range(n):
                 kernel = row[i].kernel
                 if ok and reloc_of[kernel] >= 0:
-                    ok = append_entries(&table, &out[reloc_of[kernel]], &tail_of[kernel], base,
-                                        file, s, sym, entity, &row[i])
+                    ok = append_entries(&table, &out[reloc_of[kernel]], &tail_of[kernel], &inputs,
+                                        &row[i])
     free(reloc_of)
     free(tail_of)
+    free(inputs.list_of)
+    free(inputs.last_in)
+    free(inputs.before)
     result = new_outs, vec_take(&table)
     if not ok:
         raise MemoryError
     return result
+
+
+cdef void find_pools(Inputs* inputs, size_t section_count, size_t symbol_count) noexcept nogil:
+    """The constants of each pool, and the mercury relocations that it brings."""
+    cdef const SectionRow* s = inputs.sections
+    cdef size_t i
+    cdef int32_t section
+    for i in range(section_count):
+        if s[i].kind == K_MERC_RELA and s[s[i].target].kind == K_MERC_CONSTANT_FUNC:
+            inputs.list_of[s[s[s[i].target].target].target] = <int32_t>i + 1
+    for i in range(symbol_count):
+        section = inputs.symbols[i].section
+        if (section >= 0 and s[section].kind == K_CONSTANT_FUNC
+                and (inputs.symbols[i].info & 15) != STT_SECTION):
+            inputs.before[i] = inputs.last_in[section]
+            inputs.last_in[section] = <int32_t>i + 1
 
 
 cdef inline int32_t last_entry(const Vec* table, int32_t at) noexcept nogil:
@@ -276,32 +322,28 @@ cdef inline int32_t last_entry(const Vec* table, int32_t at) noexcept nogil:
     return at
 
 
-cdef bint append_entries(Vec* table, OutRow* reloc, int32_t* tail, const uint8_t* base,
-                         const FileRow* files, const SectionRow* s, const SymbolRow* sym,
-                         const int32_t* entity, const PoolRow* pool) noexcept nogil:
+cdef bint append_entries(Vec* table, OutRow* reloc, int32_t* tail, const Inputs* inputs,
+                         const PoolRow* pool) noexcept nogil:
     """Append the entries for one pool to the list of its kernel; `tail` is the list's end."""
-    cdef const FileRow* file = &files[s[pool.section].file]
-    cdef const SectionRow* list_section = NULL
-    cdef const SectionRow* t
+    cdef const SectionRow* s = inputs.sections
+    cdef int32_t relocations = inputs.list_of[s[s[pool.section].target].target]
+    cdef int32_t at = inputs.last_in[pool.section]
+    cdef uint32_t first = inputs.files[s[pool.section].file].first_symbol
+    cdef const SymbolRow* symbol
+    cdef const Rela* list_
     cdef const Rela* r
     cdef KeepRow* keep
-    cdef uint32_t i, k, symbol
-    cdef uint64_t n
-    for i in range(file.first_section, file.first_section + file.section_count):
-        t = &s[i]
-        if (t.kind == K_MERC_RELA and s[t.target].kind == K_MERC_CONSTANT_FUNC
-                and s[s[t.target].target].target == s[s[pool.section].target].target):
-            list_section = t
-    if list_section == NULL:
+    cdef uint64_t n, i
+    if not relocations:
         return True
-    n = list_section.size // sizeof(Rela)
-    for i in range(file.symbol_count):
-        symbol = file.first_symbol + file.symbol_count - 1 - i
-        if sym[symbol].section != pool.section or (sym[symbol].info & 15) == STT_SECTION:
-            continue
-        for k in range(<uint32_t>n):
-            r = <const Rela*>(base + list_section.offset) + (n - 1 - k)
-            if not (sym[symbol].value <= r.r_offset < sym[symbol].value + sym[symbol].size):
+    list_ = <const Rela*>(inputs.arena + s[relocations - 1].offset)
+    n = s[relocations - 1].size // sizeof(Rela)
+    while at:
+        symbol = &inputs.symbols[at - 1]
+        at = inputs.before[at - 1]
+        for i in range(n):
+            r = list_ + (n - 1 - i)
+            if not (symbol.value <= r.r_offset < symbol.value + symbol.size):
                 continue
             keep = <KeepRow*>vec_push(table)
             if keep == NULL:
@@ -309,7 +351,7 @@ cdef bint append_entries(Vec* table, OutRow* reloc, int32_t* tail, const uint8_t
             keep.offset = r.r_offset + pool.offset
             keep.addend = r.r_addend
             keep.type = r.r_type
-            keep.entity = entity[file.first_symbol + r.r_sym]
+            keep.entity = inputs.entity[first + r.r_sym]
             keep.section = -1
             keep.next = -1
             if tail[0] >= 0:
