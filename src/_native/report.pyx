@@ -139,39 +139,27 @@ def propagations(bytes arena, bytes sections, bytes entities, bytes functions, b
     cdef const FunctionRow* f = <const FunctionRow*>PyBytes_AS_STRING(functions)
     cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
     cdef size_t nodes = n + PyBytes_GET_SIZE(prototypes) // 8, i, node, depth
-    cdef size_t count = PyBytes_GET_SIZE(calls) // sizeof(CallRow)
     cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
-    cdef const CallRow* call = <const CallRow*>PyBytes_AS_STRING(calls)
     cdef const OutRow* out = <const OutRow*>PyBytes_AS_STRING(outs)
-    cdef uint32_t *start
-    cdef uint32_t *edges
-    cdef uint32_t *current
-    cdef uint32_t *stack
-    cdef uint32_t *stamp
-    cdef uint32_t tail = 0, head = 0, walk = 0
-    cdef uint32_t* memory = <uint32_t*>calloc(5 * (nodes + 2) + count, 4)
+    cdef CallGraph callers
+    cdef uint32_t* current
+    cdef uint32_t* stack
+    cdef uint32_t* stamp
+    cdef uint32_t* memory
+    cdef uint32_t reached, caller, j, walk = 0
     cdef int32_t at
     cdef list result = [], raised
-    if memory == NULL:
+    if not graph_init(&callers, <const CallRow*>PyBytes_AS_STRING(calls),
+                      PyBytes_GET_SIZE(calls) // sizeof(CallRow), n, nodes, True):
         raise MemoryError
-    start = memory
-    current = start + nodes + 2
-    stack = current + nodes + 2
-    stamp = stack + nodes + 2
-    edges = stamp + nodes + 2
+    memory = <uint32_t*>calloc(3 * (nodes + 1), 4)
+    if memory == NULL:
+        graph_free(&callers)
+        raise MemoryError
+    current = memory                # by kernel: its registers so far
+    stack = current + nodes + 1
+    stamp = stack + nodes + 1
     try:
-        # The graph backwards: from a function to what may call it.
-        for i in range(count):
-            if call_edge(&call[i], n, &tail, &head):
-                if tail >= nodes or head >= nodes:
-                    raise IndexError("call row names an unknown function")
-                start[head + 2] += 1
-        for i in range(2, nodes + 2):
-            start[i] += start[i - 1]
-        for i in range(count):
-            if call_edge(&call[i], n, &tail, &head):
-                edges[start[head + 1]] = tail
-                start[head + 1] += 1
         for i in range(n):
             current[i] = e[i].regcount
         for i in range(PyBytes_GET_SIZE(outs) // sizeof(OutRow)):
@@ -187,20 +175,22 @@ def propagations(bytes arena, bytes sections, bytes entities, bytes functions, b
             raised = []
             while depth:
                 depth -= 1
-                tail = stack[depth]
-                if tail < n and e[tail].flags & EF_KERNEL and e[tail].flags & EF_LIVE:
-                    if e[node].regcount > current[tail]:
-                        current[tail] = e[node].regcount
-                        raised.append(tail)
-                for j in range(start[tail], start[tail + 1]):
-                    if stamp[edges[j]] != walk:
-                        stamp[edges[j]] = walk
-                        stack[depth] = edges[j]
+                reached = stack[depth]
+                if reached < n and e[reached].flags & EF_KERNEL and e[reached].flags & EF_LIVE:
+                    if e[node].regcount > current[reached]:
+                        current[reached] = e[node].regcount
+                        raised.append(reached)
+                for j in range(callers.start[reached], callers.start[reached + 1]):
+                    caller = callers.edges[j]
+                    if stamp[caller] != walk:
+                        stamp[caller] = walk
+                        stack[depth] = caller
                         depth += 1
             for kernel in sorted(raised, reverse=True):
                 at = f[<size_t>kernel].info
                 result.append((e[node].regcount, node, kernel, 255 if at < 0 else
                                register_limit(base + s[at].offset, s[at].size)))
     finally:
+        graph_free(&callers)
         free(memory)
     return result
