@@ -88,7 +88,8 @@ cdef bint emit_all(Info* m) noexcept nogil:
     cdef SpanRow* span
     cdef uint64_t start
     cdef bint ok = True
-    find_givers(m)
+    if not find_givers(m):
+        return False
     for i in range(m.out_count):
         out = &m.outs[i]
         start = m.blob.count
@@ -110,7 +111,7 @@ cdef bint emit_all(Info* m) noexcept nogil:
     return True
 
 
-cdef void find_givers(Info* m) noexcept nogil:
+cdef bint find_givers(Info* m) noexcept nogil:
     """Functions with barriers, reserved shared memory or external functions of their own."""
     cdef size_t i
     cdef const SectionRow* s
@@ -136,10 +137,12 @@ cdef void find_givers(Info* m) noexcept nogil:
                            EIATTR_CTAIDZ_USED):
                 if not m.gives[out.entity]:
                     row = <int32_t*>vec_push(&m.givers)
-                    if row != NULL:
-                        row[0] = <int32_t>i
+                    if row == NULL:
+                        return False
+                    row[0] = <int32_t>i
                 m.gives[out.entity] = True
             at += record_size(data)
+    return True
 
 
 # --- .nv.info ---------------------------------------------------------------------------------
@@ -238,37 +241,37 @@ cdef bint file_record_stays(Info* m, const uint8_t* data, const FileRow* file) n
     return e >= 0 and m.role[symbol] == ROLE_WON and m.entities[e].flags & EF_LIVE != 0
 
 
-cdef int by_index(const void* a, const void* b) noexcept nogil:
-    cdef uint32_t x = (<const uint32_t*>a)[0], y = (<const uint32_t*>b)[0]
+cdef packed struct StackSize:
+    uint8_t format
+    uint8_t attribute
+    uint16_t size
+    uint32_t symbol
+    uint32_t bytes
+
+
+cdef int by_symbol(const void* a, const void* b) noexcept nogil:
+    cdef uint32_t x = (<const StackSize*>a).symbol, y = (<const StackSize*>b).symbol
     return -1 if x < y else x > y
 
 
 cdef bint emit_stack_sizes(Info* m) noexcept nogil:
     """MIN_STACK_SIZE of each kernel, by symbol index."""
-    cdef size_t i
-    cdef uint32_t* pair
-    cdef uint8_t* place
-    m.records.count = 0
+    cdef size_t start = m.blob.count, i
+    cdef StackSize* record
     for i in range(m.entity_count):
         # A single kernel is alone in this, whatever it launches.
         if (m.entities[i].flags & EF_KERNEL and m.entities[i].flags & EF_LIVE
                 and (m.live_kernels > 1 or is_root(&m.entities[i]))):
-            pair = <uint32_t*>vec_push(&m.records)
-            if pair == NULL:
+            record = <StackSize*>vec_extend(&m.blob, sizeof(StackSize))
+            if record == NULL:
                 return False
-            pair[0] = m.index[i]
-            pair[1] = m.functions[i].stack
-    qsort(m.records.data, m.records.count, sizeof(Record), by_index)
-    for i in range(m.records.count):
-        pair = <uint32_t*>(<Record*>m.records.data + i)
-        place = <uint8_t*>vec_extend(&m.blob, 12)
-        if place == NULL:
-            return False
-        place[0] = 4
-        place[1] = EIATTR_MIN_STACK_SIZE
-        place[2] = 8
-        place[3] = 0
-        memcpy(place + 4, pair, 8)
+            record.format = 4
+            record.attribute = EIATTR_MIN_STACK_SIZE
+            record.size = 8
+            record.symbol = m.index[i]
+            record.bytes = m.functions[i].stack
+    qsort(m.blob.data + start, (m.blob.count - start) // sizeof(StackSize), sizeof(StackSize),
+          by_symbol)
     return True
 
 
