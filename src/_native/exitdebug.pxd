@@ -95,7 +95,6 @@ cdef inline bint rebuild_lines(File* file, size_t section, View* rela, size_t re
 cdef inline bint move_debug(File* file, Fault* fault) noexcept nogil:
     """Correct frames, line programs and register ranges."""
     cdef View* view
-    cdef View* rela
     cdef NameIndex names
     cdef NameSlot* slot
     cdef const Code* codes = <const Code*>file.kernels.data

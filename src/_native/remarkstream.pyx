@@ -6,7 +6,7 @@ abbreviations are in pylink/remarks/container.py.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.dict cimport PyDict_Size
 from cpython.list cimport PyList_GET_SIZE
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject

@@ -30,10 +30,10 @@ def gather(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, b
     `referenced` marks, a byte per entity, what any code refers to. Ties of extern arrays are
     entities: the function with the use or, with `tie_by_name` (-g), the array. Without
     `executable` (-r) only the kernels' own code counts, and `uses_array` says which kernels name
-    arrays through their instance. Returns `(variables, uses,
-    extern_uses, variable_entities, kernel_entities)`, the last two as int32 tables.
+    arrays through their instance. Returns `(variables, uses, extern_uses, variable_entities,
+    kernel_entities)`, the last two as int32 tables.
     """
-    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
+    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
     cdef size_t nodes = n + PyBytes_GET_SIZE(prototypes) // 8
     cdef size_t symbol_count = PyBytes_GET_SIZE(symbols) // sizeof(SymbolRow)
     cdef size_t fix_count = PyBytes_GET_SIZE(fixes) // sizeof(FixRow)

@@ -9,8 +9,8 @@ from libc.stddef cimport size_t
 cdef extern from "<pthread.h>" nogil:
     ctypedef struct pthread_t:
         pass
-    int pthread_create(pthread_t* thread, const void* attributes, void* (*start)(void*) noexcept nogil,
-                       void* argument)
+    int pthread_create(pthread_t* thread, const void* attributes,
+                       void* (*start)(void*) noexcept nogil, void* argument)
     int pthread_join(pthread_t thread, void** result)
     pthread_t pthread_self()
     int pthread_equal(pthread_t one, pthread_t other)
