@@ -42,8 +42,8 @@ HELP = {
     ),
     "cpu-arch": (
         "<cpu architecture name>",
-        "Architecture of the host, which libraries of -l have to be for; that of this machine unless "
-        "given.",
+        "Architecture of the host, which libraries of -l have to be for; that of this machine "
+        "unless given.",
     ),
     "color": ("<when>", "Colour the diagnostics of the text format."),
     "debug": ("", "Link for debugging: keep all code, and record file names in the output."),
