@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gc
 import os
-import platform
 import shlex
 import sys
 from collections.abc import Iterable
@@ -69,7 +68,7 @@ class _Maker:
         self.profile = profile
         self.thread = get_native_id()
         self.helped = any(file.lane for file in profile.files)
-        self.report = Report(Process(os.getpid(), platform.node(), "pylink"), _session(profile))
+        self.report = Report(Process(os.getpid(), os.uname().nodename, "pylink"), _session(profile))
 
     def action(
         self, name: str, detail: str, items: int, stack: Iterable[str], stream: int = MAIN_STREAM
@@ -160,13 +159,9 @@ def _add_interpreter(whole: Action) -> None:
 
 
 def _session(profile: Profile) -> Session:
+    host = os.uname()
     system = SystemInfo(
-        platform.system(),
-        platform.release(),
-        platform.processor() or platform.machine(),
-        platform.machine(),
-        platform.node(),
-        Platform.LINUX,
+        host.sysname, host.release, host.machine, host.machine, host.nodename, Platform.LINUX
     )
     words = sys.argv
     return Session(
@@ -176,7 +171,7 @@ def _session(profile: Profile) -> Session:
         system,
         version_info=[
             VersionInfo("pylink", __version__),
-            VersionInfo("Python", platform.python_version()),
+            VersionInfo("Python", sys.version.split()[0]),
         ],
         executable_settings=ExecutableSettings(
             sys.executable, os.getcwd(), shlex.join(words[1:]) or None

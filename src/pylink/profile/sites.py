@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from pylink._native import counts
 from pylink.elf.relocations import relocation_name
-from pylink.report.source.loaded import load
 from pylink.sections import rules
 from pylink.tables import OUT, entity_name, rows
 
@@ -37,6 +36,8 @@ def add_source_counters(report: Report, action: Action, results: Results) -> Non
     out = busiest_function(results)
     if out is None:
         return
+    from pylink.report.source.loaded import load  # noqa: PLC0415 -- not with a large image
+
     objects, merged = results.merged.objects, results.merged
     entity = OUT.unpack_from(results.placed.outs, out * OUT.size)[ENTITY]
     name = entity_name(objects.arena, objects.symbols, merged.entities, entity)

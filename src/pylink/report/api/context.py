@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from pylink.report.api.action import IAction
 from pylink.report.api.nvtxfilter import actions_by_nvtx
 from pylink.report.errors import ReportError
 from pylink.report.model import Action, Report
-from pylink.report.source.lines import SourceMap
+
+if TYPE_CHECKING:
+    from pylink.report.source.lines import SourceMap
 
 # The release whose behaviour this interface has.
 VERSION = "2022.3.0"
@@ -83,6 +85,9 @@ class IContext(IBaseContext):
         source = self.report.source_of(action)
         found = self._maps.get(id(source))
         if found is None:
+            # Few scripts ask, and it takes what runs a disassembler.
+            from pylink.report.source.lines import SourceMap  # noqa: PLC0415
+
             found = self._maps[id(source)] = SourceMap(source)
         return found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -98,12 +97,12 @@ def describe(error: BaseException, file: Path) -> str:
         return f"line {error.lineno}: {error.msg}"
     if isinstance(error, ReportError):
         return str(error)
-    lines = [
-        frame.lineno
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename == str(file)
-    ]
-    where = f"line {lines[-1]}: " if lines else ""
+    where = ""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(file):
+            where = f"line {trace.tb_lineno}: "
+        trace = trace.tb_next
     text = " ".join(str(error).split())
     return f"{where}{type(error).__name__}{f': {text}' if text else ''}"
 

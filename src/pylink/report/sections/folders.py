@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
+from zlib import crc32
 
 from pylink import __version__
 from pylink.report.errors import ReportError
@@ -62,10 +62,10 @@ def stock_folder() -> Path:
         return STOCK
     try:
         stock = {file: file.read_bytes() for file in sorted(STOCK.iterdir()) if file.is_file()}
-        contents = sha256()
+        contents = 0
         for file, data in stock.items():
-            contents.update(b"%s %d %s" % (os.fsencode(file.name), len(data), data))
-        folder = user_folder() / f"{__version__}-{contents.hexdigest()[:8]}"
+            contents = crc32(b"%s %d %s" % (os.fsencode(file.name), len(data), data), contents)
+        folder = user_folder() / f"{__version__}-{contents:08x}"
         folder.mkdir(parents=True, exist_ok=True)
         for file, data in stock.items():
             if not (folder / file.name).exists():
