@@ -95,9 +95,10 @@ def add_files(action: Action, profile: Profile, *, each: bool = True) -> None:
         rows.append(("file__bytes_read.sum", attrgetter("size")))
     else:
         action.set("file__bytes_read.sum", read.bytes_read)
+    names = [file.name for file in files]
     for name, value in rows:
         if each:
-            add_instances(action, name, ((file.name, value(file)) for file in files))
+            add_instances(action, name, zip(names, map(value, files), strict=True))
         else:
             action.set(name, sum(map(value, files)))
     for name, attribute in FILE_TOTALS:

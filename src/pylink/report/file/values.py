@@ -7,14 +7,15 @@ from typing import Any
 from pylink.report.errors import ReportError
 from pylink.report.model import Instance, Metric, Scalar, ValueKind
 
-FIELDS = {
-    ValueKind.STRING: "StringValue",
-    ValueKind.FLOAT: "FloatValue",
-    ValueKind.DOUBLE: "DoubleValue",
-    ValueKind.UINT32: "Uint32Value",
-    ValueKind.UINT64: "Uint64Value",
+_KINDS = {
+    "StringValue": ValueKind.STRING,
+    "FloatValue": ValueKind.FLOAT,
+    "DoubleValue": ValueKind.DOUBLE,
+    "Uint32Value": ValueKind.UINT32,
+    "Uint64Value": ValueKind.UINT64,
 }
-_KINDS = {name: kind for kind, name in FIELDS.items()}
+# By kind: enumerators are slow as keys, and there may be 100,000 values.
+_FIELDS = [next((name for name, kind in _KINDS.items() if kind is each), "") for each in ValueKind]
 
 
 def text(value: Any) -> str:
@@ -40,11 +41,13 @@ def read_value(message: Any) -> tuple[Scalar | None, ValueKind]:
 
 def write_value(message: Any, value: Scalar, kind: ValueKind, name: str) -> None:
     """Set a ProfileMetricValue; `name` is whose value it is, for the error."""
-    field = FIELDS.get(kind)
-    if field is None:
+    field = _FIELDS[kind]
+    if not field:
         raise ReportError(f"metric {name!r}: a value cannot be stored as {kind!r}")
+    if isinstance(value, str) and not value.isascii():
+        value = encodable(value)
     try:
-        setattr(message, field, encodable(value))
+        setattr(message, field, value)
     except (TypeError, ValueError) as error:
         raise ReportError(
             f"metric {name!r}: {value!r} cannot be stored as {kind.name.lower()}"
@@ -103,8 +106,9 @@ def write_metrics(metrics: dict[str, Metric], rows: Any, names: Names) -> None:
         row.NameId = names.number(name)
         if metric.value is not None:
             write_value(row.MetricValue, metric.value, metric.kind, name)
+        add = row.MetricValueList.add
         for instance in metric.instances:
-            element = row.MetricValueList.add()
+            element = add()
             write_value(element.ElementValue, instance.value, instance.kind, name)
             if instance.id is not None:
                 write_value(element.CorrelationId, instance.id, instance.id_kind, name)

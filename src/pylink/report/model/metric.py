@@ -36,20 +36,27 @@ def kind_of(value: Scalar | None) -> ValueKind:
     return ValueKind.UINT64
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Instance:
     """One element of a metric: a value, and the id it belongs to (an address, an index, a name)."""
 
     value: Scalar
-    id: Scalar | None = None
-    kind: ValueKind = ValueKind.UNKNOWN
-    id_kind: ValueKind = ValueKind.UNKNOWN
+    id: Scalar | None
+    kind: ValueKind
+    id_kind: ValueKind
 
-    def __post_init__(self) -> None:
-        if self.kind is ValueKind.UNKNOWN:
-            self.kind = kind_of(self.value)
-        if self.id_kind is ValueKind.UNKNOWN and self.id is not None:
-            self.id_kind = kind_of(self.id)
+    # Of a link with many inputs there are tens of thousands: one call makes each.
+    def __init__(
+        self,
+        value: Scalar,
+        id: Scalar | None = None,
+        kind: ValueKind = ValueKind.UNKNOWN,
+        id_kind: ValueKind = ValueKind.UNKNOWN,
+    ) -> None:
+        self.value = value
+        self.id = id
+        self.kind = kind or kind_of(value)
+        self.id_kind = id_kind or kind_of(id)
 
 
 @dataclass(slots=True)
