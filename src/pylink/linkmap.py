@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 NOBITS = 8
 
+WRITTEN_ANEW = 1  # PlaceRow.made; rows.pxd has the same
+
 
 class MapObserver(Observer):
     """Writes the map of a link that made its output."""
@@ -81,7 +83,8 @@ def section_lines(placed: Placed) -> Iterator[str]:
     """A line per output section, and below it one per input section that it holds.
 
     A cubin has no addresses before it is loaded: `address` is sh_addr, 0 in all sections.
-    Contributions give their offset in the section. A section without any is made by the linker.
+    Contributions give their offset in the section, but for those from which the linker writes the
+    section anew: there they have none. A section without any is made by the linker.
     """
     merged = placed.merged
     objects = merged.objects
@@ -94,7 +97,7 @@ def section_lines(placed: Placed) -> Iterator[str]:
             contributions[out].append((base, number))
     yield f"{'Offset':>12} {'Address':>8} {'Size':>12} {'Align':>6}  Section\n"
     for (out,) in iter_unpack("<i", placed.section_order):
-        offset, size, name, _ = PLACE.unpack_from(placed.places, out * PLACE.size)
+        offset, size, name, made = PLACE.unpack_from(placed.places, out * PLACE.size)
         row = OUT.unpack_from(placed.outs, out * OUT.size)
         title = one_line(string(placed.shstrtab, name))
         size = row[6] if row[4] == NOBITS else size
@@ -103,7 +106,8 @@ def section_lines(placed: Placed) -> Iterator[str]:
             section = SECTION.unpack_from(objects.sections, number * SECTION.size)
             file = one_line(objects.names[section[10]])
             inner = one_line(section_name(objects.arena, objects.sections, number))
-            yield f"{base:#12x} {'':8} {section[2]:#12x} {section[8]:6}      {file}:({inner})\n"
+            place = "-" if made == WRITTEN_ANEW else f"{base:#x}"
+            yield f"{place:>12} {'':8} {section[2]:#12x} {section[8]:6}      {file}:({inner})\n"
 
 
 def kept_lines(placed: Placed) -> Iterator[str]:

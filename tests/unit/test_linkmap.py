@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
-from helpers.cubin_builder import WEAK, Cubin, one_kernel
+from helpers.cubin_builder import (
+    COMMON,
+    IN_GLOBAL,
+    SHT_GLOBAL_INIT,
+    WEAK,
+    Cubin,
+    Section,
+    Symbol,
+    one_kernel,
+)
 
 from pylink.cli import main
 
@@ -16,7 +25,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 LINKS = sorted(path.parent for path in GOLDEN.glob("*/*/exec.nvlink.cubin"))
 
 OUTPUT = re.compile(r" +(0x\w+) +(0x\w+) +(0x\w+) +(\d+)  (\S+)")
-INNER = re.compile(r" +(0x\w+) +(0x\w+) +(\d+) {6}(.+):\((.+)\)")
+INNER = re.compile(r" +(0x\w+|-) +(0x\w+) +(\d+) {6}(.+):\((.+)\)")
 
 
 def link(place: Path, cubins: dict[str, bytes], *options: str, arch: str = "80") -> str:
@@ -39,17 +48,24 @@ def symbols(text: str, heading: str) -> dict[tuple[str, str], str]:
 
 def test_why_symbols_are_kept_or_removed(tmp_path: Path) -> None:
     one = one_kernel("main")
-    one.call(one.find(".text.main") and 1, one.external("helper"))
+    one.call(1, one.external("helper"))
     one.function("unused")
     one.function("twice", bind=WEAK)
     two = Cubin()
     helper = two.function("helper")
     two.call(helper, two.function("twice", bind=WEAK))
+    two.call(two.function("last", kernel=True), helper)
+    pointed = two.function("pointed")
+    two.take_address(pointed, "v")
+    two.symbol(Symbol("common", other=IN_GLOBAL, section=COMMON, value=4, size=4))
     text = link(tmp_path, {"one.cubin": one.build(), "two.cubin": two.build()})
     assert symbols(text, "Kept") == {
         ("main", "one.cubin"): "kernel",
         ("helper", "two.cubin"): "called by main",
         ("twice", "one.cubin"): "called by helper",
+        ("last", "two.cubin"): "kernel",
+        ("pointed", "two.cubin"): "its address is taken",
+        ("common", "two.cubin"): "variable",
     }
     assert symbols(text, "Removed") == {
         ("unused", "one.cubin"): "no kernel reaches it",
@@ -98,6 +114,12 @@ def test_sections_are_those_of_the_output(case: Path, tmp_path: Path) -> None:
         assert isinstance(table, SymbolTableSection)
         functions = {s.name for s in table.iter_symbols() if s["st_info"]["type"] == "STT_FUNC"}
     assert {file for *_, file, _ in pieces} <= set(inputs)
+    room = 0
+    for line in sections:
+        if match := OUTPUT.fullmatch(line):
+            room = int(match[3], 16)
+        elif (match := INNER.fullmatch(line)) and match[1] != "-":
+            assert int(match[1], 16) + int(match[2], 16) <= room, line
     kept = {name for name, _ in symbols(text, "Kept")}
     removed = {name for name, _ in symbols(text, "Removed")}
     # Functions of the runtime stay undefined.
@@ -110,6 +132,28 @@ def test_a_map_that_cannot_be_written(tmp_path: Path, capfd: pytest.CaptureFixtu
     words = ["-arch=sm_80", str(tmp_path / "a.cubin"), "-o", str(tmp_path / "o")]
     assert main([*words, "--Map", "/dev/full"]) == 1
     assert "Writing '/dev/full' failed: No space left on device" in capfd.readouterr().err
+
+
+def test_a_link_that_fails_has_no_map(tmp_path: Path) -> None:
+    (tmp_path / "a.cubin").write_bytes(one_kernel().build())
+    words = ["-arch=sm_80", str(tmp_path / "a.cubin"), "-o", "/dev/full"]
+    assert main([*words, "--Map", str(tmp_path / "map")]) == 1
+    assert not (tmp_path / "map").exists()
+
+
+def test_pieces_have_their_offsets(tmp_path: Path) -> None:
+    one, two = one_kernel("k"), Cubin()
+    for cubin, size in ((one, 6), (two, 3)):
+        cubin.section(Section(".nv.global.init", SHT_GLOBAL_INIT, bytes(size), 3, align=4))
+    text = link(tmp_path, {"a": one.build(), "b": two.build()})
+    pieces = [match.groups() for line in text.splitlines() if (match := INNER.fullmatch(line))]
+    assert [piece for piece in pieces if piece[4] == ".nv.global.init"] == [
+        ("0x0", "0x6", "4", "a", ".nv.global.init"),
+        ("0x8", "0x3", "4", "b", ".nv.global.init"),
+    ]
+    # The link writes attributes anew, and those of the input are nowhere in them.
+    attributes = [piece for piece in pieces if piece[4] == ".nv.info.k"]
+    assert attributes == [("-", "0x4", "4", "a", ".nv.info.k")]
 
 
 def test_names_stay_on_one_line(tmp_path: Path) -> None:
