@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pylink import LinkError
+from pylink import LinkError, optionparse
 from pylink.diagnostics import Sink
 from pylink.helptext import HELP, help_text
 from pylink.optioncheck import check
@@ -99,6 +99,9 @@ def test_numbers_are_those_of_c(number: str) -> None:
         (["-m", "6_4"], "'6_4': expected a number"),
         (["-m", "0x"], "'0x': expected a number"),
         (["-m", "99999999999"], "32-bit integer value (99999999999) out of range"),
+        (["-m", "2147483648"], "32-bit integer value (2147483648) out of range"),
+        (["-m", "-2147483649"], "32-bit integer value (-2147483649) out of range"),
+        (["-m", "-2147483648"], "Value '-2147483648' is not defined for option 'machine'"),
         (["-device-stack-protector", "1"], "'1': expected true or false"),
         (["-optf", "missing"], "Could not open options file 'missing'"),
     ],
@@ -182,6 +185,16 @@ def test_what_no_options_file_is(tmp_path: Path) -> None:
     assert mistake("-optf", "/dev/zero") == "Could not open options file '/dev/zero'"
 
 
+def test_an_options_file_has_a_largest_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optionparse, "MAX_SIZE", 3)
+    (tmp_path / "f").write_text("a b")
+    assert parsed("-optf", str(tmp_path / "f")).inputs == ["a", "b"]
+    (tmp_path / "f").write_text("a bc")
+    assert mistake("-optf", str(tmp_path / "f")).startswith("Could not open options file")
+
+
 def test_whole_archive_counts_for_what_comes_after_it(tmp_path: Path) -> None:
     (tmp_path / "words").write_text("d --no-whole-archive -lw")
     line = parsed("a", "-lx", "--whole-archive", "b", "-ly,z", f"@{tmp_path / 'words'}", "c")
@@ -262,8 +275,9 @@ def test_virtual_targets_are_refused() -> None:
         check({"arch": "compute_75"}, Sink(), has_inputs=True, needs_output=True)
 
 
-def test_kernels_used_makes_host_information_moot() -> None:
-    values: dict[str, Value] = {"arch": "sm_75", "use_host_info": True, "kernels_used": ("k",)}
+@pytest.mark.parametrize("used", ["kernels_used", "variables_used"])
+def test_names_that_are_used_make_host_information_moot(used: str) -> None:
+    values: dict[str, Value] = {"arch": "sm_75", "use_host_info": True, used: ("k",)}
     sink = Sink()
     check(values, sink, has_inputs=True, needs_output=False)
     assert [record.message for record in sink.diagnostics] == [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +58,14 @@ def test_its_linker_is_pylink_under_the_name_nvlink(tmp_path: Path, toolkit: Pat
     assert (result.returncode, result.stderr) == (1, "nvlink fatal   : Unknown option 'bogus'\n")
 
 
+def test_an_empty_directory_becomes_one_that_others_can_read(tmp_path: Path, toolkit: Path) -> None:
+    directory = tmp_path / "overlay"
+    directory.mkdir(mode=0o700)
+    assert overlay(directory, toolkit) == 0
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o755
+    assert sorted(os.listdir(tmp_path)) == ["cuda", "overlay"]
+
+
 def test_a_second_call_brings_it_up_to_date(tmp_path: Path, toolkit: Path) -> None:
     directory = tmp_path / "overlay"
     assert overlay(directory, toolkit) == 0
@@ -79,6 +89,18 @@ def test_other_directories_are_left_alone(
     assert not (toolkit / "inside").exists()
     assert overlay(toolkit, toolkit) == 1
     assert (toolkit / "bin" / "nvcc").exists()
+
+
+def test_another_toolkit_is_no_overlay(tmp_path: Path, toolkit: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(toolkit, other)
+    assert overlay(other, toolkit) == 1
+    assert (other / "bin" / "nvlink").read_text() == "#!/bin/sh\necho the real nvlink\n"
+    # A link in its place is left alone, too, whatever it leads to.
+    assert overlay(tmp_path / "overlay", toolkit) == 0
+    (tmp_path / "link").symlink_to("overlay")
+    assert overlay(tmp_path / "link", toolkit) == 1
+    assert (tmp_path / "link").is_symlink()
 
 
 def test_what_is_no_toolkit_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -109,3 +131,12 @@ def test_an_interpreter_with_blanks_in_its_path_works(tmp_path: Path) -> None:
     launcher.chmod(0o755)
     result = subprocess.run([launcher, "-bogus"], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (1, "nvlink fatal   : Unknown option 'bogus'\n")
+
+
+def test_a_path_too_long_for_a_first_line_is_started_by_a_shell() -> None:
+    short, long = "/" + "p" * 119, "/" + "p" * 120
+    assert launcher_text(short).splitlines()[0] == f"#!{short} -I"
+    assert launcher_text(long).splitlines()[:2] == [
+        "#!/bin/sh",
+        f'exec {long} -I -c \'import sys; sys.argv[0] = "nvlink"',
+    ]
