@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from helpers import oracle
+from helpers.dedup_sources import TEMPLATES
 
 from pylink.dedup import MercuryObject, compare, fold
 
@@ -12,15 +13,6 @@ pytestmark = oracle.needs_oracle
 ARCHS = ("100", "103", "120")
 FLAGS: tuple[tuple[str, ...], ...] = ((), ("-lineinfo",), ("-G",))
 
-TEMPLATES = """
-template<typename T> __device__ __noinline__ T square(T x) { return x * x + T(3); }
-template<typename T> __global__ void apply(T *p, int n) {
-    int i = threadIdx.x;
-    if (i < n) p[i] = square(p[i]) + square(p[i + 1]);
-}
-template __global__ void apply<int>(int *, int);
-template __global__ void apply<float>(float *, int);
-"""
 ANOTHER_INSTANCE = TEMPLATES + "template __global__ void apply<double>(double *, int);\n"
 STATIC_FUNCTION = (
     TEMPLATES

@@ -16,6 +16,7 @@ from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 from helpers import oracle
 from helpers.cubin_builder import one_kernel
+from helpers.dedup_sources import TEMPLATES
 from helpers.demo import ARCHES, cubins
 
 import pylink
@@ -95,6 +96,9 @@ def test_inputs_are_counted_as_pyelftools_reads_them(arch: str) -> None:
         ]
         undefined = sum(symbol["st_shndx"] == "SHN_UNDEF" for symbol in named)
         assert (file.undefined, file.defined) == (undefined, len(named) - undefined)
+        here = [symbol["st_info"] for symbol in named if symbol["st_shndx"] != "SHN_UNDEF"]
+        assert file.functions == sum(info["type"] == "STT_FUNC" for info in here)
+        assert file.weak == sum(info["bind"] == "STB_WEAK" for info in here)
         assert file.relocations == sum(relocations(data).values())
         assert file.read_ns > 0
         assert file.parse_ns > 0
@@ -114,7 +118,9 @@ def test_kept_relocations_are_those_of_the_output(arch: str, relocatable: bool) 
     families = sum(family.relocations_kept for family in profile.families)
     assert families == sum(kept.values()) == profile["relocate"].relocations_kept
     applied = sum(family.relocations_applied for family in profile.families)
-    assert applied == profile["relocate"].relocations_applied
+    relocate = profile["relocate"]
+    assert applied == relocate.relocations_applied
+    assert relocate.relocations == applied + families
     assert all(row.name == relocation_name(row.number) for row in profile.relocations)
 
 
@@ -124,6 +130,14 @@ def test_output_sections_are_those_of_the_file(arch: str) -> None:
     elf = ELFFile(io.BytesIO(image))
     output = sum(family.output_sections for family in profile.families)
     assert output + 1 == elf.num_sections()  # the null section belongs to no family
+    table = elf.get_section_by_name(".symtab")
+    assert isinstance(table, SymbolTableSection)
+    symbols = table.num_symbols() - 1
+    for phase in (profile["layout"], profile["finalize"]):
+        assert (phase.sections, phase.symbols) == (output, symbols)
+    steps = {step.name: (step.size, step.unit) for step in profile["finalize"].steps}
+    assert steps["write_symbols"] == (symbols, "symbols")
+    assert steps["write_headers"] == (output, "sections")
     by_name = {family.name: family for family in profile.families}
     text = [one for one in elf.iter_sections() if one.name.startswith(".text.")]
     assert by_name[".text.*"].output_sections == len(text)
@@ -145,13 +159,6 @@ def test_given_bytes_are_copied_and_files_are_read(tmp_path: Path) -> None:
     assert (read["read"].bytes_copied, read["read"].bytes_read) == (0, len(data))
     assert given["write"].bytes_written == 0
     assert read["write"].bytes_written == out.stat().st_size == read.output_bytes
-
-
-TEMPLATES = """
-template<typename T> __device__ __noinline__ T square(T x) { return x * x + T(3); }
-template<typename T> __global__ void apply(T *p) { p[threadIdx.x] = square(p[threadIdx.x]); }
-template __global__ void apply<int>(int *);
-"""
 
 
 @oracle.needs_oracle

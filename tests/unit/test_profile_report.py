@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers import demo, ncu, oracle
+from helpers.dedup_sources import TEMPLATES
 from helpers.ncu_dump import dump
 from helpers.report_files import of_section, rule_text, section_text
 
@@ -60,8 +61,13 @@ def test_each_phase_is_an_action(linked: tuple[Path, pylink.LinkResult]) -> None
         assert action.value("link__cpu_time_duration.sum") == phase.cpu_ns
         steps = action.metrics["link__step_time_duration.sum"].by_id()
         assert steps == {step.name: step.cost.wall_ns for step in phase.steps}
-    shares = [action.number("link__time_share.pct") or 0 for action in actions]
-    assert 50 < sum(shares) <= 100
+        share = 100 * phase.wall_ns / profile.wall_ns
+        assert action.value("link__time_share.pct") == pytest.approx(share)
+    assert profile.wall_ns / 2 < sum(phase.wall_ns for phase in profile) <= profile.wall_ns
+    (reading,) = [step for step in profile["read"].steps if step.name == "read_files"]
+    floor = reading.cost.wall_ns + profile["write"].wall_ns
+    assert whole.value("link__copy_floor_time_duration.sum") == floor
+    assert whole.value("link__time_per_copy_floor.ratio") == pytest.approx(profile.wall_ns / floor)
 
 
 def test_instances_are_those_of_the_profile(linked: tuple[Path, pylink.LinkResult]) -> None:
@@ -72,6 +78,9 @@ def test_instances_are_those_of_the_profile(linked: tuple[Path, pylink.LinkResul
     read = actions["read"].metrics["file__bytes_read.sum"]
     assert read.by_id() == {file.name: file.size for file in profile.files}
     assert read.value == sum(file.size for file in profile.files)
+    for name, attribute in (("symbols", "input"), ("weak", "weak"), ("functions", "functions")):
+        counted = sum(getattr(file, name) for file in profile.files)
+        assert actions["read"].value(f"sym__{attribute}.sum") == counted
     applied = actions["relocate"].metrics["reloc__applied.sum"].by_id()
     assert applied == {row.name: row.applied for row in profile.relocations if row.applied}
     left = actions["relocate"].metrics["reloc__left_dynamic.sum"].by_id()
@@ -80,6 +89,17 @@ def test_instances_are_those_of_the_profile(linked: tuple[Path, pylink.LinkResul
     assert sections == {one.name: one.input_bytes for one in profile.families if one.input_bytes}
     written = actions["write"].value("elf__bytes_written.sum")
     assert written == (path.parent / "out.cubin").stat().st_size
+
+
+def test_bytes_that_no_cache_had() -> None:
+    profile = pylink.link(demo.cubins("sm_90a"), arch="sm_90a", profile=True).profile
+    assert profile is not None
+    read = profile["read"]
+    for disk, cold in ((0, 0), (read.bytes_read // 4, 25), (2 * read.bytes_read, 100)):
+        read.cost.disk_bytes = disk
+        action = by_phase(link_report(profile))["read"]
+        assert action.value("file__disk_bytes.sum") == min(disk, read.bytes_read)
+        assert action.number("file__cache_hit.pct") == pytest.approx(100 - cold, abs=0.01)
 
 
 def test_nvtx_stacks_lead_to_the_phase(linked: tuple[Path, pylink.LinkResult]) -> None:
@@ -123,13 +143,6 @@ def test_the_width_of_a_field_is_in_its_name(name: str, size: int) -> None:
     assert field_bytes(number) == size
 
 
-TEMPLATES = """
-template<typename T> __device__ __noinline__ T square(T x) { return x * x + T(3); }
-template<typename T> __global__ void apply(T *p) { p[threadIdx.x] = square(p[threadIdx.x]); }
-template __global__ void apply<int>(int *);
-"""
-
-
 @oracle.needs_oracle
 @pytest.mark.parametrize("copies", [3, MOST_PAIRS + 2])
 def test_comparisons_are_actions_until_there_are_too_many(copies: int) -> None:
@@ -150,6 +163,19 @@ def test_comparisons_are_actions_until_there_are_too_many(copies: int) -> None:
     parts = [action.number("dedup__bytes_compared.sum") or 0 for action in dedup[1:]]
     assert sum(parts) == compared.value
     assert all(action.stream_name == "dedup" for action in dedup)
+
+
+@oracle.needs_oracle
+def test_comparisons_that_end_early_are_counted_by_stage() -> None:
+    other = TEMPLATES.replace("x * x", "x * x * x")
+    inputs = [oracle.compile(text, "100") for text in (TEMPLATES, TEMPLATES, other)]
+    profile = pylink.link(inputs, arch="sm_100", profile=True).profile
+    assert profile is not None
+    assert [(pair.code, pair.stage) for pair in profile.pairs] == [(0, None), (17, 1)]
+    merge = by_phase(link_report(profile))["merge"]
+    assert merge.metrics["dedup__rejected.sum"].by_id() == {"primary": 1}
+    assert merge.value("dedup__stage1_reject.pct") == 50
+    assert merge.value("dedup__pairs_equal.sum") == 1
 
 
 def test_a_report_without_protobuf_is_refused_clearly(

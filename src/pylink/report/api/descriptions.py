@@ -75,10 +75,10 @@ DESCRIPTIONS = {
     "sect__output.sum": "sections of the output",
     "sect__output_bytes.sum": "bytes of output sections",
     "sym__defined.sum": "symbols that the inputs define",
-    "sym__functions.sum": "functions among the symbols of the inputs",
+    "sym__functions.sum": "functions that the inputs define",
     "sym__input.sum": "symbols of the inputs",
     "sym__undefined.sum": "symbols that the inputs use and do not define",
-    "sym__weak.sum": "weak symbols of the inputs",
+    "sym__weak.sum": "weak symbols that the inputs define",
 }
 
 _PHASE_SHARE = re.compile(r"link__(\w+)_time_share\.pct")
