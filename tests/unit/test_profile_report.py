@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers import demo, ncu, oracle
+from helpers.cubin_builder import IN_CONSTANT, Cubin, Section, Symbol
 from helpers.dedup_sources import TEMPLATES
 from helpers.ncu_dump import dump
 from helpers.report_files import of_section, rule_text, section_text
@@ -22,6 +23,8 @@ from pylink.report import IContext, load_report, read_report
 from pylink.report.api.descriptions import describe
 from pylink.report.model import Action, Report
 
+SHT_CONSTANT3 = 0x70000067
+ABS32_32 = 55
 PHASES = ["init", "read", "merge", "layout", "relocate", "finalize", "write"]
 
 
@@ -119,8 +122,6 @@ def test_source_counters_stand_at_the_relocated_instructions(
     path, _ = linked
     report = read_report(path)
     relocate = by_phase(report)["relocate"]
-    if "reloc__inst_patched" not in relocate.metrics:
-        pytest.skip("no code of this link was relocated")
     start = relocate.number("launch__function_pcs")
     assert start
     applied = relocate.metrics["reloc__inst_patched"].by_id()
@@ -132,6 +133,23 @@ def test_source_counters_stand_at_the_relocated_instructions(
     assert source is not None
     assert source.binary is not None
     assert len(source.binary) == (path.parent / "out.cubin").stat().st_size
+
+
+def test_the_source_page_shows_the_function_with_most_relocations(tmp_path: Path) -> None:
+    cubin = Cubin()
+    bank = cubin.section(Section(".nv.constant3", SHT_CONSTANT3, bytes(16), 2))
+    constant = cubin.symbol(Symbol("c", other=IN_CONSTANT, section=bank, size=4))
+    for name, offsets in (("few", [0]), ("most", [32, 40, 64]), ("some", [16, 32])):
+        cubin.function(name, kernel=True)
+        rows = [(offset, ABS32_32, constant, 0) for offset in offsets]
+        cubin.relocate(cubin.find(f".text.{name}"), rows)
+    pylink.link([cubin.build()], arch="sm_80", profile=tmp_path / "link.ncu-rep")
+    relocate = by_phase(read_report(tmp_path / "link.ncu-rep"))["relocate"]
+    assert relocate.mangled_name == "most"
+    start = relocate.value("launch__function_pcs")
+    assert isinstance(start, int)
+    assert relocate.metrics["reloc__inst_patched"].by_id() == {start + 32: 2, start + 64: 1}
+    assert relocate.metrics["reloc__bytes_patched"].by_id() == {start + 32: 8, start + 64: 4}
 
 
 @pytest.mark.parametrize(
