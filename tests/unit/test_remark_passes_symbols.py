@@ -6,16 +6,19 @@ import re
 import struct
 from itertools import pairwise
 
+import pytest
 from helpers.cubin_builder import (
     COMMON,
     GLOBAL,
     SHT_GLOBAL_INIT,
     SHT_NOTE,
+    SHT_PROGBITS,
     WEAK,
     Cubin,
     Section,
     Symbol,
 )
+from helpers.line_program import Lines, Row
 from helpers.remarked import line, remarks_of
 
 from pylink.remarks import ANALYSIS
@@ -93,6 +96,19 @@ def test_the_argument_has_the_place_of_the_winner() -> None:
     (remark,) = remarks_of(images, ARCH, SYMBOLS)
     assert ("Winner", "b", "b", 0, 0) in remark.args
     assert ("Registers", "20", None, 0, 0) in remark.args
+
+
+def test_the_place_of_a_function_is_its_own_line_where_its_first_code_is_inlined() -> None:
+    pytest.importorskip("elftools", reason="pyelftools is not installed")
+    cubin = Cubin()
+    unit = Lines()
+    unit.function(
+        cubin.function("f"), [Row(0, 7, column=3), Row(0, 20, inlined=(1, 1)), Row(32, 8)]
+    )
+    unit.add_to(cubin)
+    cubin.section(Section(".debug_str", SHT_PROGBITS, b"\0inner\0", align=1))
+    (remark,) = remarks_of({"a": cubin.build()}, ARCH, "dce")
+    assert (remark.file, remark.line, remark.column) == ("/src/k.cu", 7, 3)
 
 
 def test_weak_variables_and_common_symbols() -> None:
