@@ -100,6 +100,14 @@ def test_division_of_doubles_by_a_double_zero_is_ieee() -> None:
 def test_a_string_on_the_left_stays() -> None:
     derived = derive("a + b", a("sm_80"), b(5))
     assert (derived.value, derived.kind) == ("sm_80", ValueKind.STRING)
+    derived = derive("a + b", a("sm_80", {"x": "first"}), b(5))
+    assert derived.by_id() == {"x": "first"}
+
+
+def test_single_precision_stays_single() -> None:
+    third = derive("a / 3", Metric("a", 1.0, ValueKind.FLOAT))
+    assert (third.value, third.kind) == (0.3333333432674408, ValueKind.FLOAT)
+    assert derive("a * a", Metric("a", 1e30, ValueKind.FLOAT)).value == math.inf
 
 
 def test_unsigned_results_stay_unsigned() -> None:

@@ -83,6 +83,20 @@ def test_importance_comes_from_the_section_unless_the_metric_sets_it() -> None:
         assert chosen.importance is importance
 
 
+def test_an_option_decides_on_its_importance_where_its_filter_sets_one() -> None:
+    required = Filter(collection_filter=CollectionFilter([], Importance.REQUIRED))
+    optional = Filter(collection_filter=CollectionFilter([], Importance.OPTIONAL))
+    for own, of_option, importance in (
+        (optional, required, Importance.REQUIRED),
+        (required, optional, Importance.OPTIONAL),
+        (required, None, Importance.REQUIRED),
+    ):
+        option = MetricOption("m2", filter=of_option)
+        chosen = choose(SectionMetric("m", filter=own, options=[option]), Section(), on(80))
+        assert chosen is not None
+        assert (chosen.name, chosen.importance) == ("m2", importance)
+
+
 def test_the_target_of_an_action() -> None:
     action = Action(scope=Scope.RANGE)
     assert target_of(action) == (40, CollectionScope.RANGE)

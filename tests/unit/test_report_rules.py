@@ -137,6 +137,34 @@ def test_missing_metrics_and_rules_are_an_error_message(tmp_path: Path) -> None:
     ]
 
 
+def test_a_speedup_of_a_part_is_told_apart_from_one_of_the_link(tmp_path: Path) -> None:
+    body = """\
+for kind in (NvRules.IFrontend.SpeedupType_LOCAL, NvRules.IFrontend.SpeedupType_UNKNOWN):
+    assert fe.speedup(fe.message("slow."), kind, 5)
+assert not fe.speedup(9, NvRules.IFrontend.SpeedupType_GLOBAL, 5)"""
+    write(tmp_path, "r.py", rule_text(body))
+    text = "slow. Estimated speedup: 5% of this part alone."
+    assert said(results(tmp_path)[0]) == [(MessageType.NONE, text)] * 2
+
+
+def test_tables_have_a_title_and_equal_rows(tmp_path: Path) -> None:
+    body = """\
+table = fe.message("table:")
+assert fe.generate_table(table, ["n"], [[1]], {"title": "Numbers"})
+assert not fe.generate_table(9, ["n"], [[1]])
+short, long, mixed = [[1]], [[1, 2, 3]], [[1, 2], ["a", 2]]
+for rows, error in ((short, ValueError), (long, ValueError), (mixed, TypeError)):
+    try:
+        fe.generate_table(table, ["a", "b"], rows)
+    except error:
+        fe.message("refused")"""
+    write(tmp_path, "r.py", rule_text(body))
+    assert [text for _, text in said(results(tmp_path)[0])] == [
+        "table:\nNumbers\nn\n1",
+        *["refused"] * 3,
+    ]
+
+
 @pytest.mark.parametrize(
     ("body", "text"),
     [
@@ -254,6 +282,15 @@ def test_of_equal_identifiers_the_last_file_counts(tmp_path: Path) -> None:
     write(tmp_path, "b.py", rule_text("fe.message('b')", "Same"))
     assert said(results(tmp_path)[0]) == [(MessageType.NONE, "b")]
     assert "has the same identifier" in load(tmp_path).warnings[0]
+
+
+def test_a_rule_of_the_user_replaces_one_of_the_same_file_in_silence(tmp_path: Path) -> None:
+    for place in ("stock", "own"):
+        (tmp_path / place).mkdir()
+        write(tmp_path / place, "a.py", rule_text("fe.message('a')", "Same"))
+    loaded = load_rules([tmp_path / "stock", tmp_path / "own"])
+    assert [rule.file for rule in loaded.rules] == [tmp_path / "own" / "a.py"]
+    assert loaded.warnings == []
 
 
 @ncu.needs_sections

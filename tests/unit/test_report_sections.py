@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import subprocess
 from collections import Counter
@@ -177,6 +178,31 @@ def test_sets_and_identifiers_select(tmp_path: Path) -> None:
         selected(sets=["huge"])
 
 
+def test_hidden_files_are_no_sections(tmp_path: Path) -> None:
+    write(tmp_path, ".a.section", section_text("A"))
+    write(tmp_path, "b.section", section_text("B"))
+    assert [each.section.identifier for each in load([tmp_path]).sections] == ["B"]
+
+
+def test_folders_are_searched_in_the_order_of_their_names(tmp_path: Path) -> None:
+    names = random.Random(3).sample(range(100, 1000), 40)
+    for name in names:
+        (tmp_path / str(name)).mkdir()
+    found = search_path([], [str(tmp_path)])
+    assert found == [tmp_path, *(tmp_path / str(name) for name in sorted(names))]
+
+
+def test_the_folder_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(folders.FOLDER, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    assert folders.user_folder() == tmp_path / "home/.local/share/pylink/sections"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert folders.user_folder() == tmp_path / "data/pylink/sections"
+    monkeypatch.setenv(folders.FOLDER, str(tmp_path / "own"))
+    assert folders.user_folder() == tmp_path / "own"
+
+
 def test_given_folders_replace_the_search_path(tmp_path: Path) -> None:
     deep = tmp_path / "one" / "two"
     deep.mkdir(parents=True)
@@ -239,6 +265,28 @@ def test_groups_are_the_metrics_that_name_them() -> None:
     action.set("z", 3)
     apply_sections(Report(actions=[action]), [parse(text)])
     assert action.value("group:sizes") == "x,y"
+
+
+def test_patterns_do_not_stand_for_patterns() -> None:
+    text = section_text("A", extra='Header { Metrics { Name: "regex:.*share.*" } }')
+    action = Action("read")
+    action.set("breakdown:share", "a_share")
+    action.set("a_share", 1)
+    apply_sections(Report(actions=[action]), [parse(text)])
+    assert action.value("regex:.*share.*") == "a_share"
+
+
+def test_what_has_neither_value_nor_instances_is_not_added() -> None:
+    text = section_text(
+        "A",
+        extra="""Header { Metrics { Name: "list" } }
+        MetricDefinitions { MetricDefinitions { Name: "sum" Expression: "list + by_id" } }""",
+    )
+    action = Action("read")
+    action.set("list", None, [1, 2])
+    action.set("by_id", None, {"a": 1})
+    assert apply_sections(Report(actions=[action]), [parse(text)]) == []
+    assert "sum" not in action.metrics
 
 
 def test_missing_metrics_are_reported_once_and_required_ones_are_errors() -> None:
