@@ -98,6 +98,9 @@ def test_changes() -> None:
     after.actions[0].set("new__bytes.sum", 2000)
     (change,) = compare.notable(compare.compare(before, after))
     assert (change.metric, change.shown) == ("new__bytes.sum", "+2 kB")
+    after.actions[0].set("new__bytes.sum", -2000)
+    (change,) = compare.notable(compare.compare(before, after))
+    assert change.shown == "-2 kB"
 
 
 def test_phases_of_links_of_two_sizes_are_compared() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pylink.report.api.metricname import unit
 from pylink.report.model import Action, Report, Scalar
 from pylink.report.sections.patterns import PATTERNS
-from pylink.report.view.numbers import number, scaled
+from pylink.report.view.numbers import number, text
 from pylink.report.view.pages import DURATION, action_name
 
 
@@ -41,8 +41,8 @@ class Change:
         if isinstance(self.before, str) or isinstance(self.after, str):
             return "" if self.before == self.after else "differs"
         if self.ratio is None:
-            amount, name = scaled(self.after, self.unit)
-            return f"+{number(amount)} {name}".rstrip() if self.after else ""
+            sign = "+" if self.after > 0 else ""
+            return f"{sign}{text(self.after, self.unit)}" if self.after else ""
         percent = 100 * (self.ratio - 1)
         return f"{percent:+.1f}%" if abs(percent) < 1000 else f"x{number(self.ratio)}"
 
@@ -61,7 +61,7 @@ def compare(before: Report, after: Report) -> list[Change]:
         name = shown[0] if len(set(shown)) == 1 else key[0]
         if key[1] > 1:
             name += f" ({key[1]})"
-        names = {**(mine.metrics if mine else {}), **(theirs.metrics if theirs else {})}
+        names = {metric for action in (mine, theirs) if action for metric in action.metrics}
         for metric in sorted(names):
             changes.append(
                 Change(
