@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TypeAlias
 
 from google.protobuf import text_format
 from google.protobuf.message import Message as ProtobufMessage
 
 from pylink.report.errors import ReportError
 from pylink.report.file.convert import to_model
-from pylink.report.model import BodyItem, RuleItem, Section, SectionMetric
+from pylink.report.model import (
+    BarChart,
+    BodyItem,
+    HistogramChart,
+    LineChart,
+    RuleItem,
+    Section,
+    SectionMetric,
+    SourceMetricTable,
+    Table,
+)
 from pylink.report.proto.rule_pb2 import RuleResultBodyItem
 from pylink.report.proto.section_pb2 import ProfilerSection
 from pylink.report.sections.patterns import REGEX, expression
+
+Chart: TypeAlias = Table | BarChart | LineChart | SourceMetricTable | HistogramChart
 
 SUFFIX = ".section"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -82,18 +95,26 @@ def section_metrics(section: Section) -> list[SectionMetric]:
     """Every entry that names metrics: header, then tables and charts, then those not shown."""
     found = list(section.header.metrics) if section.header else []
     for item in section.items():
-        found += item_metrics(item)
+        found += chart_metrics(chart_of(item))
     return found + (section.metrics.metrics if section.metrics else [])
 
 
-def item_metrics(item: BodyItem | RuleItem) -> list[SectionMetric]:
-    """The metrics of one table or chart."""
-    for holder in (item.table, item.bar_chart, item.line_chart, item.source_metric_table):
-        if holder is not None:
-            return holder.metrics
-    if item.histogram_chart is not None:
-        return [item.histogram_chart.metric]
-    return []
+def chart_of(item: BodyItem) -> Chart | None:
+    """The table or chart of an item; None for one that names its metrics in a way of its own."""
+    return (
+        item.table
+        or item.bar_chart
+        or item.line_chart
+        or item.source_metric_table
+        or item.histogram_chart
+    )
+
+
+def chart_metrics(chart: Chart | None) -> list[SectionMetric]:
+    """The metrics of a table or chart."""
+    if isinstance(chart, HistogramChart):
+        return [chart.metric]
+    return [] if chart is None else chart.metrics
 
 
 def _parse(data: bytes, message: ProtobufMessage, file: str) -> None:

@@ -11,8 +11,6 @@ from pylink.report.model import (
     BarChart,
     BodyItem,
     FocusMetric,
-    HistogramChart,
-    LineChart,
     MessageType,
     Metric,
     Report,
@@ -23,12 +21,11 @@ from pylink.report.model import (
     SectionMetric,
     SortDirection,
     SortKey,
-    SourceMetricTable,
     Table,
 )
 from pylink.report.sections.filters import Target, choose, matches, target_of
 from pylink.report.sections.patterns import PATTERNS
-from pylink.report.sections.text import item_metrics
+from pylink.report.sections.text import chart_metrics, chart_of
 from pylink.report.view.numbers import text
 
 # How messages are marked, as in Nsight Compute.
@@ -188,23 +185,17 @@ def _section_page(section: Section, action: Action, target: Target) -> SectionPa
 
 def _block(item: BodyItem, section: Section, action: Action, target: Target) -> Block | None:
     """A table or chart; what this tool does not draw, such as a roofline, is left out."""
-    holder: Table | BarChart | LineChart | SourceMetricTable | HistogramChart | None = (
-        item.table
-        or item.bar_chart
-        or item.line_chart
-        or item.source_metric_table
-        or item.histogram_chart
-    )
-    if holder is None:
+    chart = chart_of(item)
+    if chart is None:
         return None
-    rows = _rows(item_metrics(item), section, action, target)
-    if isinstance(holder, (Table, BarChart)):
-        rows = _sorted(rows, holder)
-    if isinstance(holder, Table):
-        return Block(holder.label or "", rows)
+    rows = _rows(chart_metrics(chart), section, action, target)
+    if isinstance(chart, (Table, BarChart)):
+        rows = _sorted(rows, chart)
+    if isinstance(chart, Table):
+        return Block(chart.label or "", rows)
     # Bars of nothing are no chart.
     compared = tuple(row for row in rows if row.number or any(value for _, value in row.instances))
-    return Block(holder.label or "", compared, bars=True)
+    return Block(chart.label or "", compared, bars=True)
 
 
 def _sorted(rows: tuple[Row, ...], holder: Table | BarChart) -> tuple[Row, ...]:
