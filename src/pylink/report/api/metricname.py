@@ -11,6 +11,8 @@ import re
 from enum import IntEnum
 from typing import NamedTuple
 
+from pylink.report.sections.patterns import PATTERNS
+
 
 class MetricType(IntEnum):
     """OTHER is what was not counted: attributes, settings, derived values."""
@@ -68,7 +70,7 @@ class MetricName(NamedTuple):
 _ROLLUPS = {each.name.lower(): each for each in Rollup}
 _SUBTYPES = {each.name.lower(): each for each in Subtype}
 _RATIOS = {"ratio": Subtype.RATIO, "pct": Subtype.PCT, "max_rate": Subtype.MAX_RATE}
-_NOT_COUNTED = re.compile(r"(regex|group|breakdown):|(device|launch|derived|profiler)__")
+_NOT_COUNTED = (*PATTERNS, "device__", "launch__", "derived__", "profiler__")
 _THROUGHPUT = re.compile(r"_throughput(_|$)")
 
 # Words of a quantity and the unit they stand for, the more telling first.
@@ -110,7 +112,7 @@ def parse(name: str) -> MetricName:
     """Take a name apart; one that does not follow the pattern is OTHER."""
     quantity, *suffixes = name.removeprefix("pmsampling:").split(".")
     kind, rollup, subtype = MetricType.OTHER, None, None
-    if suffixes and not _NOT_COUNTED.match(name):
+    if suffixes and not name.startswith(_NOT_COUNTED):
         first, rest = suffixes[0], ".".join(suffixes[1:])
         if first in _RATIOS:
             kind, subtype = MetricType.RATIO, _RATIOS[first]
