@@ -8,7 +8,14 @@ from collections.abc import Callable, Sequence
 from pylink.elf.constants import BINDINGS, SYMBOL_TYPES, VISIBILITIES, other_names
 from pylink.elf.relocations import relocation_name
 from pylink.inspect.attributes import compat_records, info_records
-from pylink.inspect.image import Image, MalformedCubin, Section, printable
+from pylink.inspect.image import (
+    Image,
+    MalformedCubin,
+    Section,
+    is_rel,
+    is_relocations,
+    printable,
+)
 from pylink.inspect.rows import (
     Call,
     Capsule,
@@ -28,7 +35,6 @@ TKINFO, CUINFO = 2000, 1000
 COMPAT = ".nv.compat"
 CAPSULE = ".nv.capmerc.text."
 SYMBOL_TABLES = (".symtab", ".nv.merc.symtab")
-RELA_PREFIXES = (".rela", ".nv.merc.rela", ".nv.resolvedrela", ".nv.merc.nv.resolvedrela")
 INFO_PREFIXES = (".nv.info", ".nv.merc.nv.info")
 
 # The last field of a row names a prototype string in these blocks of the call graph.
@@ -59,15 +65,6 @@ def reader(section: Section) -> Reader | None:
     if is_notes(section):
         return note_fields
     return None
-
-
-def is_relocations(section: Section) -> bool:
-    return section.name.startswith(RELA_PREFIXES) or is_rel(section)
-
-
-def is_rel(section: Section) -> bool:
-    """Whether the addends stand in the fields; `.nv.rel.action` is no such table."""
-    return section.name.startswith(".rel.")
 
 
 def is_records(section: Section) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from pylink.elf.constants import FILE_TYPES, SECTION_TYPES, SEGMENT_TYPES, flag_letters
 from pylink.inspect import contents
-from pylink.inspect.image import Image, Section
+from pylink.inspect.image import Image, Section, is_relocations
 from pylink.inspect.rows import Row
 
 
@@ -53,7 +53,7 @@ def symbols(image: Image) -> object:
 
 
 def relocations(image: Image) -> object:
-    return _tables(image, contents.is_relocations)
+    return _tables(image, is_relocations)
 
 
 def info(image: Image) -> object:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pylink.elf.constants import EM_CUDA, NO_BYTES, SHF_MERCURY, SHN_XINDEX, SPECIAL_SECTIONS
 
 SECTION_HEADER, SEGMENT_HEADER, SYMBOL = 64, 56, 24
+RELA_PREFIXES = (".rela", ".nv.merc.rela", ".nv.resolvedrela", ".nv.merc.nv.resolvedrela")
 _HEADER_FIELDS = (
     "type machine version entry phoff shoff flags ehsize phentsize phnum shentsize shnum shstrndx"
 )
@@ -59,6 +60,15 @@ class Section:
     @property
     def mercury(self) -> bool:
         return bool(self.flags & SHF_MERCURY)
+
+
+def is_relocations(section: Section) -> bool:
+    return section.name.startswith(RELA_PREFIXES) or is_rel(section)
+
+
+def is_rel(section: Section) -> bool:
+    """Whether the addends stand in the fields; `.nv.rel.action` is no such table."""
+    return section.name.startswith(".rel.")
 
 
 @dataclass(frozen=True)

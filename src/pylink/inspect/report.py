@@ -7,7 +7,7 @@ from itertools import groupby
 from pylink.elf.constants import FILE_TYPES, SECTION_TYPES, SEGMENT_TYPES, flag_letters
 from pylink.inspect import contents
 from pylink.inspect.columns import pairs, table, titled
-from pylink.inspect.image import Image, Segment
+from pylink.inspect.image import Image, Segment, is_relocations
 from pylink.inspect.rows import Symbol
 
 SEGMENT_FLAGS = ((4, "R"), (2, "W"), (1, "X"))
@@ -99,7 +99,7 @@ def _symbol(index: int, row: Symbol) -> tuple[str, ...]:
 
 def relocations(image: Image) -> str:
     texts = []
-    for section in filter(contents.is_relocations, image.sections):
+    for section in filter(is_relocations, image.sections):
         rows = [
             (f"{row.offset:#x}", row.type_name, row.target)
             for row in contents.relocations(image, section)
