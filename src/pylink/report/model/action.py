@@ -22,7 +22,7 @@ class Scope(Enum):
     RANGE = "range"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Dim3(Message):
     """Three sizes."""
 
@@ -31,7 +31,7 @@ class Dim3(Message):
     z: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SectionComment(Message):
     """A user's comment on a section."""
 
@@ -40,7 +40,7 @@ class SectionComment(Message):
     text: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SeriesInfo(Message):
     """Of which series of runs the action is one, and with which combination of settings."""
 
@@ -48,7 +48,7 @@ class SeriesInfo(Message):
     combination_str: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ClockStatus(Message):
     """Whether the clocks were to be locked, and were."""
 
@@ -56,7 +56,7 @@ class ClockStatus(Message):
     executed_locked: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Action(Message):
     """One measured piece of work, with all that is known about it.
 

@@ -8,7 +8,7 @@ from pylink.report.model.filters import Filter
 from pylink.report.model.message import Message
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class MetricOption(Message):
     """A metric that takes the place of another where its filter matches."""
 
@@ -17,7 +17,7 @@ class MetricOption(Message):
     filter: Filter | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SourceCorrelation(Message):
     """How a metric is shown beside source lines."""
 
@@ -25,14 +25,14 @@ class SourceCorrelation(Message):
     divide_by_correlated_line_count: bool | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SourceView(Message):
     """Whether a metric's column of the source page is shown at first."""
 
     default_visible: bool | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DisplayProperties(Message):
     """How the source page shows a metric."""
 
@@ -40,7 +40,7 @@ class DisplayProperties(Message):
     source_view: SourceView | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SectionMetric(Message):
     """A metric as a section names it: plain, `regex:`, `group:` or `breakdown:`."""
 
@@ -56,7 +56,7 @@ class SectionMetric(Message):
     ctr_domains: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Table(Message):
     """A grid of metrics; `order` is of `Order`, sorting of `SortKey` and `SortDirection`."""
 
@@ -70,7 +70,7 @@ class Table(Message):
     description: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ValueRange(Message):
     """The ends of an axis."""
 
@@ -78,7 +78,7 @@ class ValueRange(Message):
     max: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ValueAxis(Message):
     """An axis of values."""
 
@@ -89,14 +89,14 @@ class ValueAxis(Message):
     precision: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class CategoryAxis(Message):
     """An axis of names."""
 
     label: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class BarChart(Message):
     """A bar per metric; `direction` is of `Direction`, `value_axis_alignment` of `Alignment`."""
 
@@ -111,7 +111,7 @@ class BarChart(Message):
     description: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class HistogramAxis(Message):
     """The axis of the bins of a histogram."""
 
@@ -119,7 +119,7 @@ class HistogramAxis(Message):
     bin_count: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class HistogramChart(Message):
     """How the instances of a metric spread."""
 
@@ -130,14 +130,14 @@ class HistogramChart(Message):
     description: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class MetricList(Message):
     """Metrics alone, as where a line chart highlights values."""
 
     metrics: list[SectionMetric] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class LineChart(Message):
     """A line per metric through its instances."""
 
@@ -149,7 +149,7 @@ class LineChart(Message):
     description: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Color(Message):
     """A colour, ARGB where `color_type` is 1."""
 
@@ -157,7 +157,7 @@ class Color(Message):
     color_value: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RooflineAxis(Message):
     """A logarithmic axis."""
 
@@ -167,7 +167,7 @@ class RooflineAxis(Message):
     max: float | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class CyclesPerSecond(Message):
     """A rate: the sum of metrics per cycle, times the metric that says the cycles per second."""
 
@@ -175,7 +175,7 @@ class CyclesPerSecond(Message):
     cycles_per_second_metric: SectionMetric | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RooflineValue(Message):
     """A number: one of a constant, a metric, a rate."""
 
@@ -184,7 +184,7 @@ class RooflineValue(Message):
     value_cycles_per_second_expression: CyclesPerSecond | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RooflineOptions(Message):
     """How a line, point or wall is drawn."""
 
@@ -194,7 +194,7 @@ class RooflineOptions(Message):
     show_roofline_points: bool | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Roofline(Message):
     """A roof: the peak of work and of traffic."""
 
@@ -203,7 +203,7 @@ class Roofline(Message):
     options: RooflineOptions | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class AchievedValue(Message):
     """A point under the roofs."""
 
@@ -212,7 +212,7 @@ class AchievedValue(Message):
     options: RooflineOptions | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Wall(Message):
     """A vertical line."""
 
@@ -220,14 +220,14 @@ class Wall(Message):
     options: RooflineOptions | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RooflineChartOptions(Message):
     """How the whole chart is drawn."""
 
     aspect_ratio: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RooflineChart(Message):
     """Achieved work and traffic under their peaks."""
 
@@ -241,7 +241,7 @@ class RooflineChart(Message):
     options: RooflineChartOptions | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SourceMetricTable(Message):
     """The source lines where metrics are highest."""
 

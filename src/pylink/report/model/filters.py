@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pylink.report.model.message import Message
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ArchRange(Message):
     """Architectures from `min_arch` to `max_arch`, both included; 86 is sm_86."""
 
@@ -15,7 +15,7 @@ class ArchRange(Message):
     max_arch: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class CollectionFilter(Message):
     """The scopes that a metric is collected in (`CollectionScope`), and its `Importance`."""
 
@@ -23,7 +23,7 @@ class CollectionFilter(Message):
     importance: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Filter(Message):
     """For what a metric or section counts; with `items`, the bounds beside them are ignored."""
 

@@ -10,7 +10,7 @@ from pylink.report.model.message import Message
 DEFAULT_DOMAIN = "<default domain>"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class NvtxColor(Message):
     """A colour; `color_type` is of `ColorType`."""
 
@@ -18,7 +18,7 @@ class NvtxColor(Message):
     color: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class NvtxPayload(Message):
     """A value that comes with an event; `payload_type` is of `NvtxPayloadType`."""
 
@@ -32,7 +32,7 @@ class NvtxPayload(Message):
     str_value: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class NvtxMessage(Message):
     """The text of an event, or the `handle` of a registered one; see `NvtxMessageType`."""
 
@@ -41,7 +41,7 @@ class NvtxMessage(Message):
     handle: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class NvtxEventAttributes(Message):
     """The attributes that an event was opened with."""
 
@@ -52,7 +52,7 @@ class NvtxEventAttributes(Message):
     message: NvtxMessage = field(default_factory=NvtxMessage)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class NvtxPushPopRange(Message):
     """One level of a thread's stack of ranges."""
 
@@ -61,7 +61,7 @@ class NvtxPushPopRange(Message):
     last_api_call_id: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class NvtxPushPopDomain(Message):
     """The stack of a thread in one domain, bottom first."""
 
@@ -69,7 +69,7 @@ class NvtxPushPopDomain(Message):
     stack: list[NvtxPushPopRange] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class NvtxThread(Message):
     """The stacks of one thread; they count for actions whose `thread_id` is `tid`."""
 
@@ -77,7 +77,7 @@ class NvtxThread(Message):
     push_pop_domains: list[NvtxPushPopDomain] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class NvtxStartEndRange(Message):
     """A range that any thread may end."""
 
@@ -88,7 +88,7 @@ class NvtxStartEndRange(Message):
     start_tid: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class NvtxStartEndDomain(Message):
     """The open start/end ranges of a domain."""
 
@@ -96,7 +96,7 @@ class NvtxStartEndDomain(Message):
     ranges: list[NvtxStartEndRange] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class NvtxRegisteredString(Message):
     """The string of an id: of a handle that messages use, or of a category."""
 
@@ -104,7 +104,7 @@ class NvtxRegisteredString(Message):
     value: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class NvtxNameTable(Message):
     """Names of categories, threads or other ids."""
 
@@ -112,7 +112,7 @@ class NvtxNameTable(Message):
     mappings: list[NvtxRegisteredString] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class NvtxDomainInfo(Message):
     """The name of a domain; that of the default one is `DEFAULT_DOMAIN`."""
 
@@ -122,7 +122,7 @@ class NvtxDomainInfo(Message):
     name_tables: list[NvtxNameTable] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class NvtxState(Message):
     """All domains that have a range open."""
 

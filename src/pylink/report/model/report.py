@@ -15,7 +15,7 @@ MAGIC = b"NVR\0"
 VERSION = 7
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Report(Message):
     """What a report file holds.
 

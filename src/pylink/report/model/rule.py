@@ -17,7 +17,7 @@ from pylink.report.model.enums import MessageType, Severity
 from pylink.report.model.message import Message
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RuleMessage(Message):
     """One message; `type` is of `MessageType`, `id` counts from 1 within a rule."""
 
@@ -27,7 +27,7 @@ class RuleMessage(Message):
     name: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class FocusMetric(Message):
     """A metric that a message is about; `severity` is of `Severity`."""
 
@@ -38,14 +38,14 @@ class FocusMetric(Message):
     info: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Proposal(Message):
     """Another rule that is worth applying."""
 
     identifier: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RuleItem(Message):
     """A message with its focus metrics, or a chart, or a proposal.
 
@@ -63,14 +63,14 @@ class RuleItem(Message):
     source_metric_table: SourceMetricTable | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RuleBody(Message):
     """What a rule said, in order."""
 
     items: list[RuleItem] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RuleResult(Message):
     """The outcome of one rule; `body` is None for a rule that ran and said nothing.
 

@@ -22,14 +22,14 @@ from pylink.report.model.filters import Filter
 from pylink.report.model.message import Message
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SectionSet(Message):
     """A set of sections that this one belongs to, such as `full`."""
 
     identifier: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Header(Message):
     """The table that is always shown."""
 
@@ -37,7 +37,7 @@ class Header(Message):
     metrics: list[SectionMetric] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Metrics(Message):
     """Metrics that are collected and not shown, or shown as columns of the source page."""
 
@@ -45,7 +45,7 @@ class Metrics(Message):
     order: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class MetricDefinition(Message):
     """A derived metric: two operands and one operator."""
 
@@ -53,14 +53,14 @@ class MetricDefinition(Message):
     expression: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class MetricDefinitions(Message):
     """All derived metrics of a section."""
 
     metric_definitions: list[MetricDefinition] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class MetricGroup(Message):
     """A name for metrics that refer to it by `SectionMetric.groups`."""
 
@@ -69,7 +69,7 @@ class MetricGroup(Message):
     display_properties: DisplayProperties | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class MemoryWidget(Message):
     """One of the memory and NVLink widgets; a kind of widget has some of the switches."""
 
@@ -88,7 +88,7 @@ class MemoryWidget(Message):
     show_total_atomics_and_reductions: bool | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class GfxMetricsWidget(Message):
     """A widget that graphics tools show."""
 
@@ -97,7 +97,7 @@ class GfxMetricsWidget(Message):
     metrics: list[SectionMetric] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class BodyItem(Message):
     """One table, chart, widget or container of a body: the member that is not None."""
 
@@ -123,14 +123,14 @@ class BodyItem(Message):
     filter: Filter | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class HorizontalContainer(Message):
     """Items side by side."""
 
     items: list[BodyItem] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Body(Message):
     """Items below the header, under a name of their own."""
 
@@ -138,7 +138,7 @@ class Body(Message):
     display_name: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Section(Message):
     """A section: `identifier` is unique, `order` its place (sections without one come last)."""
 

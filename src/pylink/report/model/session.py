@@ -8,7 +8,7 @@ from pylink.report.model.message import Message
 from pylink.report.model.metric import Scalar, ValueKind, kind_of
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Process(Message):
     """The process that an action ran in."""
 
@@ -17,7 +17,7 @@ class Process(Message):
     process_name: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class IPAddress(Message):
     """One address of a machine; `type` 1 is IPv4, 2 IPv6."""
 
@@ -25,7 +25,7 @@ class IPAddress(Message):
     type: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SystemInfo(Message):
     """A machine; `platform` is of `Platform`."""
 
@@ -38,7 +38,7 @@ class SystemInfo(Message):
     ip_addresses: list[IPAddress] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class VersionInfo(Message):
     """The version of one component."""
 
@@ -46,7 +46,7 @@ class VersionInfo(Message):
     version: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DeviceProperty(Message):
     """A property of the target device."""
 
@@ -54,14 +54,14 @@ class DeviceProperty(Message):
     value: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DeviceProperties(Message):
     """The properties of the target device."""
 
     properties: list[DeviceProperty] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DeviceAttribute(Message):
     """A named value of a device."""
 
@@ -74,7 +74,7 @@ class DeviceAttribute(Message):
             self.kind = kind_of(self.value)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DeviceAttributes(Message):
     """The attributes of one device."""
 
@@ -83,7 +83,7 @@ class DeviceAttributes(Message):
     attributes: list[DeviceAttribute] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ExecutableSettings(Message):
     """The program that was profiled."""
 
@@ -93,7 +93,7 @@ class ExecutableSettings(Message):
     environment: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class FilterOptions(Message):
     """Which kernels were asked for."""
 
@@ -105,7 +105,7 @@ class FilterOptions(Message):
     capture_count: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class OtherOptions(Message):
     """Whether rules were applied, and which metrics were asked for beside those of sections."""
 
@@ -113,7 +113,7 @@ class OtherOptions(Message):
     metrics: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SamplingOptions(Message):
     """How the program counter was sampled."""
 
@@ -123,7 +123,7 @@ class SamplingOptions(Message):
     buffer_size: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ProfilerSettings(Message):
     """With which options the profiler ran."""
 
@@ -141,7 +141,7 @@ class ProfilerSettings(Message):
     enable_cpu_stack: bool | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Session(Message):
     """What a report says about how it came to be; `creation_time` is Unix seconds."""
 

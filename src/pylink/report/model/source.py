@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pylink.report.model.message import Message
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SourceFile(Message):
     """A source file; `content` is None unless the report carries it."""
 
@@ -15,14 +15,14 @@ class SourceFile(Message):
     content: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SourceFiles(Message):
     """The source files of a cubin."""
 
     files: list[SourceFile] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RelocationSymbol(Message):
     """Where the loader placed a symbol."""
 
@@ -31,7 +31,7 @@ class RelocationSymbol(Message):
     symbol_index: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RelocationData(Message):
     """Where the loader placed functions and objects."""
 
@@ -39,7 +39,7 @@ class RelocationData(Message):
     objects: list[RelocationSymbol] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Source(Message):
     """Code; in `Action.source` usually just `reference` and `sass_level` of an entry of the report.
 
@@ -58,7 +58,7 @@ class Source(Message):
     relocation_data: RelocationData | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class CpuFrame(Message):
     """One frame of a call stack of the host."""
 
@@ -69,7 +69,7 @@ class CpuFrame(Message):
     line: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class CpuStack(Message):
     """The call stack of the host at an action."""
 
