@@ -148,3 +148,33 @@ def test_one_file_for_both_reports_is_no_crash(tmp_path: Path) -> None:
     (tmp_path / "a.cubin").write_bytes(using("lost"))
     words = ["-arch=sm_80", "a.cubin", "-o", "out", "--diag-log=x", "--sarif-output=x"]
     assert run(tmp_path, *words).returncode == 255
+
+
+@pytest.mark.parametrize("words", [("inspect",), ("inspect", "--json"), ("dedup",)])
+@pytest.mark.parametrize(
+    ("shell", "reason"), [(">/dev/full", b"No space left on device\n"), (">&-", b"closed\n")]
+)
+def test_a_command_whose_result_goes_nowhere_says_so(
+    tmp_path: Path, words: tuple[str, ...], shell: str, reason: bytes
+) -> None:
+    done = run(tmp_path, *words, str(PAIR / "m0.cubin"), shell=shell)
+    assert done.returncode == (2 if words[0] == "inspect" else 1)
+    assert done.stderr.startswith(b"pylink " + words[0].encode() + b": ")
+    assert done.stderr.endswith(reason)
+
+
+def test_a_reader_that_had_enough_is_no_trouble(tmp_path: Path) -> None:
+    words = ("inspect", "--json", *[str(PAIR / "m0.cubin")] * 20)
+    done = run(tmp_path, *words, shell="| head -c 1")
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize("words", [("inspect", "--symbols"), ("inspect", "--json")])
+def test_names_reach_an_output_of_any_encoding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "a.cubin").write_bytes(using("naïve"))
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = run(tmp_path, *words, "a.cubin")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert ("naïve" if words[1] == "--symbols" else r"na\u00efve") in done.stdout.decode()

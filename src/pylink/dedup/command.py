@@ -13,6 +13,7 @@ from pylink.dedup.cubin import EM_CUDA, MalformedCubin
 from pylink.dedup.objects import MercuryObject
 from pylink.dedup.prefilter import PREFILTERS, MissingXxhash
 from pylink.dedup.stages import IDENTITIES
+from pylink.diagnostics.stream import is_terminal, one_line, show, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -44,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; 0, or 1 when an input cannot be read."""
+    """Run the command; 0, or 1 when an input cannot be read or the result not be written."""
     options = parser().parse_args(argv)
     try:
         objects = [
@@ -57,15 +58,17 @@ def main(argv: Sequence[str] | None = None) -> int:
                 identity=options.identity,
                 progress=advance,
             )
+        if options.json:
+            show(report.as_json(analysis))
+        elif options.csv:
+            show(report.as_csv(analysis))
+        else:
+            _show(report.tables(analysis), report.summary(analysis))
+    except BrokenPipeError:
+        raise
     except (OSError, MalformedCubin, MissingXxhash) as error:
-        sys.stderr.write(f"pylink dedup: {error}\n")
+        write(None, f"pylink dedup: {one_line(str(error))}\n")
         return 1
-    if options.json:
-        sys.stdout.write(report.as_json(analysis))
-    elif options.csv:
-        sys.stdout.write(report.as_csv(analysis))
-    else:
-        _show(report.tables(analysis), report.summary(analysis))
     return 0
 
 
@@ -90,12 +93,12 @@ def is_cubin(path: Path) -> bool:
 
 def _show(tables: Sequence[report.Table], summary: str) -> None:
     """Through rich on a terminal that has it, else as plain text."""
-    module = report.rich_module("console") if sys.stdout.isatty() else None
+    module = report.rich_module("console") if is_terminal(sys.stdout) else None
     if module is None:
-        sys.stdout.write(report.as_text(tables))
+        show(report.as_text(tables))
     else:
         report.print_rich(module.Console(), tables)
-    sys.stdout.write(summary + "\n")
+    show(summary + "\n")
 
 
 class _progress:

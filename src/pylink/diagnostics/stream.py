@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 
 TYPE_CHECKING = False
@@ -45,31 +46,42 @@ def write(stream: TextIO | None, text: str) -> bool:
         stream = sys.stderr
         if stream is None:  # the process was started with descriptor 2 closed
             return False
-    standard = stream is sys.stderr or stream is sys.stdout
     try:
-        stream.flush()
-        buffer = getattr(stream, "buffer", None)
-        if buffer is None or (text.isascii() and not standard):
-            stream.write(text)
-            stream.flush()
-        elif standard:
-            return _write_whole(getattr(buffer, "raw", buffer), to_bytes(text))
-        else:
-            buffer.write(to_bytes(text))
-            buffer.flush()
+        _put(stream, text)
     except (OSError, ValueError):
         return False
     return True
 
 
-def _write_whole(raw: RawIOBase, data: bytes) -> bool:
+def show(text: str) -> None:
+    """Write what a command was asked for to standard output; OSError when not all gets there."""
+    if sys.stdout is None or sys.stdout.closed:
+        raise OSError(errno.EBADF, "closed")
+    _put(sys.stdout, text)
+
+
+def _put(stream: TextIO, text: str) -> None:
+    """Write and flush; OSError, or ValueError for a closed stream."""
+    standard = stream is sys.stderr or stream is sys.stdout
+    stream.flush()
+    buffer = getattr(stream, "buffer", None)
+    if buffer is None or (text.isascii() and not standard):
+        stream.write(text)
+        stream.flush()
+    elif standard:
+        _write_whole(getattr(buffer, "raw", buffer), to_bytes(text))
+    else:
+        buffer.write(to_bytes(text))
+        buffer.flush()
+
+
+def _write_whole(raw: RawIOBase, data: bytes) -> None:
     """Write past the buffer; the interpreter would try again at exit what failed and stayed there.
 
     It would then end with status 120, whatever became of the link.
     """
     while data:
         done = raw.write(data)
-        if not done:  # a stream that would block
-            return False
+        if not done:
+            raise BlockingIOError(errno.EAGAIN, "the stream would block")
         data = data[done:]
-    return True

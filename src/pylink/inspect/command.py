@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from pylink.diagnostics.stream import one_line, show, write
 from pylink.inspect.compare import Ignore, differences
 from pylink.inspect.contents import reader
 from pylink.inspect.difference import difference_document, difference_text
@@ -78,10 +78,18 @@ def run(argv: Sequence[str] | None) -> int:
         if arguments.diff:
             return _diff(arguments)
         _show(arguments)
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        return _trouble(f"standard output: {problem.strerror}")
     except UnreadableCubin as problem:
-        sys.stderr.write(f"pylink inspect: {problem}\n")
-        return TROUBLE
+        return _trouble(str(problem))
     return EQUAL
+
+
+def _trouble(text: str) -> int:
+    write(None, f"pylink inspect: {one_line(text)}\n")
+    return TROUBLE
 
 
 def _show(arguments: argparse.Namespace) -> None:
@@ -98,9 +106,9 @@ def _show(arguments: argparse.Namespace) -> None:
             raise UnreadableCubin(f"{name}: {problem}") from problem
     if arguments.json:
         value = documents[0] if len(documents) == 1 else documents
-        sys.stdout.write(json.dumps(value, indent=1) + "\n")
+        show(json.dumps(value, indent=1) + "\n")
     else:
-        sys.stdout.write("\n".join(texts))
+        show("\n".join(texts))
 
 
 def _diff(arguments: argparse.Namespace) -> int:
@@ -111,9 +119,9 @@ def _diff(arguments: argparse.Namespace) -> int:
     found = differences(first, second, ignore)
     if arguments.json:
         value = difference_document(arguments.files, found)
-        sys.stdout.write(json.dumps(value, indent=1) + "\n")
+        show(json.dumps(value, indent=1) + "\n")
     elif found:
-        sys.stdout.write(difference_text(arguments.files, found, arguments.limit))
+        show(difference_text(arguments.files, found, arguments.limit))
     return DIFFERENT if found else EQUAL
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pylink.diagnostics.stream import one_line, write
+from pylink.diagnostics.stream import one_line, show, write
 from pylink.remarks.container import LLVM_22, VERSIONS
 from pylink.remarks.files import FORMATS, YAML, read_remarks, write_remarks
 from pylink.remarks.malformed import MalformedRemarks
@@ -54,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         remarks = read_remarks(options.file)
         if options.count:
-            write(sys.stdout, count(remarks))
+            show(count(remarks))
         else:
             write_remarks(
                 options.output,
@@ -74,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _trouble(text: str) -> int:
-    write(sys.stderr, f"pylink remarks: {one_line(text)}\n")
+    write(None, f"pylink remarks: {one_line(text)}\n")
     return 1
 
 
