@@ -117,7 +117,7 @@ def test_names_cannot_command_the_terminal(
     file = tmp_path / "x.cubin"
     file.write_bytes(CUBIN.replace(b"_Z5scalePfPKfi", b"_Z5\x1b[2J\nPKfi\xff\xc2"))
     assert main([str(file)]) == 0
-    assert "_Z5\\x1b[2J\\x0aPKfi\\xff\\xc2" in capsys.readouterr().out
+    assert "_Z5\\x1b[2J\\nPKfi\\xff\\xc2" in capsys.readouterr().out
 
 
 def test_random_damage_never_ends_in_a_traceback(

@@ -24,12 +24,12 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: str = "") 
     return "".join(f"  {line}".rstrip() + "\n" for line in aligned)
 
 
-def pairs(rows: Sequence[tuple[str, str]], indent: int = 2) -> str:
+def pairs(rows: Sequence[tuple[str, str]]) -> str:
     """A name and its text to a line, long texts continued under their beginning."""
     width = max((len(name) for name, _ in rows), default=0)
     shown = []
     for name, text in rows:
-        head = f"{'':{indent}}{name:{width}}  "
+        head = f"  {name:{width}}  "
         wrapped = textwrap.wrap(
             text, WIDTH - len(head), break_long_words=False, break_on_hyphens=False
         )

@@ -26,9 +26,7 @@ class Difference:
         return f"{self.section}{self.where}"
 
 
-def compare_rows(
-    section: str, first: Sequence[Row], second: Sequence[Row], kind: str = ""
-) -> list[Difference]:
+def compare_rows(section: str, first: Sequence[Row], second: Sequence[Row]) -> list[Difference]:
     """Pair rows of equal key, the n-th with the n-th; linear in the number of rows."""
     if first == second:
         return []
@@ -42,14 +40,14 @@ def compare_rows(
             paired.append(j)
         if row != other:
             text = None if other is None else _shown(other)
-            found.append(Difference(kind or row.kind, section, row.where(i), _shown(row), text))
+            found.append(Difference(row.kind, section, row.where(i), _shown(row), text))
     for j, row in places.values():
-        found.append(Difference(kind or row.kind, section, row.where(j), None, _shown(row)))
+        found.append(Difference(row.kind, section, row.where(j), None, _shown(row)))
     if paired != sorted(paired):
         i = next(i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
         note = f"{'same ' if not found else ''}entries in another order"
         shown = _shown(first[i]), _shown(second[i])
-        found.insert(0, Difference(kind or first[i].kind, section, first[i].where(i), *shown, note))
+        found.insert(0, Difference(first[i].kind, section, first[i].where(i), *shown, note))
     return found
 
 
@@ -63,7 +61,7 @@ def _numbered(rows: Sequence[Row]) -> list[tuple[tuple[str, int], Row]]:
 
 
 def _shown(row: Row) -> str:
-    return repr(row.text) if isinstance(row, Text) and row.kind == "string" else str(row)
+    return repr(row.text) if isinstance(row, Text) else str(row)
 
 
 def number_difference(

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
+from pylink.diagnostics.stream import one_line
 from pylink.elf.constants import EM_CUDA, NO_BYTES, SHF_MERCURY, SHN_XINDEX, SPECIAL_SECTIONS
 
 SECTION_HEADER, SEGMENT_HEADER, SYMBOL = 64, 56, 24
@@ -16,13 +17,9 @@ _HEADER_FIELDS = (
 )
 
 
-# A name may hold any byte but NUL; none of them shall reach a terminal as a command.
-_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
-
-
 def printable(text: bytes) -> str:
     """A name or text from a cubin, with escapes for what cannot be shown."""
-    return text.decode("utf-8", "backslashreplace").translate(_ESCAPES)
+    return one_line(text.decode("utf-8", "backslashreplace"))
 
 
 class MalformedCubin(ValueError):
@@ -156,10 +153,6 @@ class Image:
     @property
     def abi_version(self) -> int:
         return self.data[8]
-
-    @property
-    def relocatable(self) -> bool:
-        return self.header["type"] == 1
 
     def content(self, section: Section) -> bytes:
         return self.data[section.offset : section.offset + section.file_size]

@@ -25,7 +25,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Text(Row):
-    """An entry that is nothing but its text: a string, a word."""
+    """A string of a string table."""
 
     kind: ClassVar[str] = "string"
     text: str
