@@ -6,6 +6,7 @@ from collections import defaultdict
 from struct import iter_unpack
 
 from pylink.diagnostics.stream import one_line, to_bytes
+from pylink.elf.constants import SHT_NOBITS
 from pylink.errors import reason_of
 from pylink.observers import Observer
 from pylink.phases.layout import Placed
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylink.diagnostics import Sink
-
-NOBITS = 8
 
 WRITTEN_ANEW = 1  # PlaceRow.made; rows.pxd has the same
 
@@ -100,7 +99,7 @@ def section_lines(placed: Placed) -> Iterator[str]:
         offset, size, name, made = PLACE.unpack_from(placed.places, out * PLACE.size)
         row = OUT.unpack_from(placed.outs, out * OUT.size)
         title = one_line(string(placed.shstrtab, name))
-        size = row[6] if row[4] == NOBITS else size
+        size = row[6] if row[4] == SHT_NOBITS else size
         yield f"{offset:#12x} {0:#8x} {size:#12x} {max(row[7], 1):6}  {title}\n"
         for base, number in sorted(contributions[out]):
             section = SECTION.unpack_from(objects.sections, number * SECTION.size)

@@ -29,8 +29,6 @@ READ, PARSE = "Read", "Parse"
 # of thousands of inputs would spend longer on their events than on them.
 FILE_THRESHOLD_NS = 50_000
 
-METADATA = ("process_name", "thread_name")
-
 
 class MalformedTrace(ValueError):
     """A file that is no such trace; the message names the file and the line or event."""

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from pylink.dedup import report
 from pylink.dedup.analysis import analyse
-from pylink.dedup.cubin import EM_CUDA, MalformedCubin
+from pylink.dedup.cubin import MalformedCubin
 from pylink.dedup.objects import MercuryObject
 from pylink.dedup.prefilter import PREFILTERS, MissingXxhash
 from pylink.dedup.stages import IDENTITIES
 from pylink.diagnostics.stream import is_terminal, one_line, show, write
+from pylink.elf.constants import EM_CUDA
+from pylink.inputs.kinds import ELF_MAGIC
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -88,7 +90,7 @@ def is_cubin(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         start = file.read(20)
-    return start[:4] == b"\x7fELF" and int.from_bytes(start[18:20], "little") == EM_CUDA
+    return start[:4] == ELF_MAGIC and int.from_bytes(start[18:20], "little") == EM_CUDA
 
 
 def _show(tables: Sequence[report.Table], summary: str) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import struct
 
 from pylink.dedup.objects import MercuryObject, show
+from pylink.elf.constants import EM_CUDA, NO_BYTES, SHN_XINDEX
+from pylink.elf.records import EHDR, RELA, SHDR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,14 +31,9 @@ TARGETS = b".nv.merc.rela"
 SYMTAB = b".nv.merc.symtab"
 ATTRIBUTES = b".nv.merc.nv.info"
 
-EM_CUDA = 190
-# NULL, NOBITS, CUDA_GLOBAL, _LOCAL, _SHARED, _RESERVED_SHARED: no bytes in the file.
-WITHOUT_BYTES = frozenset((0, 8, 0x70000007, 0x70000009, 0x7000000A, 0x70000015))
+WITHOUT_BYTES = NO_BYTES | {0}  # the null section has none either
 
-EHDR = struct.Struct("<16sHHIQQQIHHHHHH")
-SHDR = struct.Struct("<IIQQQQIIQQ")
 KIND = struct.Struct("<IQQQ")  # sh_type, sh_flags, sh_entsize, bytes in the file
-RELA_SIZE = 24
 SYM_SIZE = 24
 
 
@@ -86,7 +83,7 @@ def read_sections(data: memoryview, file: str) -> list[Section]:
         raise MalformedCubin(f"{file}: the section header table at {offset:#x} is not in the file")
     first = SHDR.unpack_from(data, offset)
     count = count or first[5]  # more than 0xff00 sections: the count is in the null section
-    names_at = first[6] if names_at == 0xFFFF else names_at
+    names_at = first[6] if names_at == SHN_XINDEX else names_at
     if count > (size - offset) // SHDR.size:
         raise MalformedCubin(f"{file}: {count} section headers at {offset:#x} run past the file")
     rows = list(SHDR.iter_unpack(data[offset : offset + count * SHDR.size]))
@@ -162,7 +159,7 @@ def _attach_symbols(
     if len(symtab.data) % SYM_SIZE or symtab.sh_link >= len(sections):
         raise MalformedCubin(f"{file}: {show(SYMTAB)}: bad size or sh_link")
     for target in targets:
-        if len(target.data) % RELA_SIZE:
+        if len(target.data) % RELA.size:
             raise MalformedCubin(
                 f"{file}: {show(target.name)}: {len(target.data)} bytes are no whole entries"
             )

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 # Bits of the lookup keys; a test lowers it to make keys collide.
 KEY_MASK = 0xFFFF_FFFF_FFFF_FFFF
 
-HeaderFields = ("+0", "+8", "addralign")
-
 
 def _name(name: Name) -> bytes:
     """Names are compared as bytes; text is UTF-8, and what is no text survives."""

@@ -43,7 +43,7 @@ _EICOMPAT = """
 EICOMPAT = dict(enumerate(_EICOMPAT.split()))
 
 PARAM_CBANK, EXTERNS, KPARAM_INFO = 0x0A, 0x0F, 0x17
-MERCURY_FINALIZER_OPTIONS, MERCURY_ISA_VERSION = 0x5A, 0x5F
+MERCURY_ISA_VERSION = 0x5F
 COMPAT_MERCURY_ISA_VERSION = 7
 # In .nv.info these are pairs of a symbol and a number: REGCOUNT, the sizes of stack and frame.
 OF_SYMBOL = frozenset({0x11, 0x12, 0x23, 0x2F})

@@ -9,8 +9,9 @@ from functools import cached_property
 
 from pylink.diagnostics.stream import one_line
 from pylink.elf.constants import EM_CUDA, NO_BYTES, SHF_MERCURY, SHN_XINDEX, SPECIAL_SECTIONS
+from pylink.elf.records import SHDR
 
-SECTION_HEADER, SEGMENT_HEADER, SYMBOL = 64, 56, 24
+SECTION_HEADER, SEGMENT_HEADER, SYMBOL = SHDR.size, 56, 24
 RELA_PREFIXES = (".rela", ".nv.merc.rela", ".nv.resolvedrela", ".nv.merc.nv.resolvedrela")
 _HEADER_FIELDS = (
     "type machine version entry phoff shoff flags ehsize phentsize phnum shentsize shnum shstrndx"
@@ -113,7 +114,7 @@ class Image:
             names = struct.unpack_from("<I", self.data, shoff + 40)[0]
         self._check(f"{count} section headers", shoff, count * SECTION_HEADER)
         table = memoryview(self.data)[shoff : shoff + count * SECTION_HEADER]
-        raw = list(struct.iter_unpack("<IIQQQQIIQQ", table))
+        raw = list(SHDR.iter_unpack(table))
         if names >= count:
             raise MalformedCubin(f"e_shstrndx is {names}, and there are {count} sections")
         _, _, _, _, start, length, *_ = raw[names]

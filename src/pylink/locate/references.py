@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from struct import Struct, unpack_from
+from struct import unpack_from
 
+from pylink.elf.constants import SHT_REL, SHT_RELA
+from pylink.elf.records import REL, RELA
 from pylink.sections import rules
 from pylink.tables import FILE, SECTION
 
@@ -16,11 +18,7 @@ if TYPE_CHECKING:
 # A section and an offset in it.
 Reference = tuple[int, int]
 
-SHT_RELA = 4
-SHT_REL = 9
-
-# Type and symbol are the halves of r_info.
-_ENTRIES = {SHT_REL: Struct("<QII"), SHT_RELA: Struct("<QIIq")}
+_ENTRIES = {SHT_REL: REL, SHT_RELA: RELA}
 
 # Code and data. What debug data, call graphs and mercury twins refer to, these do, too.
 _REFERRING = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from struct import Struct, error, pack, unpack_from
 
+from pylink.elf.records import RELA
 from pylink.sections import rules
 from pylink.tables import FILE, REBUILD, SECTION, rows, section_name
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 MERC_FRAME = ".nv.merc.debug_frame"
 R_MERCURY_ADDRESS64 = 0x1003D
-RELA = Struct("<QIIq")
 MOVED = Struct("<QQ")
 
 CIE_POINTER = 12  # of a record, behind the marker of 64-bit DWARF and the length

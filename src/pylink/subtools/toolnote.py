@@ -11,9 +11,9 @@ import os
 import struct
 
 from pylink.elf.constants import SHT_NOTE
+from pylink.elf.records import SHDR
 from pylink.phases.notes import NT_TKINFO
 
-SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 NOTE_HEADER = struct.Struct("<III")
 # Version of the record, then where in the text each of the five strings begins.
 RECORD = struct.Struct("<6I")
@@ -40,8 +40,8 @@ def _rewritten(cubin: bytearray, source: bytes, result: bytes) -> bytes:
     if table > len(cubin):
         raise ValueError("the section headers lie outside the file")
     for index in range(count):
-        place = table + index * SECTION_HEADER.size
-        fields = list(SECTION_HEADER.unpack_from(cubin, place))
+        place = table + index * SHDR.size
+        fields = list(SHDR.unpack_from(cubin, place))
         offset, size = fields[4], fields[5]
         if fields[1] != SHT_NOTE or offset + size > len(cubin):
             continue
@@ -55,7 +55,7 @@ def _rewritten(cubin: bytearray, source: bytes, result: bytes) -> bytes:
         cubin[start : start + text_size] = record.ljust(text_size, b"\0")
         NOTE_HEADER.pack_into(cubin, offset, name_size, len(record), kind)
         fields[5] = size - text_size + len(record)
-        SECTION_HEADER.pack_into(cubin, place, *fields)
+        SHDR.pack_into(cubin, place, *fields)
     return bytes(cubin)
 
 
