@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pylink._native import callgraph, info, notes, pools, sharedmap
+from pylink._native import callgraph, info, notes, pools
 from pylink._native import layout as native_layout
-from pylink._native import shared as native_shared
 from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note
+from pylink.phases.shared import place_shared
 from pylink.sections import rules
-from pylink.tables import FUNCTION, entity_name, span
+from pylink.tables import span
 from pylink.target import FAMILY_B, FAMILY_C, SYSTEM_SHARED
 
 TYPE_CHECKING = False
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.merge import Merged
 
-# Bytes of a file-scope constant bank that code can address.
+# The bank of file-scope constants, and how many bytes of it code can address.
+CONSTANT_BANK = 3
 CONSTANT_LIMIT = 0x10000
 
 
@@ -105,16 +106,11 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         )
         placed.add(blob, spans)
         steps.done("apply_pools")
-    _place_shared(placed, sink)
+    place_shared(placed, sink)
     steps.done("place_shared")
-    constants = native_layout.constant_size(placed.outs, 3)
-    if constants > CONSTANT_LIMIT:
-        sink.report(
-            "too-much-file-memory",
-            space="constant",
-            size=constants,
-            limit=CONSTANT_LIMIT,
-        )
+    size = native_layout.constant_size(placed.outs, CONSTANT_BANK)
+    if size > CONSTANT_LIMIT:
+        sink.report("too-much-file-memory", space="constant", size=size, limit=CONSTANT_LIMIT)
     if job.options.preserve_relocs and job.executable:
         _check_deleted(placed, sink)
     if job.folds_constants or objects.references is not None:
@@ -164,98 +160,6 @@ def layout(merged: Merged, sink: Sink) -> Placed:
     )
     steps.done("place")
     return placed
-
-
-def gather_shared(merged: Merged) -> tuple[bytes, bytes, bytes, bytes, bytes]:
-    """Which kernel uses which shared variable, as `sharedmap.gather` tells it."""
-    objects = merged.objects
-    return sharedmap.gather(
-        objects.sections,
-        objects.symbols,
-        merged.entities,
-        merged.symbol_entity,
-        merged.calls,
-        merged.prototypes,
-        merged.fixes,
-        merged.outs,
-        merged.referenced,
-        merged.uses_array,
-        objects.job.debug,
-        objects.job.executable,
-    )
-
-
-def _place_shared(placed: Placed, sink: Sink) -> None:
-    """Offsets of shared variables and sizes of .nv.shared sections."""
-    merged = placed.merged
-    objects = merged.objects
-    job = objects.job
-    keeps_symbols = job.debug or job.options.preserve_relocs
-    variables, uses, extern_uses, variable_entities, kernel_entities = gather_shared(merged)
-    kernel_count = len(kernel_entities) // 4
-    tie_count = len(merged.functions) // FUNCTION.size
-    offsets = b""
-    if job.executable:
-        offsets, kernels, ties = native_shared.layout_shared(
-            job.target.family,
-            kernel_count,
-            tie_count,
-            variables,
-            uses,
-            extern_uses,
-            keeps_symbols,
-        )
-        limit = job.target.shared_limit
-        oversized = sharedmap.find_oversized(kernel_entities, kernels, limit, job.target.family)
-        if oversized:
-            _report_oversized(merged, oversized, limit, sink)
-    else:
-        kernels, ties = native_shared.layout_relocatable(
-            kernel_count, tie_count, variables, extern_uses
-        )
-    (
-        placed.values,
-        placed.symbol_values,
-        placed.merc_values,
-        placed.homes,
-        placed.outs,
-        placed.dynamic,
-        placed.lost,
-    ) = sharedmap.apply(
-        objects.sections,
-        objects.symbols,
-        merged.entities,
-        merged.symbol_entity,
-        placed.outs,
-        placed.values,
-        placed.homes,
-        variable_entities,
-        kernel_entities,
-        offsets,
-        kernels,
-        ties,
-        uses,
-        job.executable,
-        keeps_symbols,
-        job.target.family,
-    )
-
-
-def _report_oversized(
-    merged: Merged, oversized: list[tuple[int, int]], limit: int, sink: Sink
-) -> None:
-    from pylink.phases.report_symbols import explain_entity  # noqa: PLC0415 -- errors
-
-    objects = merged.objects
-    for kernel, size in oversized:
-        sink.report(
-            "too-much-memory",
-            explain=explain_entity(merged, kernel),
-            symbol=entity_name(objects.arena, objects.symbols, merged.entities, kernel),
-            space="shared",
-            size=size,
-            limit=limit,
-        )
 
 
 def _check_deleted(placed: Placed, sink: Sink) -> None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from itertools import pairwise
 from struct import Struct, iter_unpack
 
-from pylink.phases.layout import gather_shared
+from pylink.phases.shared import gather_shared
 from pylink.remarks.passes.catalogue import (
     ARRAY_PLACED,
     ARRAYS_ALIAS,
