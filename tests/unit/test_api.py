@@ -129,6 +129,7 @@ def test_bad_options_are_link_errors(options: dict[str, Any], message: str) -> N
     [
         {"verbos": True},
         {"help": True},
+        {"list_sets": True},
         {"output_file": "o"},
         {"verbose": 1},
         {"kernels_used": [1]},
