@@ -106,7 +106,7 @@ def _parse_file(file: str, line: CommandLine, sink: Sink, around: tuple[Identity
     try:
         with open(file, "rb") as stream:
             status = os.fstat(stream.fileno())
-            text = os.fsdecode(stream.read(MAX_SIZE + 1))
+            text = stream.read(MAX_SIZE + 1)
     except IsADirectoryError:
         return
     except (OSError, ValueError):
@@ -116,7 +116,7 @@ def _parse_file(file: str, line: CommandLine, sink: Sink, around: tuple[Identity
         sink.fatal("too-many-options-files", file=file)
     if len(text) > MAX_SIZE:
         sink.fatal("cannot-open-options-file", file=file)
-    _parse_words(split_words(text, sink), line, sink, (*around, here))
+    _parse_words(split_words(os.fsdecode(text), sink), line, sink, (*around, here))
 
 
 def _recognize(word: str, sink: Sink) -> tuple[Option, str, str | None]:
