@@ -9,6 +9,7 @@ from struct import pack
 
 from pylink._native import folds
 from pylink.dedup import FoldResult, MalformedCubin, MercuryObject, MissingXxhash, fold
+from pylink.dedup.reasons import CODE_TARGETS
 from pylink.diagnostics.stream import one_line, write
 from pylink.tables import FILE, symbol_name
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     Refuse = Callable[[int, str], None]
 
-CODE_STRONGER = 18
+# Where a stronger copy rejects: it is a matter of symbols, as in the last stage.
 STAGE_STRONGER = 3
 
 
@@ -51,7 +52,7 @@ class Decision:
     @property
     def code(self) -> int:
         if self.stronger is not None:
-            return CODE_STRONGER
+            return CODE_TARGETS
         return 0 if self.verdict is None else self.verdict.code
 
     @property

@@ -12,7 +12,6 @@ from pylink.tables import FILE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
-    from pylink.phases.init import Job
     from pylink.phases.read import Objects
 
 # Attribute of .nv.info: kernels end with an error barrier (every -G object has it).
@@ -58,7 +57,7 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
 
 def _mode(objects: Objects) -> int | None:
     """What the link asks for; None for a link that leaves its kernels alone."""
-    job: Job = objects.job
+    job = objects.job
     barriers = notes.has_attribute(objects.arena, objects.sections, rules.INFO, GEN_ERRBAR_AT_EXIT)
     if job.debug:
         return LASTING_BARRIERS

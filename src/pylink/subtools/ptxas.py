@@ -81,8 +81,6 @@ def compile_ptx(
 
     Rows of -time come in the order of the requests and end before the first that failed.
     """
-    if not requests:
-        return []
     if (options.maxrregcount or 0) > MAX_REGISTERS:
         sink.fatal("invalid-argument", option="-maxrregcount")
     tool = find_ptxas(options)
