@@ -44,17 +44,21 @@ class Observer:
 class Steps:
     """What phases tell of their steps, for those who watch; most links have nobody."""
 
-    __slots__ = ("_watching", "timed")
+    __slots__ = ("timed", "watching")
 
     def __init__(self, watching: Sequence[Observer] = ()) -> None:
-        self._watching = watching
+        self.watching = watching
         self.timed = any(observer.timed for observer in watching)
 
     def done(self, name: str, detail: object = None) -> None:
         """The step `name` has ended; `detail` is what the result of the phase does not show."""
-        for observer in self._watching:
+        for observer in self.watching:
             observer.step(name, detail)
 
     def times(self, items: int) -> bytearray | None:
         """Room for the TimeRow of each item of a kernel, where times are asked for."""
         return bytearray(32 * items) if self.timed else None
+
+    def end(self) -> None:
+        """Let go of who watched: they hold what the link made, and its job holds this."""
+        self.watching = ()

@@ -51,11 +51,13 @@ def link(options: Options, inputs: list[Input], sink: Sink) -> Linked:
     timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE else None)
     timing = open_timing(options, sink)
     watching = observers(options, sink)
+    steps = Steps(watching)
     failed = True
     try:
-        image = run_phases(options, inputs, sink, timer, timing, watching)
+        image = run_phases(options, inputs, sink, timer, timing, steps)
         failed = False
     finally:
+        steps.end()
         close(watching, timer, sink, failed=failed)
     profiles = [observer.profile for observer in watching if observer.profile is not None]
     return Linked(image, timer.timings, profiles[0] if profiles else None)
@@ -76,7 +78,7 @@ def run_phases(
     sink: Sink,
     timer: PhaseTimer,
     timing: CsvTiming | None,
-    watching: list[Observer],
+    steps: Steps,
 ) -> bytes:
     """The phases in order; the linked file."""
 
@@ -85,15 +87,15 @@ def run_phases(
         if sink.errors and result is None:
             sink.stop()
         timer.checkpoint(tag)
-        if watching:
-            for observer in watching:
+        if steps.watching:
+            for observer in steps.watching:
                 observer.after(tag, result)
-            for observer in watching:
+            for observer in steps.watching:
                 observer.resume()
             timer.resume()
         return result
 
-    job = run("init", init, options, inputs, Steps(watching))
+    job = run("init", init, options, inputs, steps)
     loaded = load(job, timing, sink)
     try:
         return link_loaded(loaded, timing, sink, run)

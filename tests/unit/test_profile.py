@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import struct
@@ -22,6 +23,7 @@ from helpers.demo import ARCHES, cubins
 import pylink
 from pylink._native import counts, elfread, hardware, inputfiles
 from pylink.elf.relocations import relocation_name
+from pylink.phases.init import Job
 from pylink.profile.clock import Clock, between, read_counter
 from pylink.profile.counted import FILE_COUNT, KIND_COUNT, TIME
 from pylink.profile.model import Profile
@@ -189,6 +191,22 @@ def test_a_failing_link_leaves_no_descriptor_behind(tmp_path: Path) -> None:
     with pytest.raises(pylink.LinkError):
         pylink.link([b"no cubin"], arch="sm_80", profile=True)
     assert len(set(os.listdir("/proc/self/fd"))) == len(before)
+
+
+@pytest.mark.parametrize("option", ["profile", "profile_aprof", "time_trace", "Map", "depfile"])
+def test_what_a_watched_link_made_goes_at_its_end(tmp_path: Path, option: str) -> None:
+    def jobs() -> int:
+        return sum(isinstance(each, Job) for each in gc.get_objects())
+
+    gc.collect()
+    before = jobs()
+    gc.disable()  # it would find the job, the inputs and the tables sooner or later
+    try:
+        asked: dict[str, Any] = {option: True if option == "profile" else tmp_path / "watched"}
+        pylink.link(cubins("sm_100"), arch="sm_100", output=tmp_path / "out", **asked)
+        assert jobs() == before
+    finally:
+        gc.enable()
 
 
 def test_times_of_another_size_are_refused() -> None:

@@ -92,12 +92,13 @@ def replay(results: Results) -> list[Profile]:
 def run_part(whole: Objects, size: int) -> Profile | None:
     """The profile of linking the first `size` inputs; None when that cannot be done at all."""
     record = Recorder()
-    sink = Quiet()
+    steps = Steps([record])
     try:
-        return _run(record, part_of(whole, size, Steps([record])), sink)
+        return _run(record, part_of(whole, size, steps), Quiet())
     except LinkError:
         return None
     finally:
+        steps.end()
         record.close(failed=False)
 
 
@@ -120,8 +121,7 @@ def part_of(whole: Objects, size: int, steps: Steps) -> Objects:
 
 
 def _run(record: Recorder, part: Objects, sink: Quiet) -> Profile | None:
-    record.after("init", part.job)
-    record.phases.clear()
+    record.seen["init"] = part.job
     record.resume()
     steps = part.job.steps
     extents = b"".join(part.files[at : at + 16] for at in range(0, len(part.files), FILE.size))
