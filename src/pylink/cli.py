@@ -140,7 +140,8 @@ def _internal(error: Exception, sink: Sink) -> int:
 def _inform(line: CommandLine, tool: str) -> int:
     from pylink.helptext import help_text, version_text  # noqa: PLC0415
 
-    write(sys.stdout, help_text(tool) if line.values.get("help") else version_text(tool))
+    if sys.stdout is not None:  # closed when the process was started
+        write(sys.stdout, help_text(tool) if line.values.get("help") else version_text(tool))
     return 0
 
 

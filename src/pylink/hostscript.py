@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
-from pylink.diagnostics.stream import to_bytes, write
+from pylink.diagnostics.stream import show, to_bytes, write
+from pylink.errors import reason_of
 from pylink.wholefile import write_output
 
 TYPE_CHECKING = False
@@ -33,10 +32,13 @@ def write_host_script(kind: str, file: str | None, sink: Sink, *, verbose: bool 
     text = SECTIONS
     if kind == "lcs-abs":
         text = _default_script(sink, verbose=verbose) + SECTIONS
-    if file is None:
-        write(sys.stdout, text)
-    else:
+    if file is not None:
         write_output(file, to_bytes(text), sink)
+        return
+    try:
+        show(text)
+    except OSError as error:
+        sink.fatal("cannot-write-file", file="standard output", reason=reason_of(error))
 
 
 def _default_script(sink: Sink, *, verbose: bool) -> str:
@@ -74,7 +76,7 @@ def _output(command: Sequence[str], *, verbose: bool) -> str | None:
     import subprocess  # noqa: PLC0415 -- needed by no link
 
     if verbose:
-        write(sys.stderr, f"#$ {' '.join(command)}\n")
+        write(None, f"#$ {' '.join(command)}\n")
     try:
         done = subprocess.run(
             command,

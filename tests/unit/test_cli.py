@@ -149,15 +149,17 @@ def test_register_text_names_files_as_given() -> None:
     )
 
 
-def test_closed_and_full_streams_change_nothing_but_the_text(
+def test_closed_and_full_streams_lose_the_text_and_only_a_script_is_missed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # it hides what is flushed at exit
     command = f'exec "{sys.executable}" -m pylink "$@"'
-    for streams in ("2>/dev/full >/dev/full", "2>&- >&-"):
-        for word, status in (("-bogus", 1), ("--version", 0)):
+    for streams in ("2>/dev/full >/dev/full", "2>&- >&-", ">/dev/full", ">&-"):
+        for word, status in (("-bogus", 1), ("--version", 0), ("-ghls=lcs-aug", 1)):
             shell = ["sh", "-c", f"{command} {streams}", "sh", word]
-            assert subprocess.run(shell, check=False).returncode == status, (streams, word)
+            done = subprocess.run(shell, capture_output=True, check=False)
+            assert done.returncode == status, (streams, word)
+            assert bool(done.stderr) == (status != 0 and "2>" not in streams)
 
 
 def test_a_bug_is_one_line_that_names_its_place(
