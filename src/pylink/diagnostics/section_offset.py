@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import struct
 
+from pylink.elf.constants import EM_CUDA
+
 # ELF64 header: e_shoff at 40, e_shentsize, e_shnum and e_shstrndx at 58; section header: sh_name
 # at 0, sh_offset and sh_size at 24 (System V gABI, chapter 4).
 _EHDR_SIZE = 64
 _SHDR_SIZE = 64
-_EM_CUDA = (190).to_bytes(2, "little")
+_MACHINE = EM_CUDA.to_bytes(2, "little")
 _MOST_SECTIONS = 0x100000
 _MOST_NAMES = 1 << 26
 
@@ -32,7 +34,7 @@ def section_offset(path: str, name: str) -> int | None:
                 return None
             (table,) = struct.unpack_from("<Q", header, 40)
             entry_size, count, names_index = struct.unpack_from("<HHH", header, 58)
-            if header[18:20] != _EM_CUDA or entry_size != _SHDR_SIZE:
+            if header[18:20] != _MACHINE or entry_size != _SHDR_SIZE:
                 return None
             file.seek(table)
             if count == 0 or names_index == 0xFFFF:  # extended numbering: entry 0 has both

@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from pylink.diagnostics.record import Source, note
 from pylink.diagnostics.severity import NOTE
+from pylink.elf.constants import STT_FUNC
 from pylink.locate import LINE_SECTIONS
 from pylink.locate.column import find_name
 from pylink.locate.references import relocations
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from pylink.phases.read import Objects
 
     T = TypeVar("T")
-
-STT_FUNC = 2
 
 
 def places_of(objects: Objects) -> Places:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from struct import iter_unpack, unpack_from
 
+from pylink.elf.constants import SHN_COMMON, STB_WEAK, STT_FUNC
 from pylink.remarks.passes.catalogue import (
     COMMON_DROPPED,
     COMMON_MERGED,
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from pylink.phases.merge import Merged
     from pylink.remarks import Remarks
 
-STB_WEAK = 2
-STT_FUNC = 2
-SHN_COMMON = 0xFFF2
 EIATTR_REGCOUNT = 0x2F
 HEADER_SIZE = 4
 CUINFO_SM = 26  # place of the number in .note.nv.cuinfo
