@@ -12,16 +12,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from pylink.profile.counted import TIME, column
 
 if TYPE_CHECKING:
     from pylink.profile.model import Profile
 
-Value = int | float | str
-Event = dict[str, Value | dict[str, Value]]
+Event = dict[str, Any]
 
 LINK = "Link"
 READ, PARSE = "Read", "Parse"
@@ -39,15 +38,15 @@ def trace_events(profile: Profile) -> list[Event]:
     pid = os.getpid()
     trace = _Trace(pid, profile.cost.start_ns)
     output = profile.output or ""
-    trace.add(LINK, profile.cost.start_ns, profile.cost.wall_ns, output)
+    trace.add(LINK, profile.cost.start_ns, profile.wall_ns, output)
     for phase in profile.phases:
-        trace.add(phase.tag, phase.cost.start_ns, phase.cost.wall_ns, f"{phase.size} {phase.unit}")
+        trace.add(phase.tag, phase.cost.start_ns, phase.wall_ns, f"{phase.size} {phase.unit}")
         for step in phase.steps:
             detail = f"{step.size} {step.unit}"
-            trace.add(step.name, step.cost.start_ns, step.cost.wall_ns, detail)
+            trace.add(step.name, step.cost.start_ns, step.wall_ns, detail)
     trace.add_items(READ, profile.reading, profile.opened_names)
     trace.add_items(PARSE, profile.parsing, profile.names)
-    trace.events.sort(key=lambda event: (event["tid"], event["ts"], -int(str(event["dur"]))))
+    trace.events.sort(key=lambda event: (event["tid"], event["ts"], -event["dur"]))
     return [*trace.events, *trace.totals(), *trace.metadata()]
 
 
@@ -60,11 +59,11 @@ class _Trace:
         self.sums: dict[str, tuple[int, int]] = {}
         self.lanes = {0}
 
-    def add(self, name: str, start: int, wall: int, detail: str, lane: int = 0) -> None:
-        """Add an event of the link, and count it."""
+    def add(self, name: str, start: int, wall: int, detail: str) -> None:
+        """Add an event of the link's own thread, and count it."""
         count, total = self.sums.get(name, (0, 0))
         self.sums[name] = count + 1, total + wall
-        self.show(name, start, wall, detail, lane)
+        self.show(name, start, wall, detail, 0)
 
     def add_items(self, name: str, times: bytes | None, items: Sequence[str]) -> None:
         """Count the items of a table of TIME rows, and add the long ones."""
@@ -159,7 +158,7 @@ def load(path: str | os.PathLike[str]) -> list[Event]:
 
 def _fault(event: object) -> str:
     """What is wrong with one event; empty when nothing is."""
-    if not isinstance(event, Mapping):
+    if not isinstance(event, dict):
         return "not an object"
     for key in ("ph", "name"):
         if not isinstance(event.get(key), str):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pylink.report.model import Action, Instance, Metric, ValueKind
 
 if TYPE_CHECKING:
+    from pylink.dedup.folding import FoldResult
     from pylink.dedup.stages import Verdict
     from pylink.dedup.stats import Stats
     from pylink.profile.model import Profile
@@ -61,7 +62,7 @@ def add_cost(action: Action, phase: Phase, profile: Profile) -> None:
     add_instances(
         action,
         "link__step_time_duration.sum",
-        ((step.name, step.cost.wall_ns) for step in phase.steps),
+        ((step.name, step.wall_ns) for step in phase.steps),
     )
     for name, value in (
         ("link__bytes_copied.sum", phase.bytes_copied),
@@ -131,11 +132,9 @@ def add_relocations(action: Action, profile: Profile) -> None:
         add_instances(action, name, ((each.name, value(each)) for each in families))
 
 
-def add_dedup(action: Action, stats: Stats, profile: Profile) -> None:
+def add_dedup(action: Action, folding: FoldResult) -> None:
     """What deduplication compared, hashed, found and saved."""
-    folding = profile.folding
-    assert folding is not None
-    pairs = profile.pairs
+    stats, pairs = folding.stats, folding.compared
     add_instances(
         action,
         "dedup__bytes_compared.sum",
@@ -222,7 +221,7 @@ def add_totals(action: Action, profile: Profile) -> None:
         ((phase.tag, phase.wall_ns) for phase in profile.phases),
     )
     floor = sum(
-        step.cost.wall_ns
+        step.wall_ns
         for phase in profile.phases
         for step in phase.steps
         if step.name == "read_files"
@@ -236,7 +235,7 @@ def add_totals(action: Action, profile: Profile) -> None:
     add_sections(action, profile)
     add_relocations(action, profile)
     if profile.folding is not None:
-        add_dedup(action, profile.folding.stats, profile)
+        add_dedup(action, profile.folding)
     for phase in profile.phases:
         if phase.tag in ("finalize", "write"):
             add_output(action, phase)

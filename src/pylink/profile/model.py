@@ -15,6 +15,7 @@ from pylink.profile.counted import (
     RelocationType,
     SectionFamily,
 )
+from pylink.profile.phase import Measured
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pylink.profile.phase import Cost, Phase
 
 
-class Profile:
+class Profile(Measured):
     """What a link cost; iterating gives its phases, `profile["merge"]` one of them.
 
     `cost` is that of the whole link. `names` are the cubins that were linked and `opened_names`
@@ -41,7 +42,6 @@ class Profile:
         "_sizes",
         "_types",
         "arch",
-        "cost",
         "created",
         "file_counts",
         "folding",
@@ -59,9 +59,9 @@ class Profile:
     )
 
     def __init__(self, arch: str, sm: int, cost: Cost, phases: list[Phase]) -> None:
+        super().__init__(cost)
         self.arch = arch
         self.sm = sm
-        self.cost = cost
         self.phases = phases
         self.created = 0.0
         self.names: list[str] = []
@@ -146,14 +146,6 @@ class Profile:
     def pairs(self) -> list[Verdict]:
         """The comparisons of deduplication, in order; `stats` of each has its work."""
         return [] if self.folding is None else self.folding.compared
-
-    @property
-    def wall_ns(self) -> int:
-        return self.cost.wall_ns
-
-    @property
-    def cpu_ns(self) -> int:
-        return self.cost.cpu_ns
 
     def __iter__(self) -> Iterator[Phase]:
         return iter(self.phases)

@@ -48,22 +48,39 @@ class Cost:
         self.instructions = instructions
 
 
-class Step:
+class Measured:
+    """What has a cost."""
+
+    __slots__ = ("cost",)
+
+    def __init__(self, cost: Cost) -> None:
+        self.cost = cost
+
+    @property
+    def wall_ns(self) -> int:
+        return self.cost.wall_ns
+
+    @property
+    def cpu_ns(self) -> int:
+        return self.cost.cpu_ns
+
+
+class Step(Measured):
     """One step of a phase: `size` counts what it works on, in `unit`."""
 
-    __slots__ = ("cost", "name", "size", "unit")
+    __slots__ = ("name", "size", "unit")
 
     def __init__(self, name: str, cost: Cost) -> None:
+        super().__init__(cost)
         self.name = name
-        self.cost = cost
         self.size = 0
         self.unit = "items"
 
     def __repr__(self) -> str:
-        return f"<Step {self.name} {self.cost.wall_ns / 1e6:.3f} ms>"
+        return f"<Step {self.name} {self.wall_ns / 1e6:.3f} ms>"
 
 
-class Phase:
+class Phase(Measured):
     """One phase, with what passed through it.
 
     `relocations` are those that it looked at, of which `relocations_applied` changed bytes and
@@ -76,7 +93,6 @@ class Phase:
         "bytes_hashed",
         "bytes_read",
         "bytes_written",
-        "cost",
         "relocations",
         "relocations_applied",
         "relocations_kept",
@@ -89,8 +105,8 @@ class Phase:
     )
 
     def __init__(self, tag: str, cost: Cost, steps: list[Step]) -> None:
+        super().__init__(cost)
         self.tag = tag
-        self.cost = cost
         self.steps = steps
         self.size = 0
         self.unit = "bytes"
@@ -98,14 +114,6 @@ class Phase:
         self.bytes_hashed = self.bytes_written = 0
         self.sections = self.symbols = 0
         self.relocations = self.relocations_applied = self.relocations_kept = 0
-
-    @property
-    def wall_ns(self) -> int:
-        return self.cost.wall_ns
-
-    @property
-    def cpu_ns(self) -> int:
-        return self.cost.cpu_ns
 
     def __repr__(self) -> str:
         return f"<Phase {self.tag} {self.wall_ns / 1e6:.3f} ms>"

@@ -46,6 +46,7 @@ from pylink.report.model import (
 )
 
 if TYPE_CHECKING:
+    from pylink.dedup.folding import FoldResult
     from pylink.profile.collect import Results
     from pylink.profile.model import Profile
     from pylink.profile.phase import Phase
@@ -81,16 +82,16 @@ class _Maker:
         made.context_id, made.context_name = 0, profile.arch
         made.stream_id, made.stream_name = stream, LINK if stream == MAIN_STREAM else DEDUP
         made.program_handle = 1
-        made.nvtx = NvtxState()
+        workers = 2 if self.helped and name == "read" else 1
+        state = made.nvtx = NvtxState()
         for domain in (DOMAIN, DEFAULT_DOMAIN):
-            made.nvtx.push(self.thread, [LINK, *stack], domain)
-        add_display_metrics(made, profile.sm, profile.arch, items, self.workers(name))
+            state.push(self.thread, [LINK, *stack], domain)
+            if workers > 1:
+                state.start("helper", domain)
+        add_display_metrics(made, profile.sm, profile.arch, items, workers)
         made.set("link__target_arch", profile.arch)
         self.report.actions.append(made)
         return made
-
-    def workers(self, name: str) -> int:
-        return 2 if self.helped and name == "read" else 1
 
 
 def link_report(profile: Profile, results: Results | None = None) -> Report:
@@ -100,11 +101,8 @@ def link_report(profile: Profile, results: Results | None = None) -> Report:
         action = maker.action(phase.tag, _detail(phase, profile), _items(phase), [phase.tag])
         add_cost(action, phase, profile)
         _add_counts(action, phase, profile)
-        if phase.tag == "read" and maker.helped and action.nvtx is not None:
-            for domain in (DOMAIN, DEFAULT_DOMAIN):
-                action.nvtx.start("helper", domain)
         if phase.tag == "merge" and profile.folding is not None:
-            _add_dedup_actions(maker)
+            _add_dedup_actions(maker, profile.folding)
         if phase.tag == "relocate" and results is not None:
             add_source_counters(maker.report, action, results)
     whole = maker.action(LINK, profile.output or "", len(profile.names), [])
@@ -129,22 +127,20 @@ def _add_counts(action: Action, phase: Phase, profile: Profile) -> None:
     if phase.tag in ("merge", "layout"):
         add_sections(action, profile)
     if phase.tag == "merge" and profile.folding is not None:
-        add_dedup(action, profile.folding.stats, profile)
+        add_dedup(action, profile.folding)
     if phase.tag == "relocate":
         add_relocations(action, profile)
     if phase.tag in ("finalize", "write"):
         add_output(action, phase)
 
 
-def _add_dedup_actions(maker: _Maker) -> None:
+def _add_dedup_actions(maker: _Maker, folding: FoldResult) -> None:
     """One action for all comparisons, and one for each pair where these are not too many."""
-    profile = maker.profile
-    pairs = profile.pairs
-    assert profile.folding is not None
+    profile, pairs = maker.profile, folding.compared
     stack = ["merge", "fold_mercury"]
     every = maker.action(DEDUP, f"{len(pairs)} pairs", len(pairs), stack, DEDUP_STREAM)
-    add_dedup(every, profile.folding.stats, profile)
-    duration = sum(profile.folding.stats.stage_ns)
+    add_dedup(every, folding)
+    duration = sum(folding.stats.stage_ns)
     every.set("link__time_duration.sum", duration)
     add_share(every, duration, profile)
     for pair in pairs if len(pairs) <= MOST_PAIRS else ():

@@ -93,11 +93,11 @@ def _add_link(calls: _Calls, profile: Profile, name: str) -> None:
     calls.add(top, size, below if name == PART else profile.wall_ns, below)
     for phase in profile.phases:
         place = calls.enter(top, phase.tag)
-        steps = sum(step.cost.wall_ns for step in phase.steps)
+        steps = sum(step.wall_ns for step in phase.steps)
         calls.add(place, phase.size, phase.wall_ns, steps)
         for step in phase.steps:
             inner = calls.enter(place, step.name)
-            calls.add(inner, step.size, step.cost.wall_ns, _below(calls, profile, inner, step.name))
+            calls.add(inner, step.size, step.wall_ns, _below(calls, profile, inner, step.name))
 
 
 def _below(calls: _Calls, profile: Profile, place: int, step: str) -> int:
