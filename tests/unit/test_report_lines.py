@@ -21,6 +21,7 @@ if importlib.util.find_spec("elftools") is None:
 FILES = [("k.cu", 1), ("/abs/k.h", 0)]
 ROWS = [Row(0, 3), Row(16, 4), Row(64, 9, inlined=(2, 0)), Row(96, 2, file=2)]
 PTX = b".version 8.0\0.target sm_80\0  mov.u32 %r1, 1;\0ret;\0"
+PTX_LINES = [line.strip() for line in PTX.decode().split("\0")]
 
 
 def cubin(version: int = 2, *, implicit: bool = False, file: str = "k.cu") -> bytes:
@@ -108,13 +109,26 @@ def test_lines_of_ptx_need_no_file() -> None:
 @given(st.data())
 def test_damaged_tables_know_a_line_or_none(data: st.DataObject) -> None:
     plain = load(cubin())
-    table = Image(plain.source.binary or b"").section(".debug_line")
-    assert table is not None
     binary = bytearray(plain.source.binary or b"")
-    for _ in range(data.draw(st.integers(1, 4))):
-        place = data.draw(st.integers(table.offset, table.offset + table.size - 1))
-        binary[place] = data.draw(st.integers(0, 255))
+    image = Image(bytes(binary))
+    for name in (".debug_line", ".nv_debug_line_sass"):
+        table = image.section(name)
+        assert table is not None
+        for _ in range(data.draw(st.integers(1, 4))):
+            place = data.draw(st.integers(table.offset, table.offset + table.size - 1))
+            binary[place] = data.draw(st.integers(0, 255))
     found = SourceMap(Source(binary=bytes(binary)))
     for offset in (0, 16, 127):
         line = found.line(plain.addresses["k"] + offset)
         assert line is None or isinstance(line[1], int)
+        assert found.ptx(plain.addresses["k"] + offset) in ("", *PTX_LINES)
+
+
+def test_a_line_before_the_first_is_none() -> None:
+    made = Cubin()
+    lines = Lines(2, [], [], ".nv_debug_line_sass")
+    lines.function(made.function("k", kernel=True), [Row(0, -9)], 128)
+    lines.add_to(made)
+    made.section(Section(".nv_debug_ptx_txt", SHT_PROGBITS, PTX, align=1))
+    code = load(made.build())
+    assert SourceMap(code.source).ptx(code.addresses["k"]) == ""

@@ -47,7 +47,9 @@ class SourceMap:
         line = self._ask(
             address, lambda lines, section: lines.programs(PTX_LINES).line(section, address)
         )
-        return self._ptx[line - 1].strip() if line and line <= len(self._ptx) else ""
+        if line is None or not 0 < line <= len(self._ptx):
+            return ""
+        return self._ptx[line - 1].strip()
 
     def sass(self, address: int) -> str:
         """The instruction at an address; "" without a disassembler."""
