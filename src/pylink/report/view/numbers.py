@@ -35,11 +35,11 @@ def scaled(value: float, unit: str) -> tuple[float, str]:
 
 
 def number(value: float) -> str:
-    """Three or four figures; whole numbers below a million in full, between thousands a comma."""
-    if isinstance(value, int) or (math.isfinite(value) and value == int(value)):
-        return f"{int(value):,}"
+    """Whole numbers in full, others to three figures or more; a comma between thousands."""
     if not math.isfinite(value):
         return str(value)
+    if value == int(value):
+        return f"{int(value):,}"
     if abs(value) >= 100:
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}"
     return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.3g}"
@@ -52,8 +52,6 @@ def text(value: Scalar | None, unit: str) -> str:
     if isinstance(value, str):
         return value
     amount, name = scaled(value, unit)
-    if isinstance(value, int) and amount == value:
-        amount = value
     return f"{number(amount)} {name}".rstrip()
 
 

@@ -43,10 +43,8 @@ STYLES = {"INF": "green", "WRN": "yellow", "ERR": "bold red", "OPT": "cyan"}
 
 def console(*, color: bool | None = None) -> Console:
     """Standard output; `color` None leaves colours to the terminal and NO_COLOR."""
-    if color is None:
-        out = Console(highlight=False, soft_wrap=True)
-    else:
-        out = Console(highlight=False, soft_wrap=True, force_terminal=color, no_color=not color)
+    no_color = None if color is None else not color
+    out = Console(highlight=False, soft_wrap=True, force_terminal=color, no_color=no_color)
     if not sys.stdout.isatty():
         out.width = FILE_WIDTH
     return out
