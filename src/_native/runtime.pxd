@@ -1,7 +1,7 @@
 # Functions that the driver supplies (docs/format-notes/runtime-functions.md): nobody defines them.
 
 from libc.stdint cimport uint8_t, uint32_t
-from libc.string cimport memcmp
+from libc.string cimport strchr
 
 
 cdef inline bint is_runtime_function(const uint8_t* name, uint32_t size) noexcept nogil:
@@ -16,16 +16,12 @@ cdef inline bint is_runtime_function(const uint8_t* name, uint32_t size) noexcep
         b"cudaGraphKernelNodeSetEnabled\n"
         b"cudaGraphKernelNodeSetGridDim\ncudaGraphKernelNodeSetParam\n"
         b"cudaGraphKernelNodeUpdatesApply\ncudaGraphLaunch\ncudaGraphSetConditional\n")
-    cdef uint32_t length
+    cdef uint32_t same
     while line[0]:
-        length = 0
-        while line[length] != c'\n' and line[length] != c'*':
-            length += 1
-        if ((size == length or (size > length and line[length] == c'*'))
-                and memcmp(name, line, length) == 0):
+        same = 0
+        while same < size and line[same] == name[same] and line[same] != c'\n':
+            same += 1
+        if line[same] == c'*' or (line[same] == c'\n' and same == size):
             return True
-        line += length
-        while line[0] != c'\n':
-            line += 1
-        line += 1
+        line = strchr(line, c'\n') + 1
     return False
