@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, strlen
 
+from attributes cimport record_size
 from elf64 cimport *
 from elffaults cimport *
 from rows cimport *
@@ -13,22 +14,19 @@ cdef inline bint check_info(Reader* r, int32_t file, FileRow* row, SectionRow* s
     """EIATTR records: {u8 format, u8 attribute, u16}, and with format 4 that many bytes more."""
     cdef const uint8_t* data = r.arena + s.offset
     cdef const uint8_t* record
-    cdef uint64_t at = 0, length
+    cdef uint64_t at = 0, size
     while at < s.size:
         record = data + at
         if s.size - at < 4:
             return refuse(r, file, <int32_t>index, <int64_t>at, F_RECORD_END, 4, s.size - at)
         if record[0] < 1 or record[0] > 4:
             return refuse(r, file, <int32_t>index, <int64_t>at, F_RECORD_FORMAT, record[0], 4)
-        length = 0
-        if record[0] == 4:
-            length = <uint64_t>record[2] | <uint64_t>record[3] << 8
-            if length > s.size - at - 4:
-                return refuse(r, file, <int32_t>index, <int64_t>at, F_RECORD_END, length + 4,
-                              s.size - at)
-        if not check_record(r, file, row, record, length, index, <int64_t>at):
+        size = record_size(record)
+        if size > s.size - at:
+            return refuse(r, file, <int32_t>index, <int64_t>at, F_RECORD_END, size, s.size - at)
+        if not check_record(r, file, row, record, size - 4, index, <int64_t>at):
             return False
-        at += 4 + length
+        at += size
     return True
 
 
