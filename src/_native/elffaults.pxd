@@ -28,7 +28,7 @@ cdef enum Reason:
     F_RELOC_OFFSET = 18
     F_TOO_LARGE = 19
     F_LINK = 20
-    F_RECORD_END = 21           # of attribute records, as the next four
+    F_RECORD_END = 21           # of attribute records, as all that are called so
     F_RECORD_FORMAT = 22
     F_VERSION = 23
     F_CAPSULE = 24

@@ -25,7 +25,7 @@ cdef enum Reason:
     B_ENTRY_SIZE = 6
     B_COMPRESSED_SIZE = 7
     B_TAIL = 8                  # bytes that are too few for an entry
-    B_SECTIONS = 9              # of the host object, as the next two
+    B_SECTIONS = 9              # of the host object, as the rest
     B_SECTION_RANGE = 10
     B_SECTION_NAME = 11
     B_SECTION_SUM = 12

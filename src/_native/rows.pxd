@@ -166,7 +166,7 @@ cdef packed struct CallRow:
     int32_t block               # -1 direct, -2 address taken, -3 indirect, -4 its candidate
     uint32_t won                # the row belongs to the copy that stays
 
-# A clash between definitions; pylink.phases.merge words it.
+# A clash between definitions; pylink/phases/report_symbols.py words it.
 cdef enum Clash:
     CLASH_MULTIPLE = 1
     CLASH_SIZE = 2
