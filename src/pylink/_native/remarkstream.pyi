@@ -1,3 +1,5 @@
+"""Remarks, and what they are as blocks of an LLVM bitstream."""
+
 from collections.abc import Iterable
 from typing import final
 
@@ -56,4 +58,9 @@ class Remark:
     def message(self) -> str:
         """The values of all arguments, joined."""
 
-def encode(remarks: list[Remark], strings: dict[str, int]) -> bytes: ...
+def encode(remarks: list[Remark], strings: dict[str, int]) -> bytes:
+    """The blocks of `remarks`, one after the other: whole 32-bit words.
+
+    `strings` is the string table, each string with its number; new ones are added in the order of
+    LLVM's writer. TypeError for what is no remark.
+    """
