@@ -1,5 +1,5 @@
-# What the symbol numbers in relocation targets stand for, and whether they stand for the same in two
-# files. Why that is enough for a fold is argued in pylink.dedup.
+# What the symbol numbers in relocation targets stand for, and whether they stand for the same in
+# two files. Why that is enough for a fold is argued in pylink.dedup.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free

@@ -106,7 +106,7 @@ def pieces_of(bytes sections, bytes out_of, bytes entities, bytes out_symbols, b
                         number[0] = <int32_t>at
                         relocation.offset = row[at].offset
                         relocation.target = key[row[at].entity] if row[at].entity >= 0 else 0
-                        relocation.outcome = row[at].outcome if row[at].outcome < IGNORED else IGNORED
+                        relocation.outcome = min(row[at].outcome, <uint32_t>IGNORED)
                         piece.count += 1
                     at += 1
     free(key)

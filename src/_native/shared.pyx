@@ -184,7 +184,8 @@ cdef int64_t place_common(const VariableRow* rows, Work* w, KernelRow* kernels, 
     return <int64_t>end
 
 
-cdef inline int64_t private_kernel(const VariableRow* row, const Work* w, uint32_t v) noexcept nogil:
+cdef inline int64_t private_kernel(const VariableRow* row, const Work* w,
+                                   uint32_t v) noexcept nogil:
     """The kernel in whose private part v goes, or -1."""
     if row.owner != COMMON:
         return row.owner        # DEAD is negative too

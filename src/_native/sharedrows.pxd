@@ -36,7 +36,8 @@ cdef struct KernelRow:
     uint32_t spare
 
 
-cdef inline bint goes_first(const VariableRow* a, const VariableRow* b, bint by_align) noexcept nogil:
+cdef inline bint goes_first(const VariableRow* a, const VariableRow* b,
+                            bint by_align) noexcept nogil:
     if by_align and a.align != b.align:
         return a.align > b.align
     return a.size <= b.size
