@@ -45,6 +45,20 @@ def test_results_come_in_the_order_of_the_commands(tmp_path: Path) -> None:
     assert first.elapsed > 0
 
 
+def test_programs_have_nothing_to_read_but_their_input(tmp_path: Path) -> None:
+    tool = fake_tool(tmp_path / "tool", 'readlink /proc/$$/fd/0 > "$out"')
+    mine = os.dup(0)
+    reading, writing = os.pipe()
+    try:
+        os.dup2(reading, 0)
+        (outcome,) = run_all([Command([str(tool)], b"in")], timeout=60)
+    finally:
+        os.dup2(mine, 0)
+        for descriptor in (mine, reading, writing):
+            os.close(descriptor)
+    assert outcome.data == b"/dev/null\n"
+
+
 def test_no_more_at_once_than_there_are_cores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,12 +163,14 @@ def test_handlers_of_the_caller_stay(tmp_path: Path) -> None:
         """Never called."""
 
     tool = fake_tool(tmp_path / "tool", COPY)
-    hangup = signal.getsignal(signal.SIGHUP)
-    earlier = signal.signal(signal.SIGTERM, mine)
+    earlier = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGHUP)
     try:
-        run_all([Command([str(tool)], b"in")], timeout=60)
-        assert signal.getsignal(signal.SIGTERM) is mine
+        for handler in (mine, signal.SIG_IGN, signal.SIG_DFL):
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, handler)
+            run_all([Command([str(tool)], b"in")], timeout=60)
+            assert signal.getsignal(signal.SIGTERM) is handler
+            assert signal.getsignal(signal.SIGHUP) is handler
     finally:
-        signal.signal(signal.SIGTERM, earlier)
-    run_all([Command([str(tool)], b"in")], timeout=60)
-    assert signal.getsignal(signal.SIGHUP) is hangup
+        signal.signal(signal.SIGTERM, earlier[0])
+        signal.signal(signal.SIGHUP, earlier[1])

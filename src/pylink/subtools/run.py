@@ -72,7 +72,6 @@ class Run:
         try:
             source, result, log = (self._file(name) for name in ("input", "output", "log"))
             _write(source, command.data)
-            os.lseek(source, 0, os.SEEK_SET)
             self.outcome.input = f"/proc/self/fd/{source}"
             self.outcome.output = f"/proc/self/fd/{result}"
             self.start: Moment = now()
