@@ -217,6 +217,26 @@ def test_a_declaration_is_that_of_the_debug_information() -> None:
     assert shown(lines.frames(cubin.find(".text.k"), 0)[0]) == ("/build/k.cu", 3, None)
 
 
+def test_each_unit_has_the_directory_of_its_compilation() -> None:
+    cubin = Cubin()
+    data, entries, info = b"", [], b""
+    abbreviations = bytes([1, 0x11, 0, 0x10, 0x06, 0x1B, 0x08, 0, 0, 0])
+    for name in ("a", "b", "c"):
+        lines = Lines(files=[("k.cu", 0)])
+        lines.function(cubin.function(name), [Row(0, 5)])
+        unit, relocations, _ = lines.build()
+        entries += [(len(data) + row[0], *row[1:]) for row in relocations]
+        entry = b"\1" + struct.pack("<I", len(data)) + b"/" + name.encode() + b"\0"
+        body = struct.pack("<HIB", 2, 0, 8) + entry
+        info += struct.pack("<I", len(body)) + body
+        data += unit
+    cubin.relocate(cubin.section(Section(".debug_line", SHT_PROGBITS, data, align=1)), entries)
+    cubin.section(Section(".debug_abbrev", SHT_PROGBITS, abbreviations, align=1))
+    cubin.section(Section(".debug_info", SHT_PROGBITS, info, align=1))
+    for name in ("a", "b", "c"):
+        assert places(cubin, name, 0) == [(f"/{name}/k.cu", 5, 0)]
+
+
 def test_damaged_lines_raise_and_never_hang() -> None:
     cubin = inlined()
     whole = cubin.build()

@@ -13,7 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from helpers.report_phases import report, show, written
+from helpers.report_phases import phase, report, show, written
 
 from pylink import aprof
 from pylink.report.file import write_report
@@ -101,6 +101,28 @@ def test_changes() -> None:
     after.actions[0].set("new__bytes.sum", -2000)
     (change,) = compare.notable(compare.compare(before, after))
     assert change.shown == "-2 kB"
+
+
+def test_the_words_of_a_change() -> None:
+    def shown(before: int | str | None, after: int | str | None) -> str:
+        return compare.Change("read", "x__bytes.sum", "byte", before, after).shown
+
+    assert [shown(None, 1), shown(1, None)] == ["new", "gone"]
+    assert [shown("a", "a"), shown("a", "b")] == ["", "differs"]
+    assert [shown(10, 5), shown(10, 109), shown(10, 110)] == ["-50.0%", "+990.0%", "x11"]
+
+
+def test_actions_of_one_name_are_compared_in_turn() -> None:
+    before, after = (Report(actions=[phase("dedup", 10), phase("dedup", 20)]) for _ in range(2))
+    for metric, factor in (("a__bytes.sum", 3), ("b__bytes.sum", 9), ("c__bytes.sum", 2)):
+        before.actions[1].set(metric, 10)
+        after.actions[1].set(metric, 10 * factor)
+    after.actions[0].set("d__bytes.sum", 1)
+    found = compare.notable(compare.compare(before, after))
+    assert [(change.action, change.metric) for change in found] == [
+        ("dedup", "d__bytes.sum"),
+        *(("dedup (2)", f"{name}__bytes.sum") for name in "bac"),  # the largest change first
+    ]
 
 
 def test_phases_of_links_of_two_sizes_are_compared() -> None:

@@ -19,11 +19,14 @@ from pylink.report.model import (
     Scope,
     Section,
     SectionMetric,
+    SortDirection,
+    SortKey,
     Table,
 )
 from pylink.report.source import lines
 from pylink.report.view import numbers
 from pylink.report.view.markup import plain
+from pylink.report.view.overview import advice, session_rows, summary
 from pylink.report.view.pages import action_pages, largest
 from pylink.report.view.terminal import bar, short
 
@@ -163,6 +166,70 @@ def test_a_report_without_source_counters_says_so(
     capfd: pytest.CaptureFixture[str], file: str
 ) -> None:
     assert "No counter of this report" in show(capfd, file, "--page", "source")
+
+
+@pytest.mark.parametrize(
+    ("key", "direction", "shown"),
+    [
+        (None, None, ["b", "c", "a"]),
+        (SortKey.BY_LABEL, None, ["a", "b", "c"]),
+        (SortKey.BY_LABEL, SortDirection.DESCENDING, ["c", "b", "a"]),
+        (SortKey.BY_VALUE, SortDirection.ASCENDING, ["c", "a", "b"]),
+        (SortKey.BY_VALUE, SortDirection.DESCENDING, ["b", "a", "c"]),
+    ],
+)
+def test_tables_are_sorted_as_they_say(
+    key: int | None, direction: int | None, shown: list[str]
+) -> None:
+    action = Action("read")
+    for name, value in (("a", 2), ("b", 3), ("c", 1)):
+        action.set(name, value)
+    metrics = [SectionMetric(name, name) for name in "bca"]
+    table = Table("T", metrics=metrics, sort_key=key, sort_direction=direction)
+    action.sections = [Section("S", "S", body=[Body([BodyItem(table=table)])])]
+    (page,) = action_pages(Report(actions=[action]))
+    assert [row.label for row in page.sections[0].blocks[0].rows] == shown
+
+
+def test_sections_come_by_their_order_and_those_without_last() -> None:
+    action = Action("read")
+    action.sections = [
+        Section(name, name, order) for name, order in (("x", None), ("b", 9), ("a", 0))
+    ]
+    (page,) = action_pages(Report(actions=[action]))
+    assert [section.identifier for section in page.sections] == ["a", "b", "x"]
+
+
+def test_advice_begins_with_what_is_worth_most() -> None:
+    actions = [phase(name, 5) for name in ("read", "merge", "write")]
+    for action, percent in zip(actions, (3.0, 40.0, 12.0), strict=True):
+        ((_, focus),) = action.rule_results[0].messages()
+        focus[0].metric_value = percent
+    found = advice(action_pages(Report(actions=actions)))
+    assert [name for name, _ in found] == ["merge", "write", "read"]
+
+
+def test_a_link_in_a_sentence() -> None:
+    whole = Action(scope=Scope.RANGE)
+    whole.set("link__time_duration.sum", 2_000_000)
+    made = report()
+    made.actions.append(whole)
+    sentence = "The link took 2 ms. Its longest phase was read with 1.50 ms."
+    assert summary(made) == sentence
+    whole.set("file__opened.sum", 2)
+    whole.set("file__bytes_read.sum", 5_000)
+    whole.set("link__time_per_copy_floor.ratio", 3.5)
+    assert summary(made) == sentence.replace(
+        "ms. Its", "ms for 2 files of 5 kB, 3.50 times what reading and writing took. Its"
+    )
+    assert summary(report()) == ""
+
+
+def test_a_long_command_line_is_cut() -> None:
+    made = report()
+    for words, shown in (("x" * 160, "x" * 160), ("x" * 161, "x" * 160 + "...")):
+        made.session.profiler_cmdline = words
+        assert dict(session_rows(made, "f"))["Command line"] == shown
 
 
 def test_sections_that_extend_another_are_shown_in_it() -> None:

@@ -20,9 +20,10 @@ import pytest
 from helpers import sarif
 
 from pylink.diagnostics import Diagnostic, Sink, note
-from pylink.diagnostics.configure import add_sarif_output, make_renderer
+from pylink.diagnostics.configure import add_sarif_output, make_renderer, obey
 from pylink.diagnostics.record import CHILD, DETAIL, Source
 from pylink.diagnostics.sarif_document import SarifDocument
+from pylink.diagnostics.section_offset import section_offset
 from pylink.errors import LinkError
 
 LEVELS = {
@@ -112,6 +113,18 @@ def test_levels_are_mapped_and_ours_are_kept() -> None:
         ("EC401", "error", "error"),
         ("EC404", "error", "catastrophe"),
     ]
+
+
+def test_a_warning_that_was_made_an_error_says_so() -> None:
+    sink = Sink()
+    obey(sink, {"diag_error": ("stack-size",)}, stream=io.StringIO())
+    sink.report("stack-size", symbol="k", file="a.cubin")
+    sink.report("undefined-reference", symbol="f", file="a.cubin")
+    changed, other = run_of(sink)["results"]
+    assert changed["level"] == "error"
+    assert changed["properties"]["edgSeverity"] == "discretionary error"
+    assert changed["properties"]["edgOriginalSeverity"] == "warning"
+    assert "edgOriginalSeverity" not in other["properties"]
 
 
 def test_the_results_are_those_of_the_stream() -> None:
@@ -230,6 +243,24 @@ def test_a_place_in_a_section_has_its_byte_offset_in_the_file(tmp_path: Path) ->
     assert [region.get("byteOffset") for region in regions] == [0x110, None, 0x240]
 
 
+@pytest.mark.parametrize("of_count", [True, False])
+@pytest.mark.parametrize("of_names", [True, False])
+def test_numbers_that_a_header_has_no_room_for_are_in_the_first_section(
+    tmp_path: Path, of_count: bool, of_names: bool
+) -> None:
+    path = tmp_path / "a.cubin"
+    small_elf(path)
+    image = bytearray(path.read_bytes())
+    if of_count:
+        image[60:62] = bytes(2)
+        image[0x200 + 32] = 3
+    if of_names:
+        image[62:64] = b"\xff\xff"
+        image[0x200 + 40] = 2
+    path.write_bytes(image)
+    assert section_offset(str(path), ".text.k") == 0x100
+
+
 @pytest.mark.parametrize("size", [0, 5, 63, 0x200, 0x210, 0x2A0])
 def test_a_damaged_file_has_no_byte_offset(tmp_path: Path, size: int) -> None:
     path = tmp_path / "a.cubin"
@@ -266,14 +297,23 @@ def test_the_invocation_tells_how_the_link_ended() -> None:
 
 
 def test_a_fingerprint_stays_when_only_lines_move() -> None:
-    def fingerprint(symbol: str, line: int) -> str:
+    def fingerprint(symbol: str, line: int, section: str = ".text.k", offset: int = 0) -> str:
         sink = Sink()
-        sink.report("undefined-reference", symbol=symbol, file="a", source=Source("k.cu", line))
+        sink.report(
+            "undefined-reference",
+            symbol=symbol,
+            file="a",
+            source=Source("k.cu", line),
+            section=section,
+            offset=offset,
+        )
         text: str = run_of(sink)["results"][0]["partialFingerprints"]["primaryLocationLineHash"]
         return text
 
     assert fingerprint("f", 1) == fingerprint("f", 2)
+    assert fingerprint("f", 1) == fingerprint("f", 1, offset=16)
     assert fingerprint("f", 1) != fingerprint("g", 1)
+    assert fingerprint("f", 1) != fingerprint("f", 1, ".text.g")
 
 
 def test_the_file_is_written_at_the_end(tmp_path: Path) -> None:

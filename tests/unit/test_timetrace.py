@@ -103,7 +103,21 @@ def test_totals_stand_alone_and_add_up(trace: tuple[Path, pylink.LinkResult]) ->
     read = found["Total Read"]
     assert isinstance(read, dict)
     assert result.profile is not None
-    assert read["count"] == len(result.profile.files)
+    times = [file.read_ns for file in result.profile.files]
+    assert read["count"] == len(times)
+    assert read["avg ms"] == round(sum(times) / len(times) / 1e6, 3)
+
+
+def test_inputs_that_took_long_have_events_of_their_own(
+    trace: tuple[Path, pylink.LinkResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = trace[1].profile
+    assert profile is not None
+    limit = sorted(file.read_ns for file in profile.files)[len(profile.files) // 2]
+    monkeypatch.setattr(timetrace, "FILE_THRESHOLD_NS", limit)
+    shown = [event["args"] for event in timetrace.trace_events(profile) if event["name"] == "Read"]
+    long = {file.name for file in profile.files if file.read_ns >= limit}
+    assert {args["detail"] for args in shown if isinstance(args, dict)} == long
 
 
 def test_the_command_line_writes_one(tmp_path: Path) -> None:

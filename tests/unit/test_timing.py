@@ -58,6 +58,19 @@ def test_first_checkpoint_arms_and_later_ones_report() -> None:
     assert list(timer.timings) == ["read", "merge"]
 
 
+def test_time_after_a_resumption_belongs_to_the_next_phase() -> None:
+    moments = iter([(1, 0), (1, 100), (1, 200), (1, 500), (2, 500), (2, 500)])
+    timer = PhaseTimer(clock=lambda: next(moments))
+    timer.checkpoint("init")
+    timer.checkpoint("read")  # from 0 to 100, and on from 200
+    timer.resume()
+    timer.checkpoint("merge")
+    assert {tag: f"{value:f}" for tag, value in timer.timings.items()} == {
+        "read": "0.100000",
+        "merge": "1000.000000",
+    }
+
+
 def test_a_timer_without_a_stream_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     timer = PhaseTimer()
     timer.checkpoint("init")
