@@ -13,6 +13,7 @@ import pytest
 from helpers import demo
 
 import pylink
+from pylink import timetrace
 from pylink.timetrace import Event, MalformedTrace, load
 
 CUBINS = demo.cubins("sm_100")
