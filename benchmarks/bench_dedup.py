@@ -11,18 +11,20 @@ import math
 import os
 import random
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import xxhash
+from pytest_benchmark.fixture import BenchmarkFixture
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+    ROOT = Path(__file__).parents[1]
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from helpers.dedup_reference import Plain, compare_reference
 
+from benchmarks.fastest import fastest
 from pylink.dedup import MercuryObject, compare, fold
 
 MEMCMP = ctypes.CDLL(None).memcmp
@@ -32,17 +34,6 @@ LARGE = 256 << 20
 SWEEP = (256, 1024, 4096, 16384, 65536)
 LINEAR = 4096
 BUILD = 2000
-
-
-def best(run: Callable[[], object], repeat: int = 5) -> float:
-    """Seconds of the fastest run."""
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        kept = run()
-        times.append(time.perf_counter() - start)
-        del kept  # freeing a result is no part of the next run
-    return min(times)
 
 
 def header_vectors(count: int) -> tuple[Plain, Plain]:
@@ -91,8 +82,8 @@ def measure_memcmp() -> None:
     reference, candidate = MercuryObject([ours]), MercuryObject([theirs])
     rounds = [
         (
-            best(lambda: MEMCMP(ours, theirs, LARGE), 3),
-            best(lambda: compare(reference, candidate), 3),
+            fastest(lambda: MEMCMP(ours, theirs, LARGE), 3),
+            fastest(lambda: compare(reference, candidate), 3),
         )
         for _ in range(5)
     ]
@@ -106,15 +97,15 @@ def measure_twins(label: str, vectors: Callable[[int], tuple[Plain, Plain]]) -> 
         fresh = []
         for _ in range(5):  # new objects each time, so that tables and digests count
             reference, candidate = (item.build() for item in vectors(count))
-            fresh.append(best(lambda: compare(reference, candidate), 1))  # noqa: B023
+            fresh.append(fastest(lambda: compare(reference, candidate), 1))  # noqa: B023
         times[count] = min(fresh)
     exponent = math.log(times[SWEEP[-1]] / times[SWEEP[0]]) / math.log(SWEEP[-1] / SWEEP[0])
     sweep = ", ".join(f"{count}: {ms(elapsed)}" for count, elapsed in times.items())
     show(f"{label}, xxh3, exponent", sweep, exponent)
     plain_reference, plain_candidate = vectors(LINEAR)
     reference, candidate = plain_reference.build(), plain_candidate.build()
-    linear = best(lambda: compare(reference, candidate, prefilter="none"), 3)
-    pure = best(lambda: compare_reference(plain_reference, plain_candidate), 1)
+    linear = fastest(lambda: compare(reference, candidate, prefilter="none"), 3)
+    pure = fastest(lambda: compare_reference(plain_reference, plain_candidate), 1)
     show(f"{label}, N=4096, plain Python / none", f"{ms(pure)}, {ms(linear)}", pure / linear)
     hashed = times[LINEAR]
     show(f"{label}, N=4096, none / xxh3", f"{ms(linear)}, {ms(hashed)}", linear / hashed)
@@ -124,13 +115,13 @@ def measure_fold(label: str, early: bool) -> None:
     reading, folding = [], []
     for _ in range(3):
         items = build(BUILD, early)
-        reading.append(best(lambda: read_once(items), 3))  # noqa: B023
-        folding.append(best(lambda: fold(items), 1))  # noqa: B023
+        reading.append(fastest(lambda: read_once(items), 3))  # noqa: B023
+        folding.append(fastest(lambda: fold(items), 1))  # noqa: B023
     hashed, read = min(folding), min(reading)
     show(f"fold of {BUILD}, {label}, xxh3 / reading", f"{ms(hashed)}, {ms(read)}", hashed / read)
-    linear = best(lambda: fold(items, prefilter="none"), 1)
+    linear = fastest(lambda: fold(items, prefilter="none"), 1)
     start = build(BUILD // 2, early)
-    half = best(lambda: fold(start, prefilter="none"), 1)
+    half = fastest(lambda: fold(start, prefilter="none"), 1)
     show(f"fold of {BUILD}, {label}, none / xxh3", f"{ms(linear)}, {ms(hashed)}", linear / hashed)
     show(f"fold, {label}, none, {BUILD} / {BUILD // 2}", f"{ms(linear)}, {ms(half)}", linear / half)
 
@@ -146,7 +137,12 @@ def show(label: str, times: str, ratio: float) -> None:
 @pytest.mark.parametrize("prefilter", ["xxh3", "none"])
 @pytest.mark.parametrize("count", SWEEP[:3])
 @pytest.mark.parametrize("vectors", [header_vectors, target_vectors])
-def test_bench_twins(benchmark, vectors, count, prefilter):  # type: ignore[no-untyped-def] # fixtures
+def test_bench_twins(
+    benchmark: BenchmarkFixture,
+    vectors: Callable[[int], tuple[Plain, Plain]],
+    count: int,
+    prefilter: str,
+) -> None:
     reference, candidate = (item.build() for item in vectors(count))
     benchmark.group = f"{vectors.__name__} n={count}"
     assert benchmark(compare, reference, candidate, prefilter=prefilter).code == 0
@@ -154,7 +150,7 @@ def test_bench_twins(benchmark, vectors, count, prefilter):  # type: ignore[no-u
 
 @pytest.mark.parametrize("prefilter", ["xxh3", "none"])
 @pytest.mark.parametrize("count", [50, 100, 200])
-def test_bench_fold(benchmark, count, prefilter):  # type: ignore[no-untyped-def] # fixtures
+def test_bench_fold(benchmark: BenchmarkFixture, count: int, prefilter: str) -> None:
     items = build(count)
     benchmark.group = f"fold n={count}"
     result = benchmark(fold, items, prefilter=prefilter)

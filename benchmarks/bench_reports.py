@@ -11,17 +11,18 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+    ROOT = Path(__file__).parents[1]
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from helpers import ncu
 
+from benchmarks.fastest import fastest
 from pylink.report import load_report, parse_report, report_bytes, write_report
 from pylink.report.model import Action, NvtxState, Process, Report
 
@@ -58,16 +59,6 @@ def walk(path: Path) -> float:
     return sum(action[name].as_double() for action in context[0] for name in action)
 
 
-def best(run: Callable[[], object]) -> float:
-    """Seconds of the fastest round."""
-    times = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 def peer(path: Path) -> float:
     """Seconds of the fastest round of the real module."""
     command = [ncu.PYTHON, "-c", PEER, str(ncu.MODULES), str(path)]
@@ -81,8 +72,7 @@ def peer(path: Path) -> float:
 
 
 @pytest.mark.parametrize("part", ["read", "write", "walk"])
-def test_bench_reports(part: str, benchmark: object, tmp_path: Path) -> None:
-    assert callable(benchmark)
+def test_bench_reports(part: str, benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     report = large_report()
     data = report_bytes(report)
     path = tmp_path / "large.ncu-rep"
@@ -103,9 +93,9 @@ def main() -> None:
         path = Path(folder) / "large.ncu-rep"
         write_report(report, path)
         print(f"{ACTIONS} actions x {METRICS} metrics, {len(data):,} bytes")
-        print(f"write                  {best(lambda: report_bytes(report)):.3f} s")
-        print(f"read                   {best(lambda: parse_report(data)):.3f} s")
-        ours = best(lambda: walk(path))
+        print(f"write                  {fastest(lambda: report_bytes(report)):.3f} s")
+        print(f"read                   {fastest(lambda: parse_report(data)):.3f} s")
+        ours = fastest(lambda: walk(path))
         print(f"load and take values   {ours:.3f} s")
         if (ncu.MODULES / "ncu_report.py").is_file():
             theirs = peer(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import groupby
-from statistics import median
+from statistics import linear_regression, median
 
 from benchmarks.contenders import API, CLI, COPY, NVJITLINK, NVLINK
 
@@ -105,14 +105,9 @@ def growth(outcomes: list[Outcome], contender: str) -> float:
         for one in outcomes
         if one.count >= GROWTH_FROM and one.times.get(contender)
     ]
-    if not points:
+    if len(points) < 2:
         return math.nan
-    x_mean = sum(x for x, _ in points) / len(points)
-    y_mean = sum(y for _, y in points) / len(points)
-    spread = sum((x - x_mean) ** 2 for x, _ in points)
-    if spread == 0:
-        return math.nan
-    return sum((x - x_mean) * (y - y_mean) for x, y in points) / spread
+    return linear_regression(*zip(*points, strict=True)).slope
 
 
 def table(outcomes: list[Outcome]) -> list[str]:
@@ -161,7 +156,7 @@ def goals(outcomes: list[Outcome]) -> list[str]:
 def costs_of_profiles(link: str, times: dict[str, list[float]]) -> list[str]:
     """How much more processor time a profiled link takes; the first of `times` is the plain one."""
     plain, collected, *files = times
-    lines = [f"{link}, 1600 inputs: processor time of a link with a profile / without"]
+    lines = [f"{link}: processor time of a link with a profile / without"]
     for name in files:
         one, other = median(times[name]), median(times[plain])
         lines.append(f"  {name:16} {one / other:6.2f}  {1000 * (one - other):+8.1f} ms")

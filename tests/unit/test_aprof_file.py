@@ -198,6 +198,7 @@ def test_names_lose_what_the_format_cannot_hold() -> None:
     ("report", "message"),
     [
         (Report(metric="seconds"), "the metric is"),
+        (Report(input_metric="bytes"), "no input metric is called 'bytes'"),
         (Report(routines=[Routine(1, "f")]), "routine ids must be 0 to 0"),
         (Report(routines=[Routine(0, "")]), "a name must not be empty"),
         (Report(total=-1), "total cost -1"),

@@ -95,9 +95,19 @@ def test_parts_halve_and_short_ones_repeat() -> None:
     assert parts_of(1) == []
 
 
-def test_a_part_that_cannot_be_linked_is_left_out(tmp_path: Path) -> None:
+def test_parts_that_cannot_be_linked_end_after_layout(tmp_path: Path) -> None:
     # Most of the demo's modules use what only the last ones define.
     cubins = demo.cubins("sm_100")[::-1]
     path = tmp_path / "link.aprof"
     assert pylink.link(cubins, arch="sm_100", profile_aprof=path).diagnostics == ()
-    assert "layout" in {routine.name for routine in read(path).routines}
+    report = read(path)
+    names = {routine.id: routine.name for routine in report.routines}
+    part = next(one.id for one in report.contexts if names[one.routine] == "part")
+    calls = {
+        names[one.routine]: sum(point.occ for point in one.points)
+        for one in report.contexts
+        if one.parent == part
+    }
+    parts = parts_of(len(cubins))
+    assert calls["layout"] == sum(repetitions for _, repetitions in parts)
+    assert calls["relocate"] == parts[0][1]  # the whole link alone

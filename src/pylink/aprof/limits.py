@@ -9,6 +9,9 @@ MAX_COUNT = (1 << 64) - 1
 MAX_WRITTEN_COUNT = (1 << 63) - 1
 MAX_COST = (1 << 64) - 1
 
+# What sizes of input can be measured as.
+INPUT_METRICS = ("rms", "drms", "rvms")
+
 # Columns of p and q lines after the id, by version; what a version lacks is 0, or follows.
 _OLD = ("rms", "min", "max", "sum", "sqr", "occ")
 _SELF = ("rms", "min", "max", "sum", "occ", "real", "self_sum")

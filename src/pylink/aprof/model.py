@@ -89,7 +89,7 @@ class Report:
 
     `metric` says what costs are, `total` is the cost of the whole program, `command` the command
     line, `application` the program, `modified` and `created` are what stands behind `e` and `t`.
-    `input_metric` is `rms` or `drms`. `warnings` are what a reader found odd and accepted.
+    `input_metric` is `rms`, `drms` or `rvms`. `warnings` are what a reader found odd and accepted.
     """
 
     metric: str = TIME_USEC

@@ -6,13 +6,12 @@ import os
 import re
 from dataclasses import fields
 
-from pylink.aprof.limits import MAX_COST, MAX_COUNT, MAX_ID, columns
+from pylink.aprof.limits import INPUT_METRICS, MAX_COST, MAX_COUNT, MAX_ID, columns
 from pylink.aprof.model import BB_COUNT, ROOT, TIME_USEC, Context, Point, Report, Routine
 
 NUMBER = re.compile(r"-?[0-9]{1,40}")
 ROUTINE = re.compile(r'"([^"]+)" "([^"]+)" (\S+)')
 METRICS = {BB_COUNT: BB_COUNT, "bb_count": BB_COUNT, TIME_USEC: TIME_USEC}
-INPUT_METRICS = ("rms", "drms", "rvms")
 COLUMN_NAMES = tuple(column.name for column in fields(Point))
 # What a viewer adds to a report for itself.
 PRIVATE = ("fav",)

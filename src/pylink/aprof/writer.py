@@ -13,6 +13,7 @@ from dataclasses import fields
 from pylink.aprof.limits import (
     COLUMNS,
     COUNTS,
+    INPUT_METRICS,
     MAX_COST,
     MAX_SQUARE,
     MAX_WRITTEN_COUNT,
@@ -54,7 +55,7 @@ def _header(report: Report) -> Iterator[str]:
     yield f"v {VERSION}"
     yield f"m {report.metric}"
     if report.input_metric is not None:
-        yield f"i {clean(report.input_metric)}"
+        yield f"i {report.input_metric}"
     for tag, text in (("e", report.modified), ("t", report.created)):
         if text is not None:
             yield f"{tag} {clean(text)}"
@@ -109,6 +110,8 @@ def _contexts(report: Report) -> Iterator[str]:
 def _check(report: Report) -> None:
     if report.metric not in (BB_COUNT, TIME_USEC):
         raise ValueError(f"the metric is {BB_COUNT} or {TIME_USEC}, not {report.metric!r}")
+    if report.input_metric not in (None, *INPUT_METRICS):
+        raise ValueError(f"no input metric is called {report.input_metric!r}")
     _check_number("total cost", report.total or 0, MAX_COST)
     for what, numbers in (
         ("routine", [routine.id for routine in report.routines]),
