@@ -46,7 +46,8 @@ PARAM_CBANK, EXTERNS, KPARAM_INFO = 0x0A, 0x0F, 0x17
 MERCURY_ISA_VERSION = 0x5F
 COMPAT_MERCURY_ISA_VERSION = 7
 # In .nv.info these are pairs of a symbol and a number: REGCOUNT, the sizes of stack and frame.
-OF_SYMBOL = frozenset({0x11, 0x12, 0x23, 0x2F})
+REGCOUNT = 0x2F
+OF_SYMBOL = frozenset({0x11, 0x12, 0x23, REGCOUNT})
 
 
 def eiattr_name(number: int) -> str:

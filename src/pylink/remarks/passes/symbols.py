@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from struct import iter_unpack, unpack_from
 
+from pylink.elf.attributes import REGCOUNT, SVAL
 from pylink.elf.constants import SHN_COMMON, STB_WEAK, STT_FUNC
 from pylink.remarks.passes.catalogue import (
     COMMON_DROPPED,
@@ -30,10 +31,8 @@ if TYPE_CHECKING:
     from pylink.phases.merge import Merged
     from pylink.remarks import Remarks
 
-EIATTR_REGCOUNT = 0x2F
-HEADER_SIZE = 4
+HEADER_SIZE = 4  # of an attribute record
 CUINFO_SM = 26  # place of the number in .note.nv.cuinfo
-SIZED = 4  # format of an attribute record whose value has a size
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
@@ -179,8 +178,8 @@ class ResolutionPass:
             while at < end:  # the records were checked when they were read
                 form, attribute, size = unpack_from("<BBH", self.view.arena, at)
                 at += HEADER_SIZE
-                if form == SIZED:
-                    if attribute == EIATTR_REGCOUNT:
+                if form == SVAL:
+                    if attribute == REGCOUNT:
                         symbol, registers = unpack_from("<II", self.view.arena, at)
                         counts[row[4] + symbol] = registers
                     at += size
