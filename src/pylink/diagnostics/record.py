@@ -172,10 +172,13 @@ class Diagnostic:
                 setattr(self, name, [] if name in ("notes", "context") else None)
 
     def hide(self, kinds: frozenset[str]) -> None:
-        """Leave out notes of these kinds."""
+        """Leave out records of these kinds among the notes and what gives context to them."""
         self.hidden = kinds
         if self._explain is None:
             self.notes = [one for one in self.notes if one.kind not in kinds]
+            self.context = [one for one in self.context if one.kind not in kinds]
+            for one in self.notes:
+                one.hide(kinds)
 
     def _adopt(self) -> None:
         for record in (*self.children, *self.notes, *self.context, *self.extra):
