@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from pylink.elf.records import REL, RELA
 from pylink.elf.relocations import relocation_name
 from pylink.remarks.passes.catalogue import RELOCATIONS_APPLIED, RELOCATIONS_KEPT
 from pylink.remarks.passes.outputs import Outputs
@@ -23,9 +24,6 @@ FIX_MERCURY = 16
 SHARES_TWIN = 2  # PlaceRow.made
 
 PASS = "relocate"
-
-REL_SIZE = 16
-RELA_SIZE = 24
 
 
 def emit(image: Image, remarks: Remarks) -> None:
@@ -52,7 +50,7 @@ def _tell_applied(outputs: Outputs, remarks: Remarks) -> None:
             elif outputs.made(out) == SHARES_TWIN:
                 continue
         counts[target, type_] += 1
-        saved[target, type_] += REL_SIZE if how & FIX_REL else RELA_SIZE
+        saved[target, type_] += (REL if how & FIX_REL else RELA).size
     for out, type_ in outputs.ordered(counts):
         remarks.emit(
             RELOCATIONS_APPLIED(
