@@ -62,20 +62,25 @@ def test_padding_that_is_missing_at_the_end() -> None:
 
 
 def test_names_that_only_a_line_feed_or_nul_ends() -> None:
+    names = ["first long name.o", "second long name.o", "third"]
     table = b"first long name.o\nsecond long name.o\0third"
     data = MAGIC + member(b"//", table)
-    data += member(b"/0", b"1") + member(b"/18", b"2") + member(b"/37", b"3")
-    assert [name for name, _ in found(data)] == [
-        "first long name.o",
-        "second long name.o",
-        "third",
-    ]
+    data += b"".join(member(b"/%d" % table.index(name.encode()), b"") for name in names)
+    assert [name for name, _ in found(data)] == names
 
 
-def test_an_archive_inside_a_buffer() -> None:
+def test_of_slashes_the_last_ends_a_name() -> None:
+    data = MAGIC + member(b"//", b"a long name with slashes//\n") + member(b"/0", b"1")
+    assert [name for name, _ in found(data)] == ["a long name with slashes/"]
+    assert [name for name, _ in found(MAGIC + member(b"short//", b"1"))] == ["short/"]
+
+
+@pytest.mark.parametrize("before", [b"before--", b"odd"])
+def test_an_archive_inside_a_buffer(before: bytes) -> None:
+    """Members are padded to offsets that are even in the archive."""
     inner = gnu(MEMBERS)
-    data = b"before--" + inner + b"after"
-    entries = list(read_archive(data, 8, len(inner)))
+    data = before + inner + b"after"
+    entries = list(read_archive(data, len(before), len(inner)))
     assert [data[one.offset : one.offset + one.size] for one in entries] == [
         contents for _, contents in MEMBERS
     ]

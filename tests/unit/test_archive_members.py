@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from helpers.archive_builder import bsd, device, gnu, header, member, thin, write
 from helpers.cubin_builder import one_kernel
+from helpers.fatbin_builder import container, entry, host_object
 from helpers.linked import functions
 
 import pylink
 from pylink.cli import main
+from pylink.inputs import archive
 
 ARCH = "-arch=sm_80"
 MAIN = device(calls=["f"], kernel="k")
@@ -58,6 +60,17 @@ def test_cubins_that_nothing_needs_change_nothing(
     alone = Path("out.cubin").read_bytes()
     linked(capsys, "main.cubin", "lib.a")
     assert Path("out.cubin").read_bytes() == alone
+
+
+def test_host_objects_that_nvlink_overlooks_are_for_what_is_undefined(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It links all others, whatever needs them."""
+    hosted = host_object([("__nv_relfatbin", container(entry(device(kernel="other"), 80)))])
+    write(here, {"main.cubin": one_kernel("k").build(), "lib.a": gnu([("x.o", hosted)])})
+    assert linked(capsys, "main.cubin", "lib.a") == {"k", "other"}
+    write(here, {"lib.a": gnu([("notes", b"text"), ("x.o", hosted)])})
+    assert linked(capsys, "main.cubin", "lib.a") == {"k"}
 
 
 def test_an_archive_alone_is_the_program(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,6 +161,9 @@ def test_thin_members_lie_beside_the_archive(
     monkeypatch.chdir(here / "else")
     write(here, {"sub/lib.a": thin(["in/f.cubin"])})
     assert linked(capsys, "../main.cubin", "../sub/lib.a") == {"k", "f"}
+    write(here, {"sub/in/f.cubin": F_NEEDS_G, "sub/lib.a": thin(["in/f.cubin", "in/ner.a:72"])})
+    write(here, {"else/in/ner.a": b""})
+    assert linked(capsys, "../main.cubin", "../sub/lib.a") == {"k", "f", "g"}
 
 
 def test_thin_archives_in_thin_archives(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -223,6 +239,11 @@ def test_archives_cannot_lead_on_for_ever(here: Path, capsys: pytest.CaptureFixt
     assert "archive leads to more than 16 archives in each other" in (
         refused(capsys, "main.cubin", "deep.a")
     )
+    # Sixteen are not too many.
+    write(here, {"deep.a": gnu([("x", F)])})
+    for _ in range(15):
+        write(here, {"deep.a": gnu([("x", (here / "deep.a").read_bytes())])})
+    assert linked(capsys, "main.cubin", "deep.a") == {"k", "f"}
     # Twelve levels of a hundred members each would be 10^24.
     for level in range(12):
         write(here, {f"{level}.a": thin([f"{level + 1}.a"] * 100)})
@@ -230,6 +251,30 @@ def test_archives_cannot_lead_on_for_ever(here: Path, capsys: pytest.CaptureFixt
     assert "0.a: archive leads to more than 262144 members" in (
         refused(capsys, "main.cubin", "0.a")
     )
+
+
+def test_as_many_members_as_are_allowed(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "MAX_MEMBERS", 3)
+    write(here, {"main.cubin": MAIN, "lib.a": gnu([("x", b"text"), ("y", b"text"), ("f", F)])})
+    assert linked(capsys, "main.cubin", "lib.a") == {"k", "f"}
+    write(here, {"lib.a": gnu([("x", b"text"), ("y", b"text"), ("z", b"text"), ("f", F)])})
+    assert "lib.a: archive leads to more than 3 members" in refused(capsys, "main.cubin", "lib.a")
+
+
+def test_a_missing_architecture_is_warned_of_where_nvlink_looks(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It links host objects, up to the first member that is no ELF file."""
+    other = host_object([("__nv_relfatbin", container(entry(F, 75)))])
+    write(here, {"main.cubin": one_kernel("k").build(), "lib.a": gnu([("x.o", other)])})
+    warning = "pylink warning : SM Arch ('sm_80') not found in 'lib.a:x.o'\n"
+    assert main([ARCH, "main.cubin", "lib.a", "-o", "out.cubin"]) == 0
+    assert capsys.readouterr().err == warning
+    for members in ([("notes", b"text"), ("x.o", other)], [("in.a", gnu([("x.o", other)]))]):
+        write(here, {"lib.a": gnu(members)})
+        assert linked(capsys, "main.cubin", "lib.a") == {"k"}
 
 
 def test_large_files_are_not_read_twice(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

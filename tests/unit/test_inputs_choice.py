@@ -7,7 +7,16 @@ from helpers.cubin_builder import one_kernel
 from helpers.fatbin_builder import container, entry, host_object
 
 import pylink
-from pylink.inputs.choice import CHIP, COMPATIBLE, ENTRY_ELF, ENTRY_PTX, FAMILY, WIDE, Chooser
+from pylink.inputs.choice import (
+    CHIP,
+    COMPATIBLE,
+    ENTRY_ELF,
+    ENTRY_LTOIR,
+    ENTRY_PTX,
+    FAMILY,
+    WIDE,
+    Chooser,
+)
 from pylink.target import Target
 
 # Target, entries (s: machine code, p: PTX), and the one that nvlink takes, or nothing.
@@ -72,6 +81,10 @@ MEASURED = """
 103 s100 p103                        p103
 103 s100 p103f                       p103f
 103a p103a s103                      s103
+100 p103f                            -
+103 p103a p103f                      p103f
+120 p121f                            -
+110 p110f                            p110f
 """
 
 
@@ -103,6 +116,16 @@ def test_code_without_its_features_runs_on_its_own_target() -> None:
     assert Chooser(Target("sm_103"), optimizes=False).rank(ENTRY_ELF, 100, WIDE) < 0
     assert Chooser(Target("sm_100"), optimizes=False).rank(ENTRY_ELF, 100, WIDE) > 0
     assert Chooser(Target("sm_121"), optimizes=False).rank(ENTRY_ELF, 120, WIDE) > 0
+
+
+def test_ltoir_comes_before_all_else_where_it_is_optimized_and_else_last() -> None:
+    kinds = (ENTRY_LTOIR, ENTRY_PTX, ENTRY_ELF)
+    for optimizes, order in ((True, (1, 2, 0)), (False, (0, 1, 2))):
+        chooser = Chooser(Target("sm_90"), optimizes=optimizes)
+        ranks = [chooser.rank(kind, 80 if kind == ENTRY_LTOIR else 90, WIDE) for kind in kinds]
+        assert sorted(range(3), key=ranks.__getitem__) == list(order)
+        assert min(ranks) >= 0
+        assert chooser.rank(ENTRY_LTOIR, 100, WIDE) < 0
 
 
 def test_entries_for_32_bits_are_not_used() -> None:

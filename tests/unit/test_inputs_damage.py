@@ -112,11 +112,11 @@ def test_only_what_is_stated_is_decompressed(mode: str) -> None:
 
 
 def test_the_limit_counts_all_entries_together() -> None:
-    inputs = [(f"{name}.fatbin", GOOD) for name in "ab"]
-    enough = 2 * len(CUBIN)
+    inputs = [(f"{name}.fatbin", GOOD) for name in "abc"]
+    enough = 3 * len(CUBIN)
     with pytest.raises(pylink.LinkError, match="Multiple definition"):
         pylink.link(inputs, arch="sm_80", max_uncompressed_size=enough)
-    with pytest.raises(pylink.LinkError, match=r"^b\.fatbin: .* in all"):
+    with pytest.raises(pylink.LinkError, match=r"^c\.fatbin: .* in all"):
         pylink.link(inputs, arch="sm_80", max_uncompressed_size=enough - 1)
 
 

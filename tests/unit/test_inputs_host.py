@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.archive_builder import gnu
 from helpers.cubin_builder import Cubin, one_kernel
 from helpers.fatbin_builder import container, entry, host_object
 from helpers.linked import functions
@@ -98,19 +99,30 @@ def test_internal_names_are_for_internal_kernels() -> None:
     assert linked(host(K, [b"k1"], kind="I")) == set()
 
 
-def registered(tmp_path: Path, *inputs: tuple[str, bytes]) -> list[str]:
+def registered(tmp_path: Path, *inputs: tuple[str, bytes], **options: Any) -> list[str]:
     file = tmp_path / "reg.c"
-    pylink.link(list(inputs), arch="sm_80", register_link_binaries=str(file))
+    pylink.link(list(inputs), arch="sm_80", register_link_binaries=str(file), **options)
     first, *calls = file.read_bytes().decode("utf-8", "surrogateescape").splitlines()
     assert first == f"#define NUM_PRELINKED_OBJECTS {len(calls)}"
     return [call.removeprefix("DEFINE_REGISTER_FUNC(").removesuffix(")") for call in calls]
 
 
-def test_register_link_binaries_lists_module_ids(tmp_path: Path) -> None:
-    def with_id(text: bytes, cubin: bytes, sm: int = 80) -> bytes:
-        fatbin = container(entry(cubin, sm))
-        return host_object([("__nv_module_id", text), ("__nv_relfatbin", fatbin)])
+def with_id(text: bytes, cubin: bytes, sm: int = 80) -> bytes:
+    fatbin = container(entry(cubin, sm))
+    return host_object([("__nv_module_id", text), ("__nv_relfatbin", fatbin)])
 
+
+def test_members_that_the_host_may_take_are_listed(tmp_path: Path) -> None:
+    used, spare = with_id(b"_used\0", K), with_id(b"_spare\0", OTHER)
+    cubin = one_kernel("c").build()
+    library = ("/lib.a", gnu([("spare.o", spare), ("c.cubin", cubin)]))
+    assert registered(tmp_path, ("/a.o", used), library, lazy_archives=True) == ["_used", "_spare"]
+    # The device runtime library is the host's where the link takes it.
+    runtime = ("/libcudadevrt.a", library[1])
+    assert registered(tmp_path, ("/a.o", used), runtime) == ["_used"]
+
+
+def test_register_link_binaries_lists_module_ids(tmp_path: Path) -> None:
     other = container(entry(OTHER, 75))
     assert registered(
         tmp_path,

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from helpers.cubin_builder import one_kernel
 from helpers.fake_tool import fake_tool
+from helpers.fatbin_builder import PTX as PTX_ENTRY
+from helpers.fatbin_builder import container, entry
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -103,6 +105,15 @@ def test_cubins_take_the_place_of_their_ptx(link: Link) -> None:
     cubins = [(f"{name}.made", Path(f"{name}.made").read_bytes()) for name in "ba"]
     cubins.insert(1, ("d.cubin", Path("d.cubin").read_bytes()))
     assert Path("out").read_bytes() == pylink.link(cubins, arch=ARCH).image
+
+
+@pytest.mark.parametrize("mode", ["none", "zstd"])
+def test_padding_behind_an_entry_is_no_ptx(link: Link, mode: str) -> None:
+    text = Path("a.ptx").read_bytes() + bytes(3)
+    Path("a.fatbin").write_bytes(container(entry(text, 90, kind=PTX_ENTRY, mode=mode)))
+    assert link(COMPILE, "a.fatbin") == 0
+    made = pylink.link([("a.made", Path("a.made").read_bytes())], arch=ARCH).image
+    assert Path("out").read_bytes() == made
 
 
 def test_rows_of_the_table_come_in_the_order_of_the_inputs(link: Link) -> None:
