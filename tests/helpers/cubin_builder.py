@@ -7,6 +7,7 @@ tells, or give the builder what no compiler would write.
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass, field
 
@@ -206,8 +207,23 @@ class Strings:
     def add(self, text: str) -> int:
         if text not in self.offsets:
             self.offsets[text] = len(self.data)
-            self.data += text.encode() + b"\0"
+            self.data += os.fsencode(text) + b"\0"
         return self.offsets[text]
+
+
+def with_wide_counts(image: bytes) -> bytes:
+    """The file with the numbers of its sections where those above 0xfeff are.
+
+    Section 0 has how many there are and which one has the names (System V gABI, chapter 4).
+    """
+    header = list(EHDR.unpack_from(image))
+    table, count, names = header[6], header[12], header[13]
+    row = list(SHDR.unpack_from(image, table))
+    header[12:], row[5:7] = [0, 0xFFFF], [count, names]
+    changed = bytearray(image)
+    EHDR.pack_into(changed, 0, *header)
+    SHDR.pack_into(changed, table, *row)
+    return bytes(changed)
 
 
 def one_kernel(name: str = "kernel") -> Cubin:

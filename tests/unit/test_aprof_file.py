@@ -87,6 +87,13 @@ def test_what_is_read_is_written_again() -> None:
     assert [line.split(" ")[0] for line in written.splitlines()] == list("vmietcfakrudrqqxx")
 
 
+def test_contexts_are_written_from_the_top_and_in_their_order() -> None:
+    tree = {4: -1, 1: 4, 3: 4, 0: 1, 2: 1}
+    contexts = [Context(id, 0, parent) for id, parent in tree.items()]
+    lines = encode(Report(routines=[Routine(0, "f")], contexts=contexts)).decode().splitlines()
+    assert lines[-5:] == ["x 0 4 -1", "x 0 1 4", "x 0 0 1", "x 0 2 1", "x 0 3 4"]
+
+
 def test_windows_line_ends_and_a_byte_order_mark_are_accepted() -> None:
     plain = parse(EVERY_TAG.encode())
     assert parse(EVERY_TAG.replace("\n", "\r\n").encode()) == plain
@@ -185,6 +192,18 @@ def test_unknown_lines_are_warned_of() -> None:
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     with suppress(MalformedReport):
         parse(data)
+
+
+@given(st.lists(st.tuples(st.integers(0, len(EVERY_TAG) - 1), st.integers(0, 255)), max_size=8))
+def test_damaged_reports_are_read_or_refused(changes: list[tuple[int, int]]) -> None:
+    data = bytearray(EVERY_TAG.encode())
+    for at, value in changes:
+        data[at] = value
+    try:
+        report = parse(bytes(data))
+    except MalformedReport:
+        return
+    assert report.points().keys() == {routine.id for routine in report.routines}
 
 
 def test_names_lose_what_the_format_cannot_hold() -> None:

@@ -137,6 +137,16 @@ def test_the_routines_that_will_hurt_are_named() -> None:
     assert found["flat"].twice == 1
 
 
+def test_at_twice_the_size_small_costs_grow_like_large_ones() -> None:
+    def fit(model: str | None, factor: float, cost: float) -> Fit:
+        return Fit("f", model, 0.0, factor, 0.0, [], 100, cost)
+
+    assert fit("n", 1e-4, 0.01).twice == pytest.approx(2)
+    assert fit("n^2", 1e-9, 1e-5).twice == pytest.approx(4)
+    assert fit("n", 0.0, 0.0).twice == 1
+    assert fit(None, 0.0, 3.0).twice == 1
+
+
 def test_the_cost_of_a_size_can_be_any_of_three() -> None:
     points = [Point.of_calls(n, [n, 3 * n, 5 * n]) for n in SIZES]
     one = Report(routines=[Routine(0, "f", points=points)])

@@ -115,6 +115,19 @@ def test_the_most_similar_object_explains_a_kept_one(
     assert value["objects"][2]["compared_with"] == str(tmp_path / "a")
 
 
+def test_equal_relocations_make_objects_similar(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The frame with its relocations is more than the larger capsule."""
+    capsule = b"\x04\0a longer capsule"
+    stranger = TEMPLATE.with_section(CODE, data=capsule).with_section(FRAME, data=b"f")
+    other = TEMPLATE.with_section(CODE, data=capsule)
+    for name, cubin in (("a", TEMPLATE), ("b", stranger), ("c", other)):
+        (tmp_path / name).write_bytes(cubin.image())
+    value = json.loads(run(capsys, "--json", *(str(tmp_path / name) for name in "abc")))
+    assert value["objects"][2]["compared_with"] == str(tmp_path / "a")
+
+
 def test_capsules_that_differ_in_their_section_number_count_one_by_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

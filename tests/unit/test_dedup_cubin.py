@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.cubin_builder import with_wide_counts
 from helpers.dedup_cubin import FRAME_RELA, SYMTAB, TEMPLATE, Cubin, Section, rela
 
 import pylink
@@ -77,6 +78,13 @@ def test_the_vectors_of_a_cubin() -> None:
     assert item.families == ("container", "debug_frame", "debug_line")
     assert item.unlisted == ((".nv.merc.nv.info", 4), (SYMTAB, 4 * 24))
     assert item.size == 9 + 5 + 4 + 72
+
+
+def test_numbers_of_sections_too_large_for_the_header() -> None:
+    wide = MercuryObject.from_cubin(with_wide_counts(TEMPLATE.image()))
+    plain = MercuryObject.from_cubin(TEMPLATE.image())
+    assert (wide.headers, wide.numbers) == (plain.headers, plain.numbers)
+    assert compare(wide, plain).code == 0
 
 
 def test_unknown_mercury_names_are_listed_and_never_compared() -> None:

@@ -73,6 +73,7 @@ _ZZ1giENKUlT_E1_clIiEEDaS_ | auto g(int)::[lambda(T1) (instance 3)]::operator ()
 _ZN1AUt0_C1Ev | A::[unnamed type (instance 2)]::[unnamed type (instance 2)]()
 _ZN12_GLOBAL__N_11fEv | <unnamed>::f()
 _ZThn16_N1AD0Ev | Thunk for (offset -16) A::~A() [deleting]
+_ZTv0_n24_N1A1fEv | Thunk for (offset 0, virtual offset -24) A::f()
 _ZTch0_h8_N1A1fEv | Covariant thunk for (offset 0) (offset 8) A::f()
 _ZTV1A | Virtual function table for A
 """

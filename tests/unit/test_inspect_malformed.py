@@ -7,8 +7,10 @@ import struct
 from pathlib import Path
 
 import pytest
+from helpers.cubin_builder import with_wide_counts
 
 from pylink.inspect import main
+from pylink.inspect.image import Image
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 CUBIN = (GOLDEN / "75" / "guard" / "exec.nvlink.cubin").read_bytes()
@@ -77,6 +79,19 @@ def test_one_message_names_file_and_place(
         shown = capsys.readouterr()
         assert shown.err == f"pylink inspect: {file}: {message}\n"
         assert shown.out == ""
+
+
+def test_numbers_of_sections_too_large_for_the_header(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    image = with_wide_counts(CUBIN)
+    assert Image(image).sections[1:] == Image(CUBIN).sections[1:]
+    table = struct.unpack_from("<Q", image, 40)[0]
+    for at, message in ((table + 32, "65535 section headers"), (table + 40, "e_shstrndx is 65535")):
+        file = tmp_path / "x.cubin"
+        file.write_bytes(image[:at] + b"\xff\xff" + image[at + 2 :])
+        assert main([str(file)]) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_what_is_not_asked_for_is_not_read(
