@@ -114,7 +114,7 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
             keep_memory()
         run_link(line.values, inputs, sink, line.whole_libraries)
     except LinkError:
-        return sink.exit_code() or 1
+        return sink.exit_code()
     except Exception as error:
         return _internal(error, sink)
     finally:

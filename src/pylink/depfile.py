@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pylink.options import Options
     from pylink.phases.init import Job
 
-# What GNU make and Ninja take literally only behind a backslash; a dollar is doubled.
+# What GNU make and Ninja take literally only behind a backslash; a dollar is doubled. Ninja knows
+# no way to write a tab.
 _ESCAPES = str.maketrans({" ": "\\ ", "\t": "\\\t", "#": "\\#", "$": "$$"})
 
 

@@ -177,6 +177,30 @@ def test_a_bug_is_one_line_that_names_its_place(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(("stopped", "status"), [(KeyboardInterrupt, 130), (BrokenPipeError, 1)])
+def test_what_stops_a_command_says_nothing(
+    stopped: type[BaseException],
+    status: int,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stop(*_: object) -> None:
+        raise stopped
+
+    monkeypatch.setattr("pylink.inspect.main", stop)
+    assert run(capfd, "inspect", "a.cubin") == (status, "", "")
+
+
+def test_an_interrupted_link_has_the_status_of_one(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pylink.pipeline.link", interrupt)
+    assert run(capfd, "-arch=sm_75", "a", "-o", "o") == (130, "", "")
+
+
 def test_a_name_that_is_no_utf8_is_shown_as_it_is(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pylink", b"-optf", b"\xff"],

@@ -63,6 +63,17 @@ _Z1fRKSs | f(const std::basic_string<char, std::char_traits<char>, std::allocato
 _Z1fS_ | _Z1fS_
 """
 
+# What no compiler writes, and nvlink reads all the same.
+ODD_TYPES = """
+_Z1fNK1A1BES0_ | f(A::B, A::B)
+_Z1fNO1A1BE | f(A::B)
+_Z1fN1A1BC2E | f(A::B::B)
+_Z1fN1A1BD0E | f(A::B::~B)
+_Z1fN1AcviE | f(A::operator int)
+_ZTIN1A1BC2E | Typeinfo for A::B::B
+_Z1fNKS_1BE | _Z1fNKS_1BE
+"""
+
 LOCAL = """
 _ZZ1gvE1x_0 | g()::x (instance 2)
 _ZZ1giE1x__10_ | g(int)::x (instance 12)
@@ -116,10 +127,20 @@ def pairs(*tables: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    pairs(FUNCTIONS, TEMPLATES, ABBREVIATIONS, LOCAL, NAMES_OF_THE_COMPILER),
+    pairs(FUNCTIONS, TEMPLATES, ABBREVIATIONS, ODD_TYPES, LOCAL, NAMES_OF_THE_COMPILER),
 )
 def test_names_read_as_in_nvlink(name: str, text: str) -> None:
     assert demangle(name) == text
+
+
+def test_abbreviations_count_in_base_36() -> None:
+    def pointer(stars: int) -> str:
+        return "int " + "*" * stars
+
+    name = f"_Z1f{'P' * 40}iS_S9_SA_SZ_S10_S12_"
+    stars = [40, 1, 11, 12, 37, 38, 40]
+    assert demangle(name) == f"f({', '.join(map(pointer, stars))})"
+    assert demangle(f"_Z1f{'P' * 40}iS13_") == f"_Z1f{'P' * 40}iS13_"
 
 
 @pytest.mark.parametrize("name", REFUSED)

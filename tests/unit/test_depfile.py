@@ -11,10 +11,12 @@ import pytest
 from helpers.archive_builder import thin, write
 from helpers.cubin_builder import one_kernel
 
+import pylink
 from pylink.cli import main
 from pylink.depfile import rule
 
 NAMES = ["a.cubin", "with blank.cubin", "dollar$.cubin", "hash#.cubin"]
+TAB = "tab\t.cubin"  # Ninja knows no way to write it
 
 
 def linked(place: Path, names: list[str]) -> Path:
@@ -35,6 +37,14 @@ def test_every_file_read_is_named(tmp_path: Path) -> None:
     assert first == (
         f"{tmp_path}/out.cubin: {tmp_path}/a.cubin {tmp_path}/b.cubin {tmp_path}/options"
     )
+
+
+def test_inputs_that_are_no_files_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.cubin").write_bytes(one_kernel("a").build())
+    inputs = [("b.cubin", one_kernel("b").build()), tmp_path / "a.cubin"]
+    pylink.link(inputs, arch="sm_80", output=tmp_path / "o", depfile=str(tmp_path / "d"))
+    first = (tmp_path / "d").read_text().splitlines()[0]
+    assert first == f"{tmp_path}/o: {tmp_path}/a.cubin"
 
 
 @pytest.mark.skipif(shutil.which("ar") is None, reason="ar is not installed")
@@ -59,17 +69,19 @@ def test_thin_archives_in_thin_archives(tmp_path: Path) -> None:
 
 
 def test_names_that_need_escapes() -> None:
-    assert rule("o", NAMES).splitlines()[0] == (
-        "o: a.cubin with\\ blank.cubin dollar$$.cubin hash\\#.cubin"
+    assert rule("o", [*NAMES, TAB]).splitlines()[0] == (
+        "o: a.cubin with\\ blank.cubin dollar$$.cubin hash\\#.cubin tab\\\t.cubin"
     )
     assert rule("o", ["a", "a"]) == "o: a\n\na:\n"
-    with pytest.raises(ValueError, match="cannot name"):
-        rule("o", ["a\nb"])
+    for name in ("a\nb", "a\rb"):
+        for words in ((name, ["a"]), ("o", ["a", name])):
+            with pytest.raises(ValueError, match="cannot name"):
+                rule(*words)
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_reads_it(tmp_path: Path) -> None:
-    depfile = linked(tmp_path, NAMES)
+    depfile = linked(tmp_path, [*NAMES, TAB])
     makefile = tmp_path / "Makefile"
     makefile.write_text(f"include {depfile}\n{tmp_path}/out.cubin:\n\t@echo stale $?\n")
 

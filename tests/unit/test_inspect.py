@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.cubin_builder import LOCAL, SECTION, SHT_PROGBITS, Section, Symbol, one_kernel
 from helpers.inspect_expected import CALLS, GUARD
 
 from pylink.cli import main as pylink
 from pylink.inspect import main
 from pylink.inspect.columns import pairs
-from pylink.inspect.image import Image
+from pylink.inspect.image import Image, MalformedCubin
 from pylink.inspect.parts import PARTS, image_text
 
 ROOT = Path(__file__).parent.parent.parent
@@ -141,6 +143,27 @@ def test_json_values_are_numbers_and_names(capsys: pytest.CaptureFixture[str]) -
     assert value["notes"][0]["options"] == "-arch sm_100 -m 64 -c  "
     assert value["callgraph"]["prototypes"][0] == {"function": "_Z9fibonaccii", "prototype": "#ii"}
     assert value["callgraph"]["blocks"]["-1"][0] == ["_Z13use_recursionPi", "_Z9fibonaccii"]
+
+
+def test_of_sections_of_one_name_the_first_is_found() -> None:
+    cubin = one_kernel()
+    numbers = [cubin.section(Section(".same", SHT_PROGBITS, data)) for data in (b"1", b"2")]
+    image = Image(cubin.build())
+    first = image.section(".same")
+    assert first is not None
+    assert first.index == numbers[0]
+    assert [image.sections[number].key for number in numbers] == [(".same", 0), (".same", 1)]
+
+
+def test_section_numbers_of_symbols_from_a_table_of_their_own() -> None:
+    cubin = one_kernel()
+    number = cubin.symbol(Symbol("", SECTION, LOCAL, section=0xFFFF))
+    wide = Section(".symtab_shndx", SHT_PROGBITS, bytes(4 * number) + struct.pack("<I", 4))
+    place = cubin.section(wide)
+    assert Image(cubin.build()).symbols[number] == "(.text.kernel)"
+    cubin.sections[place - 1].data = wide.data[:-4]
+    with pytest.raises(MalformedCubin, match=rf"^\.symtab\[{number}\]: no section number"):
+        _ = Image(cubin.build()).symbols
 
 
 def test_several_files_make_a_list(capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,6 +144,18 @@ def test_instructions_and_their_scoreboards(
     assert "bytes .text._Z7no_callPd+0x20: 1 of 24 instructions differ\n" in text
 
 
+def test_the_section_that_a_capsule_belongs_to(
+    pair_100: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is compared where the sections have their numbers in both."""
+    section = pair_100.section(".nv.capmerc.text._Z7no_callPd")
+    pair_100.data[section.offset] ^= 1
+    pair_100.write()
+    status, text = diff(capsys)
+    assert status == 1
+    assert text.splitlines()[2].startswith(f"bytes {section.name}+0x0: 1 of ")
+
+
 def test_the_tool_note(pair_75: Pair, capsys: pytest.CaptureFixture[str]) -> None:
     section = pair_75.section(".note.nv.tkinfo")
     at = section.offset + pair_75.image.content(section).index(b"nvlink")

@@ -112,8 +112,6 @@ class NameParser(ExpressionParser):
                 return found
             return self.remember(Type(str(found) + self.template_args(), spaced=False))
         name = self.full_name()
-        if name.qualifiers or name.suffix or name.plain:
-            raise NotMangled
         if name.known and len(self.known) == start:
             return Type(name.text, spaced=False)
         return self.remember(Type(name.text))
@@ -294,8 +292,7 @@ def _last(name: str) -> str:
             depth += 1
         elif name[i] == "<":
             depth -= 1
-            if depth == 0:
-                end = i
+            end = i
         elif depth == 0 and name[i] == ":":
             return name[i + 1 : end]
     return name[:end]
