@@ -41,8 +41,12 @@ def test_every_file_read_is_named(tmp_path: Path) -> None:
 
 def test_inputs_that_are_no_files_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "a.cubin").write_bytes(one_kernel("a").build())
-    inputs = [("b.cubin", one_kernel("b").build()), tmp_path / "a.cubin"]
-    pylink.link(inputs, arch="sm_80", output=tmp_path / "o", depfile=str(tmp_path / "d"))
+    pylink.link(
+        [("b.cubin", one_kernel("b").build()), tmp_path / "a.cubin"],
+        arch="sm_80",
+        output=tmp_path / "o",
+        depfile=str(tmp_path / "d"),
+    )
     first = (tmp_path / "d").read_text().splitlines()[0]
     assert first == f"{tmp_path}/o: {tmp_path}/a.cubin"
 
