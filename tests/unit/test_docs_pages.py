@@ -59,25 +59,22 @@ OTHERS = {
 }
 
 
-def programs() -> list[tuple[str, str]]:
+def blocks(wanted: str) -> list[tuple[str, str]]:
+    """The page and the text of each block in a language."""
     return [
         (page, text)
         for page, content in SHOWN.items()
         for language, text in FENCED.findall(content)
-        if language == "python"
+        if language == wanted
     ]
 
 
 def commands() -> list[tuple[str, str]]:
     """What pages show as typed: behind a prompt, or in a block of the console."""
-    found = []
-    for page, content in SHOWN.items():
-        lines = PROMPT.findall(content)
-        for language, text in FENCED.findall(content):
-            if language == "console":
-                lines += text.replace("\\\n", "").splitlines()
-        found += [(page, line) for line in lines if line.startswith("pylink ")]
-    return found
+    typed = [(page, line) for page, text in SHOWN.items() for line in PROMPT.findall(text)]
+    for page, text in blocks("console"):
+        typed += [(page, line) for line in text.replace("\\\n", "").splitlines()]
+    return [(page, line) for page, line in typed if line.startswith("pylink ")]
 
 
 def anchor(heading: str) -> str:
@@ -116,7 +113,7 @@ def folder(tmp_path: Path, page: str, text: str) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("page", "text"), programs())
+@pytest.mark.parametrize(("page", "text"), blocks("python"))
 def test_programs_run(page: str, text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     names = sorted(map(str, Path("build").glob("*.cubin")))
@@ -141,6 +138,30 @@ def test_commands_run(page: str, text: str, folder: Path) -> None:
     )
     assert done.returncode == 0 or (done.returncode == 1 and "--diff" in text)
     assert done.stderr == "" or "--pass-remarks=" in text
+
+
+@pytest.mark.skipif(shutil.which("ninja") is None, reason="ninja is not installed")
+@pytest.mark.parametrize(("page", "text"), blocks("ninja"))
+def test_a_build_is_done_once(page: str, text: str, folder: Path) -> None:
+    assert page == "docs/builds.md"
+    command = f"command = {shlex.quote(sys.executable)} -m pylink"
+    (folder / "build.ninja").write_text(text.replace("command = pylink", command))
+    (folder / "libc.a").rename(folder / "libfilters.a")
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+
+    def ninja() -> list[str]:
+        done = subprocess.run(
+            ["ninja"], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout.splitlines()
+
+    assert len(ninja()) == 1
+    assert ninja() == ["ninja: no work to do."]
+    made = (folder / "program.cubin").stat().st_mtime_ns
+    (folder / "libfilters.a").touch()
+    assert len(ninja()) == 1
+    assert (folder / "program.cubin").stat().st_mtime_ns == made
 
 
 @pytest.mark.parametrize("page", TEXTS)
