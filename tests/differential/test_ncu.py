@@ -9,7 +9,8 @@ import pytest
 from helpers import ncu, oracle
 from helpers.report_link import PHASES, SOURCE, link_report
 
-from pylink.report import IContext, write_report
+import pylink
+from pylink.report import IContext, read_report, write_report
 from pylink.report.display import add_display_metrics
 from pylink.report.model import (
     Action,
@@ -189,6 +190,25 @@ def test_source_page_goes_down_to_the_lines(tmp_path: Path) -> None:
     assert ["1", "__global__", "void", "k(int", "*p)", "{", "1"] in lines
     assert ["2", "p[threadIdx.x]", "=", "7;", "2"] in lines
     assert any(line[:1] == [hex(start)] for line in lines)
+
+
+@oracle.needs_oracle
+def test_source_page_of_a_link_has_its_counts(tmp_path: Path) -> None:
+    text = (
+        "extern __constant__ int c[4];\n__global__ void k(int *p) { p[0] = c[1]; p[1] = c[2]; }\n"
+    )
+    inputs = [oracle.compile(text, "86"), oracle.compile("__constant__ int c[4];", "86")]
+    path = tmp_path / "link.ncu-rep"
+    pylink.link(inputs, arch="sm_86", profile=path, set=["full"])
+    relocate = next(each for each in read_report(path).actions if each.function_name == "relocate")
+    applied, patched = (
+        relocate.metrics[name].by_id() for name in ("reloc__inst_patched", "reloc__bytes_patched")
+    )
+    assert len(applied) > 1
+    _, names, *rows = ncu.ncu_csv(path, "--page", "source", "--kernel-name", "relocate")
+    assert names == ["Address", "Source", "Relocations Applied", "Bytes Patched"]
+    shown = {int(row[0], 16): row[2:] for row in rows if row[2:] != ["0", "0"]}
+    assert shown == {at: [str(count), str(patched[at])] for at, count in applied.items()}
 
 
 def test_what_rules_say_of_a_range_disturbs_nothing(tmp_path: Path) -> None:

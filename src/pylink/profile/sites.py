@@ -47,7 +47,8 @@ def add_source_counters(report: Report, action: Action, results: Results) -> Non
         return
     applied: dict[int, int] = {}
     patched: dict[int, int] = {}
-    for offset, kind in counts.fixes_of(merged.fixes, out):
+    # In the order of addresses, in which `ncu` looks for them.
+    for offset, kind in sorted(counts.fixes_of(merged.fixes, out)):
         if kind >= MERCURY:
             continue
         at = start + offset // INSTRUCTION * INSTRUCTION
