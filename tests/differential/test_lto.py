@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers import oracle
+from helpers.archive_builder import gnu, write
 from helpers.compare import compare
 from helpers.linked import functions, kernels
 from helpers.lto_sources import SOURCES, write_fatbin, write_host_object, write_ltoir, write_nvvm
@@ -181,6 +182,19 @@ def test_the_device_runtime_joins_where_it_is_called(arch: str, folder: Path) ->
     assert expected.image is not None
     ours = functions(Path("ours").read_bytes())
     assert ours == functions(expected.image) > {"_Z6parentPi", "__cudaCDP2LaunchDeviceV2"}
+
+
+@pytest.mark.parametrize("options", [(), ("-keep-system-libraries",)])
+def test_a_name_alone_says_what_the_device_runtime_is(
+    folder: Path, options: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    caller, called = (write_host_object(folder, name, "lto_80") for name in ("caller", "called"))
+    data = Path(write_host_object(folder, "alone", "sm_90")).read_bytes()
+    write(folder, {"my_cudadevrt.o": data, "named.a": gnu([("libcudadevrt.o", data)])})
+    for name in ("my_cudadevrt.o", "named.a"):
+        expected = link("90", *options, caller, called, name)
+        assert Path("ours").read_bytes() == expected.image
+    assert "not built for LTO" not in capfd.readouterr().err
 
 
 def test_what_the_host_program_registers(folder: Path) -> None:

@@ -21,7 +21,7 @@ from pylink.inputs.kinds import LTOIR
 from pylink.inputs.pieces import Piece
 from pylink.options import Options
 from pylink.optiontable import Value
-from pylink.phases.lto import EXTERN, is_runtime
+from pylink.phases.lto import EXTERN
 from pylink.subtools import lto
 from pylink.subtools.entries import check_entries, entry_text
 from pylink.subtools.keep import keep_source, quote
@@ -138,13 +138,6 @@ def test_libraries_of_wheels_come_after_those_of_a_toolkit(
     ours, theirs = lto.libraries(str(root / "nvvm"))
     assert [Path(path).name for path in ours] == ["libnvJitLink.so.13"]
     assert [Path(path).name for path in theirs] == ["libnvvm.so", "libnvvm.so.4"]
-
-
-def test_what_belongs_to_the_device_runtime() -> None:
-    assert is_runtime("/usr/lib/libcudadevrt.a:cuda_device_runtime.o")
-    assert is_runtime("./libcudadevrt.a:x")
-    assert not is_runtime("libcudadevrt.o")
-    assert not is_runtime("libfoo.a:libcudadevrt.o")
 
 
 def test_undefined_functions_of_ptx() -> None:

@@ -6,13 +6,13 @@ it is one more relocatable cubin.
 
 from __future__ import annotations
 
-import os
 import re
 
 from pylink._native import elfread
 from pylink.elf.constants import SHN_UNDEF, STB_LOCAL, STT_OBJECT
 from pylink.inputs.unpack import add_optimized, known_references
 from pylink.phases.faults import report_fault
+from pylink.phases.load import SYSTEM_LIBRARY
 from pylink.sections import rules
 from pylink.subtools import ptxas
 from pylink.subtools.lto import compile_lto, write_lto_row
@@ -99,15 +99,10 @@ def ptxas_lto(program: Optimized, timing: CsvTiming | None, sink: Sink) -> Optim
 def plain_names(loaded: Loaded) -> list[str]:
     """Names of the cubins, but for those of the device runtime.
 
-    That library has no LTO-IR, and only joins when the program calls it.
+    That library has no LTO-IR, and only joins when the program calls it, whatever
+    -keep-system-libraries says.
     """
-    return [name for name in loaded.names if not is_runtime(name)]
-
-
-def is_runtime(name: str) -> bool:
-    """Whether a cubin, called `archive:member`, is part of libcudadevrt."""
-    archive = name.rpartition(":")[0]
-    return os.path.basename(archive).startswith("libcudadevrt")
+    return [name for name in loaded.names if SYSTEM_LIBRARY not in name]
 
 
 def undefined_functions(loaded: Loaded, sink: Sink) -> list[str]:
