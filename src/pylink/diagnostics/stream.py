@@ -7,8 +7,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from io import RawIOBase
-    from typing import TextIO
+    from typing import BinaryIO, TextIO
 
 # C0 controls, DEL and C1 controls: they end the line, or reach the terminal as commands.
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
@@ -55,9 +54,22 @@ def write(stream: TextIO | None, text: str) -> bool:
 
 def show(text: str) -> None:
     """Write what a command was asked for to standard output; OSError when not all gets there."""
+    _put(_standard_output(), text)
+
+
+def show_bytes(data: bytes) -> None:
+    """The same for what is no text; also an OSError where standard output takes text alone."""
+    stream = _standard_output()
+    stream.flush()
+    if not hasattr(stream, "buffer"):
+        raise OSError(errno.EINVAL, "takes text alone")
+    _write_whole(stream.buffer, data)
+
+
+def _standard_output() -> TextIO:
     if sys.stdout is None or sys.stdout.closed:
         raise OSError(errno.EBADF, "closed")
-    _put(sys.stdout, text)
+    return sys.stdout
 
 
 def _put(stream: TextIO, text: str) -> None:
@@ -69,17 +81,18 @@ def _put(stream: TextIO, text: str) -> None:
         stream.write(text)
         stream.flush()
     elif standard:
-        _write_whole(getattr(buffer, "raw", buffer), to_bytes(text))
+        _write_whole(buffer, to_bytes(text))
     else:
         buffer.write(to_bytes(text))
         buffer.flush()
 
 
-def _write_whole(raw: RawIOBase, data: bytes) -> None:
+def _write_whole(buffer: BinaryIO, data: bytes) -> None:
     """Write past the buffer; the interpreter would try again at exit what failed and stayed there.
 
     It would then end with status 120, whatever became of the link.
     """
+    raw: BinaryIO = getattr(buffer, "raw", buffer)
     while data:
         done = raw.write(data)
         if not done:

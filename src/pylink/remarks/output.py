@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
+from pylink.diagnostics.stream import show_bytes
 from pylink.wholefile import WholeFile
 
 # Bytes that are collected before they are written.
@@ -65,12 +63,7 @@ class StandardOutput:
     __slots__ = ()
 
     def write(self, data: bytes) -> None:
-        if sys.stdout is None:
-            raise OSError("standard output is closed")
-        sys.stdout.flush()
-        rest = memoryview(data)
-        while rest:  # past the buffer: what fails there would fail once more at exit
-            rest = rest[os.write(sys.stdout.fileno(), rest) :]
+        show_bytes(data)
 
     def commit(self) -> None:
         """Nothing to do."""
