@@ -128,7 +128,7 @@ def test_weak_variables_and_common_symbols() -> None:
         "both",
         "Passed CommonMerged v c:0:0 8 | common v of 8 bytes merged with that of a: 16 bytes for "
         "both",
-        "Passed CommonReplaced v a:0:0 4 | common v of 16 bytes replaced by the definition in d",
+        "Passed CommonReplaced v a:0:0 16 | common v of 16 bytes replaced by the definition in d",
     ]
     late = {"a": with_variable(WEAK), "b": with_variable(common=True)}
     assert lines(late, SYMBOLS) == [

@@ -118,7 +118,7 @@ class ResolutionPass:
     def _tell_replaced(self, entity: int, old: Definition, merged: int, winner: Definition) -> None:
         """A definition that gives way to a later one; a common one has grown to `merged` bytes."""
         if old.common:
-            self._tell(COMMON_REPLACED, entity, old, Size=merged, Winner=winner)
+            self._tell(COMMON_REPLACED, entity, old, merged, Size=merged, Winner=winner)
             return
         if not winner.weak:
             self._tell(STRONG_OVER_WEAK, entity, old, Winner=winner)
