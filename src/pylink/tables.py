@@ -89,6 +89,18 @@ def symbol_file(symbols: bytes, row: int) -> int:
     return number
 
 
+def section_file(sections: bytes, row: int) -> int:
+    """Number of the file that section `row` comes from."""
+    number: int = SECTION.unpack_from(sections, row * SECTION.size)[10]
+    return number
+
+
+def file_sections(files: bytes, number: int) -> range:
+    """Rows of the sections of a file, in order of their indices in it."""
+    row = FILE.unpack_from(files, number * FILE.size)
+    return range(row[2], row[2] + row[3])
+
+
 def rows(table: bytes, row: Struct) -> Iterator[tuple[int, ...]]:
     """All rows, as tuples of their fields."""
     return row.iter_unpack(table)

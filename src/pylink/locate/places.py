@@ -19,7 +19,15 @@ from pylink.elf.constants import STT_FUNC
 from pylink.locate import LINE_SECTIONS
 from pylink.locate.column import find_name
 from pylink.locate.references import relocations
-from pylink.tables import FILE, SECTION, SYMBOL, section_name, symbol_file, symbol_name
+from pylink.tables import (
+    FILE,
+    SYMBOL,
+    file_sections,
+    section_file,
+    section_name,
+    symbol_file,
+    symbol_name,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,8 +102,8 @@ class Places:
     def frames(self, section: int, offset: int) -> list[Frame]:
         """The source lines of an offset, the innermost inlined one first."""
         file = self.file_of(section)
-        first = FILE.unpack_from(self._objects.files, file * FILE.size)[2]
-        return self._ask(file, lambda lines: lines.frames(section - first, offset)) or []
+        index = section - file_sections(self._objects.files, file).start
+        return self._ask(file, lambda lines: lines.frames(index, offset)) or []
 
     def definition_frames(self, symbol: int, *, ptx: bool = True) -> list[Frame]:
         """The source lines of the first instruction of a function, the line of a variable.
@@ -120,10 +128,12 @@ class Places:
         found = self._ask(file, lambda lines: lines.declaration(name))
         if found is not None:
             return [found]
-        row = FILE.unpack_from(self._objects.files, file * FILE.size)
         if not is_defined and self._has_lines(file):
-            for section, offset, index in relocations(self._objects, row[2], row[2] + row[3]):
-                if index == symbol - row[4]:
+            objects = self._objects
+            first = FILE.unpack_from(objects.files, file * FILE.size)[4]
+            sections = file_sections(objects.files, file)
+            for section, offset, index in relocations(objects, sections):
+                if index == symbol - first:
                     return self.frames(section, offset)
         found = self._ask(file, lambda lines: lines.ptx_declaration(name)) if ptx else None
         return [] if found is None else [found]
@@ -172,10 +182,9 @@ class Places:
             return None
 
     def _has_lines(self, file: int) -> bool:
-        row = FILE.unpack_from(self._objects.files, file * FILE.size)
         return any(
             section_name(self._objects.arena, self._objects.sections, section) in LINE_SECTIONS
-            for section in range(row[2], row[2] + row[3])
+            for section in file_sections(self._objects.files, file)
         )
 
     def name_of(self, section: int) -> str:
@@ -184,8 +193,7 @@ class Places:
 
     def file_of(self, section: int) -> int:
         """The number of the input that a section is from."""
-        number: int = SECTION.unpack_from(self._objects.sections, section * SECTION.size)[10]
-        return number
+        return section_file(self._objects.sections, section)
 
 
 def set_lines(diagnostic: Diagnostic, frames: list[Frame], cubin: str, name: str | None) -> None:

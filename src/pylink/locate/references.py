@@ -7,11 +7,11 @@ from struct import unpack_from
 from pylink.elf.constants import SHT_REL, SHT_RELA
 from pylink.elf.records import REL, RELA
 from pylink.sections import rules
-from pylink.tables import FILE, SECTION
+from pylink.tables import FILE, SECTION, file_sections, section_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from pylink.phases.read import Objects
 
@@ -45,7 +45,7 @@ def find_references(
         local = {i: entity for i, entity in enumerate(entities) if entity in found}
         if not local:
             continue
-        for section, offset, symbol in relocations(objects, file[2], file[2] + file[3]):
+        for section, offset, symbol in relocations(objects, file_sections(objects.files, number)):
             if symbol in local:
                 found[local[symbol]].append((section, offset))
     for references in found.values():
@@ -53,9 +53,9 @@ def find_references(
     return found
 
 
-def relocations(objects: Objects, first: int, end: int) -> Iterator[tuple[int, int, int]]:
+def relocations(objects: Objects, sections: Iterable[int]) -> Iterator[tuple[int, int, int]]:
     """Patched section, offset in it, and symbol index, of the relocations in sections of a file."""
-    for row in range(first, end):
+    for row in sections:
         fields = SECTION.unpack_from(objects.sections, row * SECTION.size)
         start, size, type, target, kind = fields[1], fields[2], fields[5], fields[11], fields[12]
         if kind != rules.RELOC or target < 0 or type not in _ENTRIES:
@@ -70,11 +70,14 @@ def relocations(objects: Objects, first: int, end: int) -> Iterator[tuple[int, i
 
 def find_uses(objects: Objects, symbol_entity: bytes, section: int) -> list[tuple[int, int]]:
     """Offset and entity of all that one section refers to by relocations, in order of offsets."""
-    number = SECTION.unpack_from(objects.sections, section * SECTION.size)[10]
-    file = FILE.unpack_from(objects.files, number * FILE.size)
-    uses = []
-    for row in range(file[2], file[2] + file[3]):
-        if SECTION.unpack_from(objects.sections, row * SECTION.size)[11] == section:
-            for _, offset, symbol in relocations(objects, row, row + 1):
-                uses.append((offset, unpack_from("<i", symbol_entity, 4 * (file[4] + symbol))[0]))
-    return sorted(uses)
+    number = section_file(objects.sections, section)
+    first = FILE.unpack_from(objects.files, number * FILE.size)[4]
+    tables = [
+        row
+        for row in file_sections(objects.files, number)
+        if SECTION.unpack_from(objects.sections, row * SECTION.size)[11] == section
+    ]
+    return sorted(
+        (offset, unpack_from("<i", symbol_entity, 4 * (first + symbol))[0])
+        for _, offset, symbol in relocations(objects, tables)
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import unpack_from
 
 from pylink._native import debug, rebuild
-from pylink.tables import REPLACED, SECTION, section_name, span
+from pylink.tables import REPLACED, section_file, section_name, span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _rebuild_one(
             contents, _ = debug.rebuild_reg_sass(arena, pieces, names)
     except debug.MalformedDebugSection as fault:
         (section,) = unpack_from("<i", inputs, 4 * fault.piece)
-        file = SECTION.unpack_from(objects.sections, section * SECTION.size)[10]
+        file = section_file(objects.sections, section)
         sink.report(
             "debug-format",
             file=objects.names[file],

@@ -24,7 +24,7 @@ from pylink.remarks.passes.catalogue import (
 )
 from pylink.remarks.passes.view import View
 from pylink.sections import rules
-from pylink.tables import ENTITY, FILE, LOCAL, LOST, SECTION, SYMBOL, rows
+from pylink.tables import ENTITY, FILE, LOCAL, LOST, SECTION, SYMBOL, file_sections, rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -165,10 +165,11 @@ class ResolutionPass:
 
     def _read_facts(self, file: int) -> tuple[dict[int, int], int]:
         """REGCOUNT of each function of a file, by the row of its symbol, and the SM of its PTX."""
-        row = FILE.unpack_from(self.merged.objects.files, file * FILE.size)
+        files = self.merged.objects.files
+        first = FILE.unpack_from(files, file * FILE.size)[4]
         counts = {}
         virtual = 0
-        for number in range(row[2], row[2] + row[3]):
+        for number in file_sections(files, file):
             fields = SECTION.unpack_from(self.view.sections, number * SECTION.size)
             at, end = fields[1], fields[1] + fields[2]
             if fields[12] == rules.CUINFO and end - at >= CUINFO_SM + 2:
@@ -181,6 +182,6 @@ class ResolutionPass:
                 if form == SVAL:
                     if attribute == REGCOUNT:
                         symbol, registers = unpack_from("<II", self.view.arena, at)
-                        counts[row[4] + symbol] = registers
+                        counts[first + symbol] = registers
                     at += size
         return counts, virtual
