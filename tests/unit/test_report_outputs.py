@@ -185,6 +185,21 @@ def test_bars_of_a_chart_are_compared(capfd: pytest.CaptureFixture[str], tmp_pat
     assert [len(row[1]) for row in rows] == [BAR_WIDTH, BAR_WIDTH // 10, BAR_WIDTH, BAR_WIDTH // 4]
 
 
+def test_a_chart_of_parts_is_left_out_where_there_are_none(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path, metric = tmp_path / "parts.ncu-rep", "file__bytes_read.sum"
+    chart = BarChart("By file", metrics=[SectionMetric(metric, "Bytes", show_instances=True)])
+    section = Section("S", "S", body=[Body([BodyItem(bar_chart=chart)])])
+    actions = [Action("read", sections=[section]), Action("merge", sections=[section])]
+    actions[0].set(metric, 3000, {"a.cubin": 1000, "b.cubin": 2000})
+    actions[1].set(metric, 3000)
+    write_report(Report(actions=actions), path)
+    read, merge = show(capfd, str(path)).split("[1] merge")
+    assert "By file" in read
+    assert "By file" not in merge
+
+
 def test_a_page_says_nothing_of_rules_that_were_not_applied(
     capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

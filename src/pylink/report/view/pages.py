@@ -217,6 +217,8 @@ def _rows(
         if chosen is None:
             continue
         metric = action.metrics.get(chosen.name)
+        if entry.show_instances and not (metric and metric.instances):
+            continue  # the parts are what is asked for, and this action has the total alone
         if chosen.name.startswith(PATTERNS):
             members = str(metric.value).split(",") if metric and metric.value else []
             rows += [row_of(name, name, action.metrics.get(name)) for name in members]
