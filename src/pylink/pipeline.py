@@ -77,7 +77,7 @@ def run_phases(
     inputs: list[Input],
     sink: Sink,
     timer: PhaseTimer,
-    timing: CsvTiming | None,
+    timing: CsvTiming,
     steps: Steps,
 ) -> bytes:
     """The phases in order; the linked file."""
@@ -107,7 +107,7 @@ def run_phases(
             write_register_file(options.register_link_binaries, job.registered, sink)
 
 
-def link_loaded(loaded: Loaded, timing: CsvTiming | None, sink: Sink, run: Runner) -> bytes:
+def link_loaded(loaded: Loaded, timing: CsvTiming, sink: Sink, run: Runner) -> bytes:
     """The phases from cicc-lto on, each called and timed by `run`."""
     job = loaded.job
     if job.optimizes:
@@ -149,10 +149,8 @@ def link_cubins(loaded: Loaded, sink: Sink, run: Runner) -> bytes:
     return final.image
 
 
-def open_timing(options: Options, sink: Sink) -> CsvTiming | None:
+def open_timing(options: Options, sink: Sink) -> CsvTiming:
     """The table of -time, which gets its header before any input is opened."""
-    if options.time is None:
-        return None
     try:
         return CsvTiming(options.time)
     except OSError:

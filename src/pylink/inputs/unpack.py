@@ -33,7 +33,7 @@ OPTIMIZED = "lto.cubin"
 
 
 def unpack(
-    job: Job, arena: bytes, extents: bytes, found: bytes, timing: CsvTiming | None, sink: Sink
+    job: Job, arena: bytes, extents: bytes, found: bytes, timing: CsvTiming, sink: Sink
 ) -> Loaded:
     """The cubins in inputs of the kinds `found`, a byte each; LinkError when there are errors."""
     sources = find_sources(job, arena, extents, found, sink)
@@ -223,7 +223,7 @@ def piece_of(source: Source, kind: int) -> Piece:
     return Piece(source.name, kind, source.data)
 
 
-def compile_ptx(job: Job, pieces: list[Piece], timing: CsvTiming | None, sink: Sink) -> None:
+def compile_ptx(job: Job, pieces: list[Piece], timing: CsvTiming, sink: Sink) -> None:
     """Make cubins of all PTX among the pieces."""
     texts = [piece for piece in pieces if piece.kind == kinds.PTX]
     if not texts:

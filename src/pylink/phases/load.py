@@ -68,7 +68,7 @@ class Loaded:
         self.references = references
 
 
-def load(job: Job, timing: CsvTiming | None, sink: Sink) -> Loaded:
+def load(job: Job, timing: CsvTiming, sink: Sink) -> Loaded:
     """Read every input, and make cubins of those that are none; LinkError after any error."""
     names, arena, extents = read_inputs(job, sink)
     kinds = inputfiles.classify(arena, extents)

@@ -55,7 +55,7 @@ def find_modules(loaded: Loaded, sink: Sink) -> bool:
     return bool(loaded.modules)
 
 
-def cicc_lto(loaded: Loaded, timing: CsvTiming | None, sink: Sink) -> Optimized:
+def cicc_lto(loaded: Loaded, timing: CsvTiming, sink: Sink) -> Optimized:
     """Compile the LTO-IR to PTX, which is the output itself with -emit-ptx."""
     options = loaded.job.options
     if not loaded.job.executable:
@@ -75,7 +75,7 @@ def cicc_lto(loaded: Loaded, timing: CsvTiming | None, sink: Sink) -> Optimized:
     return Optimized(loaded, ptx, whole=whole, image=ptx if options.emit_ptx else b"")
 
 
-def ptxas_lto(program: Optimized, timing: CsvTiming | None, sink: Sink) -> Optimized:
+def ptxas_lto(program: Optimized, timing: CsvTiming, sink: Sink) -> Optimized:
     """Assemble the PTX."""
     loaded = program.loaded
     options = loaded.job.options

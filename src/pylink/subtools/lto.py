@@ -75,7 +75,7 @@ def compile_lto(
     return outcome.data, outcome.elapsed
 
 
-def write_lto_row(timing: CsvTiming | None, options: Options, elapsed: float, sink: Sink) -> None:
+def write_lto_row(timing: CsvTiming, options: Options, elapsed: float, sink: Sink) -> None:
     """Add the compilation of the LTO-IR to the table of -time."""
     row = Request("lto.nvvm", "", "lto.ptx", b"", options.arch)
     write_row(timing, "cicc", row, elapsed, sink)

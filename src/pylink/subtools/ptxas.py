@@ -75,7 +75,7 @@ class Request:
 
 
 def compile_ptx(
-    requests: Sequence[Request], options: Options, sink: Sink, timing: CsvTiming | None
+    requests: Sequence[Request], options: Options, sink: Sink, timing: CsvTiming
 ) -> list[bytes]:
     """The cubins of the requests, compiled several at a time; LinkError when one fails.
 
@@ -161,12 +161,8 @@ def split(items: Sequence[str]) -> list[str]:
     return words
 
 
-def write_row(
-    timing: CsvTiming | None, phase: str, request: Request, elapsed: float, sink: Sink
-) -> None:
+def write_row(timing: CsvTiming, phase: str, request: Request, elapsed: float, sink: Sink) -> None:
     """Add a run to the table of -time; a table that cannot be opened any more ends the link."""
-    if timing is None:
-        return
     try:
         timing.row(
             phase,
