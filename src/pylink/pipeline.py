@@ -153,5 +153,5 @@ def open_timing(options: Options, sink: Sink) -> CsvTiming:
     """The table of -time, which gets its header before any input is opened."""
     try:
         return CsvTiming(options.time)
-    except OSError:
+    except (OSError, ValueError):
         sink.fatal("cannot-open-file", file=options.time)

@@ -74,6 +74,8 @@ def test_devices(name: str, output: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_a_name_that_no_file_can_have() -> None:
     with pytest.raises(pylink.LinkError, match="Could not open input file"):
         pylink.link(["a\0b"], arch="sm_80")
+    with pytest.raises(pylink.LinkError, match="Cannot open file"):
+        pylink.link([one_kernel().build()], arch="sm_80", time="a\0b")
 
 
 def feed(path: Path, data: bytes) -> threading.Thread:

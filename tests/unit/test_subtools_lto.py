@@ -135,6 +135,7 @@ def test_libraries_of_wheels_come_after_those_of_a_toolkit(
     for name in ("libnvJitLink.so.13", "libnvvm.so.4"):
         (wheel / "lib" / name).touch()
     (root / "nvvm" / "lib64" / "libnvvm.so").touch()
+    assert lto.libraries("a\0b") == lto.libraries(str(root / "none")) == lto.libraries(None)
     ours, theirs = lto.libraries(str(root / "nvvm"))
     assert [Path(path).name for path in ours] == ["libnvJitLink.so.13"]
     assert [Path(path).name for path in theirs] == ["libnvvm.so", "libnvvm.so.4"]

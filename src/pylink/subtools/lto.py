@@ -108,7 +108,7 @@ def arguments(options: Options, *, whole: bool, used: References | None = None) 
 
 def libraries(nvvmpath: str | None) -> list[list[str]]:
     """Where a toolkit, then wheels, have libnvJitLink and libnvvm, for `worker.preload`."""
-    places = [] if nvvmpath is None else [os.path.abspath(nvvmpath)]
+    places = [os.path.abspath(nvvmpath)] if nvvmpath and os.path.isdir(nvvmpath) else []
     places += [os.path.join(wheel, "nvvm") for wheel in wheel_directories()]
     return [
         [
