@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -113,9 +114,9 @@ def _create_beside(target: str, temporary: str) -> int:
     except FileNotFoundError:
         mode = None
     if mode is not None and stat.S_ISDIR(mode):
-        raise IsADirectoryError(target)
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), target)
     if mode is not None and not os.access(target, os.W_OK):
-        raise PermissionError(target)
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES), target)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     if mode is not None:
         os.fchmod(descriptor, stat.S_IMODE(mode))

@@ -8,6 +8,7 @@ import sys
 import time
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers import demo
@@ -134,9 +135,11 @@ def test_a_trace_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
         pylink.link(CUBINS, arch="sm_100", time_trace=target)
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(pylink.LinkError, match="it is a directory"):
-        pylink.link(CUBINS, arch="sm_100", time_trace=tmp_path)
+@pytest.mark.parametrize("option", ["time_trace", "Map", "depfile"])
+def test_a_folder_is_no_file(tmp_path: Path, option: str) -> None:
+    asked: dict[str, Any] = {option: tmp_path, "output": tmp_path / "out.cubin"}
+    with pytest.raises(pylink.LinkError, match=f"'{tmp_path}' failed: Is a directory"):
+        pylink.link(CUBINS, arch="sm_100", **asked)
 
 
 @pytest.mark.parametrize(

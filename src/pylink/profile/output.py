@@ -60,12 +60,4 @@ def _write(path: str | None, make: Callable[[], bytes], sink: Sink) -> None:
     try:
         write_whole(path, make())
     except (ImportError, OSError, ValueError) as error:
-        sink.report("cannot-write-file", file=path, reason=_reason(error))
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, IsADirectoryError):
-        return "it is a directory"
-    if isinstance(error, PermissionError):
-        return "it is write-protected"
-    return reason_of(error)
+        sink.report("cannot-write-file", file=path, reason=reason_of(error))
