@@ -57,8 +57,9 @@ pytest: $(VENV)/extras
 bench: $(VENV)/extras
 	$(BIN)/pytest benchmarks --benchmark-enable --benchmark-only --benchmark-columns=min,median,rounds $(BENCH)
 
+# pylink is there already; its extra is what pip adds.
 test-gpu: $(VENV)/built
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check pytest 'cuda-bindings>=12.6'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pytest 'pylink[gpu]'
 	$(BIN)/python -m pytest -rsf -p no:cacheprovider -o addopts= tests/gpu
 
 package: $(VENV)/extras
