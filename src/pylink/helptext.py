@@ -110,7 +110,7 @@ HELP = {
     "list-rules": ("", "List the rules for reports, and files that do not load."),
     "list-sections": ("", "List the sections for reports, and files that do not load."),
     "list-sets": ("", "List the sets of sections."),
-    "machine": ("<bits>", "Size of an address. Only 64 is allowed."),
+    "machine": ("<bits>", "Size of an address."),
     "Map": (
         "<file>",
         "Write where everything in the output comes from, and why symbols were kept or removed.",

@@ -140,6 +140,9 @@ def test_thin_archives_of_the_host(here: Path) -> None:
     assert find("a", paths=("1", "2")) == ["1/liba.a"]
     write(here, {"1/x.o": b"text"})
     assert searched("1", "2") == (["2/liba.a"], ["1/liba.a"])
+    write(here, {"x.o": host(AARCH64)})
+    Path("1/x.o").unlink()  # so that the member is the file where the link runs
+    assert searched("1", "2") == (["2/liba.a"], ["1/liba.a"])
 
 
 def searched(*paths: str) -> tuple[list[str], list[str]]:

@@ -42,7 +42,9 @@ def _headers(file: str) -> Iterator[bytes]:
         for entry in read_archive(data, 0, len(data)):
             header = data[entry.offset : entry.offset + min(entry.size, 64)]
             if thin:
-                with open(os.path.join(os.path.dirname(file), entry.name), "rb") as member:
+                from pylink.inputs.archivethin import member_file  # noqa: PLC0415 -- few are thin
+
+                with open(member_file(entry.name, file), "rb") as member:
                     header = member.read(64)
             if entry.inline or header[:4] != ELF_MAGIC:
                 return
