@@ -34,19 +34,19 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # How protobuf's Python parser words a mistake, and how ncu does; groups are kept.
 WORDINGS = (
     (
-        re.compile(r"Enum type \"[\w.]+\" has no value named (\w+)"),
+        r"Enum type \"[\w.]+\" has no value named (\w+)",
         r'Unknown enumeration value of "\1".',
     ),
     (
-        re.compile(r"Message type \"[\w.]+\" should not have multiple (\"\w+\") fields"),
+        r"Message type \"[\w.]+\" should not have multiple (\"\w+\") fields",
         r"Non-repeated field \1 is specified multiple times.",
     ),
-    (re.compile(r"Value out of range: (-)"), r"Expected integer, got: \1"),
-    (re.compile(r"String missing ending quote"), "String literals cannot cross line boundaries."),
-    (re.compile(r"Expected \"[}>]\""), "Expected identifier, got: "),
-    (re.compile(r"(Message type \"[\w.]+\" has no field named \"\w+\"\.)"), r"\1"),
-    (re.compile(r"(Expected .*)"), r"\1"),
-    (re.compile(r"(Couldn't parse .*)"), r"\1"),
+    (r"Value out of range: (-)", r"Expected integer, got: \1"),
+    (r"String missing ending quote", "String literals cannot cross line boundaries."),
+    (r"Expected \"[}>]\"", "Expected identifier, got: "),
+    (r"(Message type \"[\w.]+\" has no field named \"\w+\"\.)", r"\1"),
+    (r"(Expected .*)", r"\1"),
+    (r"(Couldn't parse .*)", r"\1"),
 )
 
 
@@ -141,7 +141,7 @@ def _parse(data: bytes, message: ProtobufMessage, file: str) -> None:
 
 def _wording(text: str) -> str:
     for pattern, words in WORDINGS:
-        match = pattern.search(text)
+        match = re.search(pattern, text)
         if match is not None:
             return match.expand(words)
     return text
