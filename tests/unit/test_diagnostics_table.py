@@ -81,6 +81,18 @@ def test_a_number_stays_with_its_name(number: int, name: str) -> None:
     assert KINDS[name][0] == number
 
 
+def test_every_kind_is_named_by_what_reports_it() -> None:
+    """The page lists no message that nobody ever sees."""
+    named = {
+        node.value
+        for path in PACKAGE.rglob("*.py")
+        if path.name not in ("kinds.py", "help.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant)
+    }
+    assert set(KINDS) - named == set()
+
+
 def test_help_starts_with_a_sentence_for_a_summary() -> None:
     for name, text in HELP.items():
         assert text.endswith("."), name

@@ -238,7 +238,7 @@ def test_a_place_in_a_section_has_its_byte_offset_in_the_file(tmp_path: Path) ->
     sink = Sink()
     sink.report("section-range", file=str(path), section=".text.k", offset=0x10)
     sink.report("section-range", file=str(path), section=".absent", offset=0x10)
-    sink.report("truncated", file=str(path), offset=0x240, what="a section header")
+    sink.report("malformed", file=str(path), offset=0x240, reason="a section header ends")
     regions = [r["locations"][0]["physicalLocation"]["region"] for r in run_of(sink)["results"]]
     assert [region.get("byteOffset") for region in regions] == [0x110, None, 0x240]
 

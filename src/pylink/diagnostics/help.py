@@ -90,7 +90,6 @@ HELP: dict[str, str] = {
     "relocatable device code with `-rdc=true` or `-dc`.",
     "wrong-abi": "An input uses a version of the CUDA binary interface that is not supported. "
     "Compile it with a toolkit that matches.",
-    "unknown-input-arch": "The header of an input names an architecture that is not known.",
     "unknown-input": "An input starts like no file that can be linked. What a file is follows from "
     "its content; its name does not matter.",
     "lto-entry": "An input was compiled for link-time optimization only. Link it with `-dlto`, or "
@@ -102,12 +101,8 @@ HELP: dict[str, str] = {
     "`--max-uncompressed-size` allows. The size is what an entry says of itself.",
     "host-format": "A host object is damaged. Compile it again.",
     "package-missing": "Compressed device code is unpacked by a package that is not installed.",
-    "unsupported-input": "An input is of a known format that this version cannot link.",
-    "read-failed": "At least one input could not be read. The errors before this one say why.",
     "wrong-os-abi": "An input does not name CUDA as its operating system interface. The error "
     "after this says that it cannot be linked. The text is nvlink's.",
-    "truncated": "An input ends before a structure it announces. It was probably cut off when it "
-    "was copied or written.",
     "section-table-range": "The ELF header places the section header table outside the file.",
     "section-range": "A section header places the contents of its section outside the file.",
     "entry-size": "The entries of a table section do not have the size that ELF gives them.",
@@ -122,13 +117,11 @@ HELP: dict[str, str] = {
     "stripped.",
     "symbol-section": "A symbol claims to be in a section that the file does not have.",
     "symbol-range": "A symbol's value and size reach outside its section.",
-    "symbol-order": "A local symbol follows a global one. ELF wants all local symbols first.",
     "symbol-kind": "A symbol has a binding or type that is not known.",
     "relocation-type": "A relocation has a type that is not known for this architecture.",
     "relocation-symbol": "A relocation refers to a symbol that its table does not have.",
     "relocation-range": "A relocation would change bytes outside its section.",
     "nvinfo-format": "A record of a .nv.info section is cut off or has a wrong size.",
-    "note-format": "A note is cut off or has a wrong size.",
     "callgraph-format": "A row of the call graph is cut off or names a symbol that is not there.",
     "debug-format": "Debug data of an input cannot be followed. Without `-g` or `-lineinfo` the "
     "file has none.",
@@ -166,10 +159,6 @@ HELP: dict[str, str] = {
     ),
     "recursion-here": "A call that leads back to the function which makes it.",
     "indirect-call-here": "A function that calls through a pointer, which can lead back to it.",
-    "relocation-overflow": "An address or value does not fit the field that must hold it.",
-    "relocation-undefined": "A relocation refers to a symbol that got no address.",
-    "too-many-sections": "The output would have more sections than ELF or the driver can number.",
-    "output-too-large": "The output would be larger than its format allows.",
     "verbose-memory": "The bytes of global and constant memory that the output needs.",
     "verbose-function": "The head of the properties of a kernel.",
     "verbose-usage": "The registers, barriers, stack and memory that a kernel needs.",

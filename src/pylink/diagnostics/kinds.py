@@ -145,17 +145,6 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "compile it with -rdc=true or -dc",
     ),
     "wrong-abi": (216, CATASTROPHE, "Input file '{file}' abi does not match"),
-    "unknown-input-arch": (
-        217,
-        ERROR,
-        "Input file '{file}' is for unknown architecture {arch}",
-    ),
-    "unsupported-input": (
-        218,
-        CATASTROPHE,
-        "Input file '{file}' is {what}, which is not supported yet",
-    ),
-    "read-failed": (219, CATASTROPHE, "reading the input files failed"),
     "wrong-os-abi": (
         220,
         WARNING,
@@ -177,7 +166,6 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "archive-cycle": (232, CATASTROPHE, "{file}: thin archive contains itself"),
     "archive-limit": (233, CATASTROPHE, "{file}: archive leads to more than {what}"),
     # 3xx: damaged ELF structure; `where` names file, section and row
-    "truncated": (301, ERROR, "{where}: file ends within {what}"),
     "section-table-range": (302, ERROR, "{where}: section header table lies outside the file"),
     "section-range": (303, ERROR, "{where}: section contents lie outside the file"),
     "entry-size": (304, ERROR, "{where}: entry size is {value}, not {expected}"),
@@ -194,7 +182,6 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "no-symbol-table": (311, ERROR, "{where}: there is no symbol table"),
     "symbol-section": (312, ERROR, "{where}: symbol is in section {value}, which does not exist"),
     "symbol-range": (313, ERROR, "{where}: symbol lies outside its section"),
-    "symbol-order": (314, ERROR, "{where}: local symbol after the first global symbol"),
     "symbol-kind": (315, ERROR, "{where}: symbol has unknown binding or type {value}"),
     "relocation-type": (316, ERROR, "{where}: unknown relocation type {value}"),
     "relocation-symbol": (
@@ -208,7 +195,6 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "{where}: relocated field at offset {value} lies outside its section",
     ),
     "nvinfo-format": (319, ERROR, "{where}: attribute is damaged: {reason}"),
-    "note-format": (320, ERROR, "{where}: note is damaged: {reason}"),
     "callgraph-format": (321, ERROR, "{where}: call graph row is damaged: {reason}"),
     "debug-format": (322, ERROR, "{where}: debug data is damaged: {reason}"),
     "capsule-format": (323, ERROR, "{where}: mercury capsule is damaged: {reason}"),
@@ -276,19 +262,6 @@ KINDS: dict[str, tuple[int, int, str]] = {
     ),
     "recursion-here": (510, NOTE, "{where}: recursion: '{symbol}' calls '{callee}' here"),
     "indirect-call-here": (511, NOTE, "{where}: recursion: '{symbol}' calls through a pointer"),
-    # 6xx: relocations and layout
-    "relocation-overflow": (
-        601,
-        ERROR,
-        "{where}: {relocation} against '{symbol}': value {value:#x} does not fit {bits} bits",
-    ),
-    "relocation-undefined": (
-        602,
-        ERROR,
-        "{where}: {relocation} against '{symbol}', which has no address",
-    ),
-    "too-many-sections": (603, CATASTROPHE, "the output needs {count} sections, {limit} at most"),
-    "output-too-large": (604, CATASTROPHE, "the output needs {size} bytes, {limit} at most"),
     # 7xx: what -v prints
     "verbose-memory": (701, REMARK, "{sizes}"),
     "verbose-function": (702, REMARK, "Function properties for '{symbol}':"),
