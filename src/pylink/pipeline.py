@@ -64,10 +64,19 @@ def link(options: Options, inputs: list[Input], sink: Sink) -> Linked:
 
 
 def close(watching: list[Observer], timer: PhaseTimer, sink: Sink, *, failed: bool) -> None:
-    """End what watched the link; without a phase read there was none, and LTO made the program."""
+    """End what watched the link; without a phase read there was none, and LTO made the program.
+
+    Where one cannot write what it has, the link failed for those after it.
+    """
     nothing = not failed and "read" not in timer.timings
+    trouble: Exception | None = None
     for observer in watching:
-        observer.close(failed=failed or (nothing and observer.of_cubins))
+        try:
+            observer.close(failed=failed or (nothing and observer.of_cubins))
+        except Exception as error:
+            failed, trouble = True, trouble or error
+    if trouble is not None:
+        raise trouble
     if nothing and any(observer.of_cubins for observer in watching):
         sink.report("nothing-linked")
 

@@ -130,8 +130,11 @@ def test_sections_are_those_of_the_output(case: Path, tmp_path: Path) -> None:
 def test_a_map_that_cannot_be_written(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.cubin").write_bytes(one_kernel().build())
     words = ["-arch=sm_80", str(tmp_path / "a.cubin"), "-o", str(tmp_path / "o")]
-    assert main([*words, "--Map", "/dev/full"]) == 1
-    assert "Writing '/dev/full' failed: No space left on device" in capfd.readouterr().err
+    others = ["--depfile", str(tmp_path / "d"), f"--pass-remarks-output={tmp_path / 'r.yaml'}"]
+    for more in ([], others):
+        assert main([*words, "--Map", "/dev/full", *more]) == 1
+        assert "Writing '/dev/full' failed: No space left on device" in capfd.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.cubin", "o"]
 
 
 def test_a_link_that_fails_has_no_map(tmp_path: Path) -> None:
