@@ -24,6 +24,12 @@ REMARK_OPTIONS = (
 
 def observers(options: Options, sink: Sink) -> list[Observer]:
     """The observers that the options ask for."""
+    settings = None
+    if any(getattr(options, option) for option in REMARK_OPTIONS):
+        from pylink.remarks.settings import Settings  # noqa: PLC0415 -- few links have remarks
+
+        # What it refuses ends the link before anyone watches it.
+        settings = Settings(options, sink)
     watching: list[Observer] = []
     # First, so that what the others do counts for no phase.
     if options.profile is not None or options.profile_aprof or options.time_trace:
@@ -38,10 +44,7 @@ def observers(options: Options, sink: Sink) -> list[Observer]:
         from pylink.depfile import DepfileObserver  # noqa: PLC0415
 
         watching.append(DepfileObserver(options, sink))
-    if any(getattr(options, option) for option in REMARK_OPTIONS):
-        from pylink.remarks.settings import Settings  # noqa: PLC0415 -- few links have remarks
-
-        settings = Settings(options, sink)
+    if settings is not None:
         if settings.ask():
             from pylink.remarks.observer import RemarkObserver  # noqa: PLC0415
 
