@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pylink.observers import Observer
     from pylink.options import Input, Options
     from pylink.phases.load import Loaded
+    from pylink.phases.lto import Optimized
     from pylink.profile.model import Profile
 
     T = TypeVar("T")
@@ -106,35 +107,34 @@ def run_phases(
 
     job = run("init", init, options, inputs, steps)
     loaded = load(job, timing, sink)
+    program = optimize(loaded, timing, sink, run) if job.optimizes else None
+    if program is not None:
+        loaded = program.loaded
     try:
-        return link_loaded(loaded, timing, sink, run)
+        if program is not None and program.image:  # of all, or PTX: nothing is left to be linked
+            run("write", write, program)
+            return program.image
+        return link_cubins(loaded, sink, run)
     finally:
         # nvlink writes this file as soon as it has merged, so errors do not keep it from that.
         if options.register_link_binaries is not None and sink.exit_code() != 1:
             from pylink.registerlink import write_register_file  # noqa: PLC0415
 
-            write_register_file(options.register_link_binaries, job.registered, sink)
+            write_register_file(options.register_link_binaries, loaded.registered, sink)
 
 
-def link_loaded(loaded: Loaded, timing: CsvTiming, sink: Sink, run: Runner) -> bytes:
-    """The phases from cicc-lto on, each called and timed by `run`."""
-    job = loaded.job
-    if job.optimizes:
-        from pylink.phases.lto import (  # noqa: PLC0415 -- few links optimize
-            cicc_lto,
-            find_modules,
-            ptxas_lto,
-        )
+def optimize(loaded: Loaded, timing: CsvTiming, sink: Sink, run: Runner) -> Optimized | None:
+    """The phases of link-time optimization, each called and timed by `run`; None without LTO-IR."""
+    from pylink.phases.lto import (  # noqa: PLC0415 -- few links optimize
+        cicc_lto,
+        find_modules,
+        ptxas_lto,
+    )
 
-        if find_modules(loaded, sink):
-            program = run("cicc-lto", cicc_lto, loaded, timing)
-            if not program.image:
-                program = run("ptxas-lto", ptxas_lto, program, timing)
-            if program.image:  # a whole program or PTX: nothing is left to be linked
-                run("write", write, program)
-                return program.image
-            loaded = program.loaded
-    return link_cubins(loaded, sink, run)
+    if not find_modules(loaded, sink):
+        return None
+    program = run("cicc-lto", cicc_lto, loaded, timing)
+    return program if program.image else run("ptxas-lto", ptxas_lto, program, timing)
 
 
 def link_cubins(loaded: Loaded, sink: Sink, run: Runner) -> bytes:

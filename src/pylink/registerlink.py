@@ -35,5 +35,5 @@ def register_text(listed: Sequence[tuple[str, bool]], directory: str) -> str:
 
 
 def write_register_file(file: str, listed: Sequence[tuple[str, bool]], sink: Sink) -> None:
-    """Write the header for what was linked, as `Job.registered` has it."""
+    """Write the header for what was linked, as `Loaded.registered` has it."""
     write_output(file, to_bytes(register_text(listed, os.getcwd())), sink)

@@ -116,7 +116,7 @@ def settle(loaded: Loaded, opened: Opened, sink: Sink) -> Loaded:
         if not loaded.pieces:  # nvlink has the files of a whole program in the other direction
             registered.reverse()
     if job.options.register_link_binaries is not None:
-        job.registered = identifiers(registered, hosted)
+        loaded.registered = identifiers(registered, hosted)
     if job.uses_host_info:
         looked_at = [
             one

@@ -25,8 +25,7 @@ class Job:
     """One link: its options, inputs and target, and the mode bits that kernels test.
 
     `executable` is the opposite of -r; `debug` is -g without --suppress-debug-info; `steps` takes
-    what phases tell of their progress. `registered` is what --register-link-binaries lists: names
-    of files, and with True module ids.
+    what phases tell of their progress.
     """
 
     __slots__ = (
@@ -35,7 +34,6 @@ class Job:
         "inputs",
         "mode",
         "options",
-        "registered",
         "steps",
         "target",
     )
@@ -44,7 +42,6 @@ class Job:
         self.options = options
         self.inputs = inputs
         self.steps = steps
-        self.registered = [(one.name, False) for one in inputs]
         self.target = Target(options.arch)
         self.executable = not options.relocatable_link
         self.debug = options.debug and not options.suppress_debug_info

@@ -43,10 +43,21 @@ class Loaded:
     `names` are what diagnostics call them. `pieces` are what the inputs were taken apart into, by
     number of the cubin, empty for a link of plain cubins; `modules` are LTO-IR pieces, which
     become one more cubin, and `opened` is what that one is linked with. `references` are the
-    kernels that host code uses, None unless all others are removed.
+    kernels that host code uses, None unless all others are removed. `registered` is what
+    --register-link-binaries lists: names of files, and with True module ids.
     """
 
-    __slots__ = ("arena", "extents", "job", "modules", "names", "opened", "pieces", "references")
+    __slots__ = (
+        "arena",
+        "extents",
+        "job",
+        "modules",
+        "names",
+        "opened",
+        "pieces",
+        "references",
+        "registered",
+    )
 
     def __init__(
         self,
@@ -66,6 +77,7 @@ class Loaded:
         self.modules = modules or []
         self.opened: Opened | None = None
         self.references = references
+        self.registered = [(one.name, False) for one in job.inputs]
 
 
 def load(job: Job, timing: CsvTiming, sink: Sink) -> Loaded:
