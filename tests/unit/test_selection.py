@@ -114,6 +114,14 @@ def test_agrees_with_the_reference(
     assert chosen(files, relocatable=relocatable) == reference(files, relocatable=relocatable)
 
 
+def test_a_group_is_taken_as_a_whole() -> None:
+    together = [File(TOGETHER, 1, {name}) for name in "bac"]
+    files = [File(calls={"a"}), *together, File(TOGETHER, 2, {"d"}), File(NEEDED, 1, {"e"})]
+    assert chosen(files) == [True, True, True, True, False, False]
+    assert chosen(files[::-1]) == [False, False, True, True, True, True]
+    assert chosen(files, relocatable=True) == [True, False, False, False, False, False]
+
+
 def test_a_long_chain_backwards() -> None:
     count = 3000
     files = [File(NEEDED, 1, {f"f{i}"}, {f"f{i - 1}"} if i else set()) for i in range(count)]

@@ -158,7 +158,7 @@ def add_piece(hosted: Hosted, source: Source, entry: Entry, unpacker: Unpacker, 
             report_entry(source, index, str(damage), sink, damage.kind)
             return
         if kind == ENTRY_PTX:
-            piece.data = unpack().rstrip(b"\0")
+            piece.data = unpack()
             piece.options = entry_text(view[offset:start])
         else:
             piece.later = unpack
