@@ -130,6 +130,27 @@ def test_an_impossible_point_is_accepted_with_a_warning() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("numbers", "warning"),
+    [
+        # The size; least, most, sum, squares and number of calls; sum without recursion; own.
+        ("5  1 1 1 1 0  1  1 1 1 1", "a point of no calls"),
+        ("5  10 20 19 500 2  19  19 9 10 500", "2 calls from 10 to 20 do not cost 19"),
+        ("5  10 20 41 900 2  41  30 10 20 500", "2 calls from 10 to 20 do not cost 41"),
+        ("5  10 20 30 449 2  30  30 10 20 500", "squares of 2 calls that cost 30 exceed 449"),
+        ("5  10 20 30 450 2  30  19 10 20 500", "2 own costs from 10 to 20 are not 19"),
+        ("5  10 20 30 450 2  30  41 10 20 900", "2 own costs from 10 to 20 are not 41"),
+        ("5  10 20 30 450 2  30  30 10 20 449", "squares of own costs 30 exceed 449"),
+        ("5  10 20 30 450 2  30  30 10 20 450", None),
+        ("5  10 20 40 800 2  40  20 10 20 200", None),
+    ],
+)
+def test_what_is_impossible_in_a_point(numbers: str, warning: str | None) -> None:
+    text = f'v 4\nr "f" "lib" 7\np 7 {numbers}\n'
+    found = parse(text.encode(), "a").warnings
+    assert found == ([] if warning is None else [f"a:3: {warning}"])
+
+
 def test_points_may_come_before_their_routine() -> None:
     report = parse(b'v 4\nq 0 1 1 1 1 1 1 1 1 1 1 1\nx 3 0 -1\nd 3 "f()"\nr "f" "lib" 3\n')
     assert report.routines[0].full == "f()"
@@ -162,6 +183,7 @@ def test_points_may_come_before_their_routine() -> None:
         ('r "f" "l" 0\nx 0 0 4\n', 2, "context 0 has the parent 4, which is not there"),
         ('r "f" "l" 0\nx 0 0 -1\nx 0 0 -1\n', 3, "context 0 is there twice"),
         ('r "f" "l" 0\nx 0 0 1\nx 0 1 0\n', 2, "context 0 is above itself"),
+        ('r "f" "l" 0\nx 0 0 1\nx 0 1 2\nx 0 2 1\n', 3, "context 1 is above itself"),
         ('r "f" "l" 0\nx 0 0 -2\n', 2, "parent id -2 is not from -1"),
     ],
 )

@@ -115,6 +115,19 @@ def test_too_few_sizes_say_nothing(points: list[tuple[float, float]]) -> None:
     assert fit_points(points) is None
 
 
+def test_a_gentle_growth_shows_in_noise_by_a_twentieth_of_the_cost() -> None:
+    def model(growth: float) -> str:
+        """Of a cost that grows with the logarithm, and is a fourth more or a fifth less."""
+        noise = (0.8, 1.25)
+        points = [(2**k, (1 + growth * k / 7) * noise[k % 2]) for k in range(8)]
+        found = fit_points(points)
+        assert found is not None
+        return found[0]
+
+    assert model(0.2) == "constant"
+    assert model(0.5) == "log n"
+
+
 def test_the_routines_that_will_hurt_are_named() -> None:
     # At 81,920, ten times the largest size: the square costs 0.1 * 81920**2 = 671,088,640, the
     # line 1000 * 81920 = 81,920,000 and the small square 100 times less than the first: 1 %.

@@ -52,6 +52,15 @@ def test_cubins_are_taken_where_something_is_undefined(
     assert linked(capsys, "lib.a", "main.cubin") == {"k", "f", "other"}
 
 
+def test_of_archives_only_those_that_are_needed_are_taken(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(here, {"main.cubin": MAIN, "1.a": gnu([("f.cubin", F)])})
+    write(here, {"2.a": gnu([("other.cubin", device(kernel="other"))])})
+    assert linked(capsys, "main.cubin", "1.a", "2.a") == {"k", "f"}
+    assert linked(capsys, "2.a", "1.a", "main.cubin") == {"k", "f"}
+
+
 def test_cubins_that_nothing_needs_change_nothing(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,18 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.dedup_cubin import CODE, FRAME, FUNC, LOCAL, TEMPLATE, Cubin, Section, Symbol
+from helpers.dedup_cubin import (
+    CODE,
+    FRAME,
+    FRAME_RELA,
+    FUNC,
+    LOCAL,
+    TEMPLATE,
+    Cubin,
+    Section,
+    Symbol,
+    rela,
+)
 
 from pylink.dedup import report
 from pylink.dedup.command import inputs, main
@@ -78,6 +89,26 @@ def test_json_has_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(value["stats"]["stage_ns"]) == 3
 
 
+def test_what_stands_in_the_way_by_family(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = TEMPLATE.with_section(FRAME_RELA, data=rela(1, 2, 1))
+    records = [Section(f".nv.merc.nv.info.{name}", name.encode()) for name in ("k", "longer")]
+    more = Cubin([*TEMPLATE.sections, *records], TEMPLATE.symbols)
+    for name, cubin in (("a", TEMPLATE), ("b", other), ("c", more)):
+        (tmp_path / name).write_bytes(cubin.image())
+    value = json.loads(run(capsys, "--json", str(tmp_path)))
+    assert value["blockers"] == {
+        "no such relocations: rela": 1,
+        "no such section header: container": 1,
+    }
+    assert value["unlisted"] == {
+        ".nv.merc.nv.info": {"sections": 3, "bytes": 12},
+        ".nv.merc.nv.info.*": {"sections": 2, "bytes": 7},
+        ".nv.merc.symtab": {"sections": 3, "bytes": 3 * 96},
+    }
+
+
 @pytest.mark.usefixtures("build")
 def test_csv_has_a_line_for_each_object(capsys: pytest.CaptureFixture[str]) -> None:
     rows = list(csv.DictReader(io.StringIO(run(capsys, "--csv", "a.cubin", "b.cubin", "sub"))))
@@ -104,28 +135,28 @@ def test_the_prefilter_changes_the_work_and_not_the_outcome(
     assert values[0] == values[1]
 
 
+LONG_CODE = TEMPLATE.with_section(CODE, data=b"\x04\0a longer capsule")
+OTHER_LINE = TEMPLATE.with_section(".nv.merc.debug_line", data=b"lXne")
+
+
+@pytest.mark.parametrize(
+    ("cubins", "nearest"),
+    [
+        # Not the one that happens to stand before it.
+        ((TEMPLATE, LONG_CODE.with_section(FRAME, data=b"f"), OTHER_FRAME), 0),
+        # The frame with its relocations is more than the larger capsule.
+        ((TEMPLATE, LONG_CODE.with_section(FRAME, data=b"f"), LONG_CODE), 0),
+        # Both have the frame, and the capsule is more than the lines.
+        ((LONG_CODE, OTHER_LINE, TEMPLATE), 1),
+    ],
+)
 def test_the_most_similar_object_explains_a_kept_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], cubins: tuple[Cubin, ...], nearest: int
 ) -> None:
-    """Not the one that happens to stand before it."""
-    stranger = TEMPLATE.with_section(CODE, data=b"other capsule").with_section(FRAME, data=b"f")
-    for name, cubin in (("a", TEMPLATE), ("b", stranger), ("c", OTHER_FRAME)):
+    for name, cubin in zip("abc", cubins, strict=True):
         (tmp_path / name).write_bytes(cubin.image())
     value = json.loads(run(capsys, "--json", *(str(tmp_path / name) for name in "abc")))
-    assert value["objects"][2]["compared_with"] == str(tmp_path / "a")
-
-
-def test_equal_relocations_make_objects_similar(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The frame with its relocations is more than the larger capsule."""
-    capsule = b"\x04\0a longer capsule"
-    stranger = TEMPLATE.with_section(CODE, data=capsule).with_section(FRAME, data=b"f")
-    other = TEMPLATE.with_section(CODE, data=capsule)
-    for name, cubin in (("a", TEMPLATE), ("b", stranger), ("c", other)):
-        (tmp_path / name).write_bytes(cubin.image())
-    value = json.loads(run(capsys, "--json", *(str(tmp_path / name) for name in "abc")))
-    assert value["objects"][2]["compared_with"] == str(tmp_path / "a")
+    assert value["objects"][2]["compared_with"] == str(tmp_path / "abc"[nearest])
 
 
 def test_capsules_that_differ_in_their_section_number_count_one_by_one(

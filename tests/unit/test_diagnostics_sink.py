@@ -207,8 +207,8 @@ def test_an_unknown_number_is_a_fatal_diagnostic() -> None:
 def test_once_shows_one_and_counts_all() -> None:
     sink, recorder = make()
     control(sink, "once", "stack-size")
-    for symbol in ("a", "b", "c"):
-        sink.report("stack-size", symbol=symbol)
+    records = [sink.report("stack-size", symbol=symbol) for symbol in ("a", "b", "c")]
+    assert [record is not None for record in records] == [True, False, False]
     sink.report("undefined-reference", symbol="f", file="a.cubin")
     sink.report("undefined-reference", symbol="f", file="b.cubin")
     assert recorder.kinds == ["stack-size", "undefined-reference", "undefined-reference"]

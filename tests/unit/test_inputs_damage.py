@@ -111,6 +111,15 @@ def test_only_what_is_stated_is_decompressed(mode: str) -> None:
     )
 
 
+def test_a_damaged_file_is_reported_once() -> None:
+    """What is wrong with its structure hides what is wrong with entries before."""
+    bad = container(entry(CUBIN, 80, flags=0x11 | 0xA000, mode="zstd"))
+    assert "both LZ4 and Zstandard" in in_fatbin(bad)
+    assert "a payload of 1099511627776 bytes" in in_fatbin(
+        bad + container(entry(CUBIN, 80, size=1 << 40))
+    )
+
+
 def test_the_limit_counts_all_entries_together() -> None:
     inputs = [(f"{name}.fatbin", GOOD) for name in "abc"]
     enough = 3 * len(CUBIN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from helpers.fatbin_builder import container, entry, host_object
 from helpers.linked import functions
 
 import pylink
+from pylink._native.fatbin import find_entries
+from pylink.inputs.hosted import SOURCE, Hosted
+from pylink.inputs.kinds import HOST
 
 
 def kernels(*names: str) -> bytes:
@@ -105,6 +109,26 @@ def registered(tmp_path: Path, *inputs: tuple[str, bytes], **options: Any) -> li
     first, *calls = file.read_bytes().decode("utf-8", "surrogateescape").splitlines()
     assert first == f"#define NUM_PRELINKED_OBJECTS {len(calls)}"
     return [call.removeprefix("DEFINE_REGISTER_FUNC(").removesuffix(")") for call in calls]
+
+
+def test_variables_that_host_code_names() -> None:
+    lists = {f".nvHR{space}{kind}": b"" for space in "DC" for kind in "EI"}
+    sections = [(name, f"{name}\0\0other\0".encode()) for name in lists]
+    data = host_object([("__nv_relfatbin", container(entry(K, 80))), *sections])
+    extent = struct.pack("<QQ", 0, len(data))
+    _, rows, _ = find_entries(data, extent, bytes([HOST]))
+    (row,) = SOURCE.iter_unpack(rows)
+    assert Hosted(row, data).variables == [
+        name for each in lists for name in (each.encode(), b"other")
+    ]
+
+
+def test_the_device_runtime_has_no_say_where_it_is_not_taken() -> None:
+    """Nothing tells which kernels host code uses of a file without lists."""
+    inputs = [("a.o", host(K, [b"k1"])), ("libcudadevrt.a", gnu([("x.o", host(OTHER))]))]
+    assert functions(pylink.link(inputs, arch="sm_80").image) == {"k1"}
+    kept = pylink.link(inputs, arch="sm_80", keep_system_libraries=True).image
+    assert functions(kept) == {"k1", "k2", "k2b", "other"}
 
 
 def with_id(text: bytes, cubin: bytes, sm: int = 80) -> bytes:

@@ -204,8 +204,6 @@ def find_pieces(sources: list[Source], hosted: dict[Source, Hosted], sink: Sink)
             pieces += hosted[source].pieces
         elif source.kind in PIECE_KINDS:
             pieces.append(piece_of(source, source.kind))
-        elif source.kind == kinds.EMPTY:
-            sink.report("empty-file", file=source.name)
         elif source.name.endswith(".cubin") or "." not in os.path.basename(source.name):
             # The reader of cubins says what is wrong, in nvlink's words.
             pieces.append(piece_of(source, kinds.CUBIN))
