@@ -152,6 +152,21 @@ def write_relocations(bytes image, bytes outs, bytes section_index, bytes places
                 at = keep[at].next
 
 
+cdef void open_writer(Writer* w, bytes image, bytes sections, bytes symbols, bytes entities,
+                      bytes outs, bytes places, bytes section_index, int family,
+                      bint executable) noexcept:
+    memset(w, 0, sizeof(Writer))
+    w.image = <uint8_t*>PyBytes_AS_STRING(image)
+    w.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
+    w.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
+    w.entities = <const EntityRow*>PyBytes_AS_STRING(entities)
+    w.outs = <const OutRow*>PyBytes_AS_STRING(outs)
+    w.places = <const PlaceRow*>PyBytes_AS_STRING(places)
+    w.index = <const uint32_t*>PyBytes_AS_STRING(section_index)
+    w.family = family
+    w.executable = executable
+
+
 def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, bytes outs,
                   bytes out_symbols, bytes symbol_order, bytes section_index, bytes places,
                   bytes values, bytes homes, bytes merc_values, bytes dynamic, uint64_t null_value,
@@ -171,20 +186,12 @@ def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, by
     cdef uint32_t* wide = NULL
     cdef uint32_t* merc_wide = NULL
     cdef uint32_t info = 1, mercury_info = 0
-    w.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
-    w.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    w.entities = <const EntityRow*>PyBytes_AS_STRING(entities)
-    w.outs = <const OutRow*>PyBytes_AS_STRING(outs)
-    w.places = <const PlaceRow*>PyBytes_AS_STRING(places)
-    w.index = <const uint32_t*>PyBytes_AS_STRING(section_index)
+    open_writer(&w, image, sections, symbols, entities, outs, places, section_index, family,
+                executable)
     w.values = <const uint64_t*>PyBytes_AS_STRING(values)
     w.homes = <const int32_t*>PyBytes_AS_STRING(homes)
     w.dynamic = <const uint64_t*>PyBytes_AS_STRING(dynamic)
-    w.image = <uint8_t*>PyBytes_AS_STRING(image)
-    w.family = family
-    w.executable = executable
     w.preserved = preserved
-    w.late = False
     out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
     with nogil:
         for i in range(out_count):
@@ -241,18 +248,9 @@ def write_headers(bytes image, bytes sections, bytes symbols, bytes entities, by
     cdef uint64_t phnum = PyBytes_GET_SIZE(phdrs) // sizeof(Phdr)
     cdef const char* shstrings = PyBytes_AS_STRING(shstrtab)
     cdef const char* strings = PyBytes_AS_STRING(strtab)
-    w.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
-    w.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    w.entities = <const EntityRow*>PyBytes_AS_STRING(entities)
-    w.outs = <const OutRow*>PyBytes_AS_STRING(outs)
-    w.places = <const PlaceRow*>PyBytes_AS_STRING(places)
-    w.index = <const uint32_t*>PyBytes_AS_STRING(section_index)
+    open_writer(&w, image, sections, symbols, entities, outs, places, section_index, family,
+                executable)
     w.symbol_index = <const uint32_t*>PyBytes_AS_STRING(symbol_index)
-    w.image = <uint8_t*>PyBytes_AS_STRING(image)
-    w.family = family
-    w.wide = False
-    w.merc_symbols = 0
-    w.executable = executable
     table = <Shdr*>(w.image + shoff)
     header = <Ehdr*>w.image
     memcpy(w.image + shoff + (count + 1) * sizeof(Shdr), PyBytes_AS_STRING(phdrs),
