@@ -174,9 +174,7 @@ cdef bint emit_file_info(Info* m, uint16_t kind) noexcept nogil:
                 record = <Record*>vec_push(&m.records)
                 if record == NULL:
                     return False
-                record.data = data
-                record.size = record_size(data)
-                record.file = <uint32_t>f
+                set_record(record, data, <uint32_t>f)
     for i in range(m.records.count):
         record = <Record*>m.records.data + (m.records.count - 1 - i)
         place = put(m, record.data, record.size)
@@ -321,10 +319,7 @@ cdef bint list_records(Info* m, const SectionRow* s) noexcept nogil:
         record = <Record*>vec_push(&m.records)
         if record == NULL:
             return False
-        record.data = m.arena + s.offset + at
-        record.size = record_size(record.data)
-        record.file = s.file
-        record.twin = NULL
+        set_record(record, m.arena + s.offset + at, s.file)
         at += record.size
     return True
 
@@ -397,10 +392,7 @@ cdef bint put_sass_only(Info* m, const SectionRow* sass) noexcept nogil:
     for i in range(m.records.count):
         rest[records[i].data[1]] += 1
     while at < sass.size:
-        record.data = m.arena + sass.offset + at
-        record.size = record_size(record.data)
-        record.file = sass.file
-        record.twin = NULL
+        set_record(&record, m.arena + sass.offset + at, sass.file)
         at += record.size
         if rest[record.data[1]]:
             rest[record.data[1]] -= 1

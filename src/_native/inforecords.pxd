@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from attributes cimport find_record
+from attributes cimport find_record, record_size
 from elf64 cimport *
 from graph cimport *
 from rows cimport *
@@ -50,6 +50,13 @@ ctypedef struct Info:
     Vec externs                     # uint32 symbol indices, for one kernel
     Vec blob
     Vec spans                       # SpanRow
+
+
+cdef inline void set_record(Record* record, const uint8_t* data, uint32_t file) noexcept nogil:
+    record.data = data
+    record.twin = NULL
+    record.size = record_size(data)
+    record.file = file
 
 
 cdef inline uint32_t word_at(const uint8_t* data) noexcept nogil:
