@@ -129,14 +129,14 @@ def find_live(bytes entities, bytes calls, bytes prototypes, bytes selected, bin
     with nogil:
         for i in range(n):
             if e[i].kind != E_FUNC or keep_all:
-                e[i].flags |= EF_LIVE | EF_REACHED
+                e[i].flags |= EF_LIVE
             elif e[i].flags & EF_KERNEL and (not choosy or chosen[i]):
                 seen[i] = True
                 stack[depth] = <uint32_t>i
                 depth += 1
             elif e[i].flags & EF_TAKEN and e[i].flags & EF_DEFINED:
                 e[i].flags |= EF_LIVE
-        reach(&graph, e, n, seen, stack, depth, EF_LIVE | EF_REACHED)
+        reach(&graph, e, n, seen, stack, depth, EF_LIVE)
         # Run-time functions stay for everything that is kept, reached or not.
         for i in range(n):
             if e[i].kind == E_FUNC and e[i].flags & EF_LIVE:

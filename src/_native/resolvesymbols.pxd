@@ -128,7 +128,7 @@ cdef inline void choose(Resolver* r, int32_t at, EntityRow* e) noexcept nogil:
     e.align = s.value if e.kind == E_SHARED or s.shndx == SHN_COMMON else 0
     e.regcount = r.regcount[at]
     e.frame = r.frame[at]
-    e.flags = (e.flags & (EF_LOCAL | EF_WAS_UNDEFINED | EF_TAKEN)) | EF_DEFINED
+    e.flags = (e.flags & (EF_LOCAL | EF_TAKEN)) | EF_DEFINED
     if e.kind == E_FUNC and s.other & STO_ENTRY:
         e.flags |= EF_KERNEL
     if (s.info >> 4) == STB_WEAK:
@@ -218,7 +218,6 @@ cdef inline bint enter(Resolver* r, int32_t at) noexcept nogil:
         e.winner = at
         e.kind = kind_of(r, s)
         e.size = s.size
-        e.flags |= EF_WAS_UNDEFINED
         if (s.info >> 4) == STB_WEAK:
             e.flags |= EF_WEAK
         if e.kind == E_SHARED and s.size == 0:

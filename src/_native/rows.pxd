@@ -123,13 +123,11 @@ cdef enum EntityFlag:
     EF_DEFINED = 2
     EF_LOCAL = 4
     EF_LIVE = 8             # reaches the output
-    EF_REACHED = 16         # a root reaches it
     EF_COMMON = 32
     EF_TAKEN = 64           # a block -2 row names it
     EF_INTERNAL = 128       # local with internal visibility: dropped from executables
     EF_WEAK = 256           # every definition is weak
     EF_UNSIZED = 512        # extern __shared__ array
-    EF_WAS_UNDEFINED = 1024 # its first mention is no definition
     EF_DESELECTED = 2048    # dead only because some kernels were not selected
     EF_UNSELECTED = 4096    # a kernel that is no root, as others were selected
 
