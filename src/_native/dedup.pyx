@@ -11,6 +11,7 @@ from cpython.bytes cimport (
 from libc.stdlib cimport malloc
 from libc.string cimport memset
 
+from elf64 cimport Rela, Sym
 from mercury cimport *
 from mercurystages cimport *
 from mercurysymbols cimport *
@@ -129,10 +130,10 @@ cdef class Vectors:
         strings = self.borrow(strtab)
         self.o.attributes = self.borrow(attributes)
         self.o.kinds = self.borrow(kinds)
-        n = <Py_ssize_t>(table.size // SYM_SIZE)
+        n = <Py_ssize_t>(table.size // sizeof(Sym))
         for i in range(<Py_ssize_t>self.o.target_count):
             self.o.targets[i].place = stripped(places[i])
-            uses += <Py_ssize_t>(self.o.targets[i].size // RELA_SIZE)
+            uses += <Py_ssize_t>(self.o.targets[i].size // sizeof(Rela))
         if max(n, uses, count) > MAX_ROWS:
             raise ValueError("a symbol table holds fewer than 2**31 entries")
         names = <Span*>calloc(count + 1, sizeof(Span))
@@ -146,7 +147,7 @@ cdef class Vectors:
                 if sections[i] is not None:
                     names[i] = stripped(sections[i])
             with nogil:
-                bad = read_symbols(&self.o, table.data, n, strings, names, count)
+                bad = read_symbols(&self.o, <const Sym*>table.data, n, strings, names, count)
                 if bad < 0:
                     bad = -2
                     if not collect_uses(&self.o, n, &bad):

@@ -3,42 +3,32 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memchr, memcpy
+from libc.string cimport memchr
 
+from elf64 cimport SHN_UNDEF, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_SECTION, Rela, Sym
 from mercury cimport *
 
-cdef enum:
-    RELA_SIZE = 24              # Elf64_Rela: r_offset, r_type, r_sym, r_addend
-    SYM_SIZE = 24               # Elf64_Sym
-    STB_GLOBAL = 1
-    STB_WEAK = 2
-    STT_FUNC = 2
-    STT_SECTION = 3
-    SHN_UNDEF = 0
 
-
-cdef inline int64_t read_symbols(Object* o, const uint8_t* table, Py_ssize_t n, Span strings,
+cdef inline int64_t read_symbols(Object* o, const Sym* table, Py_ssize_t n, Span strings,
                                  const Span* sections, Py_ssize_t section_count) noexcept nogil:
     """Fill `o.symbols`; the first row whose name runs past its table, or -1."""
     cdef Py_ssize_t i
     cdef uint32_t name
     cdef uint16_t place
-    cdef uint8_t info
     cdef const uint8_t* end
     cdef Symbol* symbol
     cdef bint compared
     for i in range(n):
         symbol = &o.symbols[i]
-        memcpy(&name, table + i * SYM_SIZE, 4)
-        info = table[i * SYM_SIZE + 4]
-        memcpy(&place, table + i * SYM_SIZE + 6, 2)
+        name = table[i].st_name
+        place = table[i].st_shndx
         if name >= strings.size:
             return i
         end = <const uint8_t*>memchr(strings.data + name, 0, strings.size - name)
         if end == NULL:
             return i
-        symbol.type = info & 15
-        symbol.bind = info >> 4
+        symbol.type = table[i].st_info & 15
+        symbol.bind = table[i].st_info >> 4
         compared = place < section_count and sections[place].data != NULL
         symbol.described = symbol.type == STT_FUNC and place != SHN_UNDEF
         symbol.kind = S_PRIVATE
@@ -58,13 +48,15 @@ cdef inline int64_t read_symbols(Object* o, const uint8_t* table, Py_ssize_t n, 
 cdef inline bint collect_uses(Object* o, Py_ssize_t symbols, int64_t* bad) noexcept nogil:
     """Fill `o.uses`; `bad` becomes the first target with an entry past the symbols."""
     cdef uint8_t* seen = <uint8_t*>calloc(symbols + 1, 1)
+    cdef const Rela* rows
     cdef size_t i, k
     cdef uint32_t symbol
     if seen == NULL:
         return False
     for i in range(o.target_count):
-        for k in range(o.targets[i].size // RELA_SIZE):
-            memcpy(&symbol, o.targets[i].data + k * RELA_SIZE + 12, 4)
+        rows = <const Rela*>o.targets[i].data
+        for k in range(o.targets[i].size // sizeof(Rela)):
+            symbol = rows[k].r_sym
             if symbol >= symbols:
                 bad[0] = <int64_t>i
                 break
