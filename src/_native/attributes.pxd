@@ -3,13 +3,13 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from elf64 cimport EIATTR_MAXREG_COUNT
+from elf64 cimport EIATTR_MAXREG_COUNT, load16
 
 
 cdef inline uint32_t record_size(const uint8_t* data) noexcept nogil:
     """Bytes of a record: {u8 format, u8 attribute, u16}, with format 4 that many bytes more."""
     if data[0] == 4:
-        return 4 + (<uint32_t>data[2] | <uint32_t>data[3] << 8)
+        return 4 + load16(data + 2)
     return 4
 
 
@@ -27,4 +27,4 @@ cdef inline const uint8_t* find_record(const uint8_t* data, uint64_t size,
 cdef inline uint32_t register_limit(const uint8_t* data, uint64_t size) noexcept nogil:
     """MAXREG_COUNT of a kernel's records; 255, all there are, without."""
     cdef const uint8_t* record = find_record(data, size, EIATTR_MAXREG_COUNT)
-    return <uint32_t>record[2] | <uint32_t>record[3] << 8 if record != NULL else 255
+    return load16(record + 2) if record != NULL else 255

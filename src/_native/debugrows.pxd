@@ -2,8 +2,8 @@
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
-from libc.string cimport memcpy
 
+from elf64 cimport load16, load32, load64
 from vec cimport *
 
 
@@ -82,24 +82,6 @@ ctypedef struct Fault:
     uint64_t offset
     Reason reason
     bint mercury            # in the twin that `headers` names
-
-
-cdef inline uint16_t load16(const uint8_t* p) noexcept nogil:
-    cdef uint16_t value
-    memcpy(&value, p, 2)
-    return value
-
-
-cdef inline uint32_t load32(const uint8_t* p) noexcept nogil:
-    cdef uint32_t value
-    memcpy(&value, p, 4)
-    return value
-
-
-cdef inline uint64_t load64(const uint8_t* p) noexcept nogil:
-    cdef uint64_t value
-    memcpy(&value, p, 8)
-    return value
 
 
 cdef inline bint fail(Fault* fault, uint64_t offset, Reason reason) noexcept nogil:

@@ -1,7 +1,8 @@
-# ELF64 and CUDA records as they lie in a file, and the numbers that kernels test.
+# ELF64 and CUDA records as they lie in a file, the numbers that kernels test, and unaligned loads.
 # Numbers: System V gABI (chapter 4), and docs/format-notes.md for those of NVIDIA.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 cdef packed struct Ehdr:
     uint8_t e_ident[16]
@@ -147,3 +148,21 @@ cdef enum:
 cdef inline uint64_t round_up(uint64_t value, uint64_t align) noexcept nogil:
     """The next multiple of `align`; 0 and 1 ask for none."""
     return value if align < 2 else (value + align - 1) // align * align
+
+
+cdef inline uint16_t load16(const uint8_t* data) noexcept nogil:
+    cdef uint16_t value
+    memcpy(&value, data, 2)
+    return value
+
+
+cdef inline uint32_t load32(const uint8_t* data) noexcept nogil:
+    cdef uint32_t value
+    memcpy(&value, data, 4)
+    return value
+
+
+cdef inline uint64_t load64(const uint8_t* data) noexcept nogil:
+    cdef uint64_t value
+    memcpy(&value, data, 8)
+    return value

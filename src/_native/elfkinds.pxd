@@ -1,9 +1,9 @@
 # What an input is, told by its first bytes; pylink/inputs/kinds.py has the same numbers.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp
 
-from elf64 cimport EM_CUDA, Ehdr
+from elf64 cimport EM_CUDA, Ehdr, load32
 
 cdef enum InputKind:
     IN_CUBIN = 0                # and every ELF file that only the reader of cubins can judge
@@ -33,7 +33,7 @@ cdef inline uint8_t input_kind(const uint8_t* data, uint64_t size) noexcept nogi
                     or header.e_machine == EM_CUDA):
                 return IN_CUBIN
             return IN_HOST
-        memcpy(&magic, data, 4)
+        magic = load32(data)
         if magic == FATBIN_MAGIC:
             return IN_FATBIN
         if magic == LTOIR_MAGIC:

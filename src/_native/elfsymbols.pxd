@@ -1,7 +1,7 @@
 # The symbol tables of a cubin as checked rows.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memchr, memcpy, memset
+from libc.string cimport memchr, memset
 
 from elf64 cimport *
 from elffaults cimport *
@@ -83,7 +83,7 @@ cdef inline bint read_symbols(Reader* r, int32_t file, FileRow* row) noexcept no
         symbol[i].section = -1
         index = input[i].st_shndx
         if index == SHN_XINDEX and shndx != NULL:
-            memcpy(&index, r.arena + shndx.offset + 4 * i, 4)
+            index = load32(r.arena + shndx.offset + 4 * i)
         elif index >= SHN_LORESERVE:
             if index == SHN_COMMON or index == SHN_ABS:
                 continue

@@ -51,7 +51,7 @@ cdef inline bint check_record(Reader* r, int32_t file, FileRow* row, const uint8
         return refuse(r, file, <int32_t>index, at, F_RECORD_SIZE, length, 4 * words)
     symbols = <uint32_t>(length // 4) if attribute == EIATTR_EXTERNS else words - 1
     for i in range(symbols):
-        memcpy(&symbol, record + 4 + 4 * i, 4)
+        symbol = load32(record + 4 + 4 * i)
         if symbol >= row.symbol_count:
             return refuse(r, file, <int32_t>index, at, F_RECORD_SYMBOL, symbol, row.symbol_count)
     return True

@@ -97,7 +97,7 @@ cdef inline bint read_record(const uint8_t* data, uint64_t size, uint64_t at,
     if head & 0x70 == 0x50:
         if size - at < 2:
             return False
-        slot.count = get16(data + at) >> 7
+        slot.count = load16(data + at) >> 7
         prefix = 2
         if not head & 0x0f:
             slot.record_size = 2

@@ -79,7 +79,7 @@ cdef inline bint rewrite_code(View* text, View* capsule, int mode, Code* code, D
     changed[0] = False
     if size < CAPSULE_HEADER:
         return fail(fault, code.capsule, 0, R_CUT_OFF)
-    slots = get32(data + 8)
+    slots = load32(data + 8)
     bits_size = (slots + 31) // 32 * 4
     if not slots or bits_size > size - CAPSULE_HEADER:
         return fail(fault, code.capsule, 8, R_BITMAP)

@@ -131,7 +131,7 @@ cdef inline bint read_extended(Lines* lines, uint64_t op, uint64_t* at, bint* en
     if kind == LNE_SET_ADDRESS:
         if size != 9 or lines.code != NULL:
             return fail(fault, lines.section, op, R_LINE_OP)
-        lines.address = lines.placed = get64(lines.data + start + 1)
+        lines.address = lines.placed = load64(lines.data + start + 1)
         row = lines.row_at[start + 1]
         if row:
             lines.fresh[row - 1] = lines.out.count + (start + 1 - op)
@@ -208,8 +208,8 @@ cdef inline bint move_unit(Lines* lines, uint64_t size, Vec* units, uint64_t* ne
     cdef UnitPlace* place
     if size - start < UNIT_HEADER:
         return fail(fault, lines.section, start, R_CUT_OFF)
-    length = get32(lines.data + start)
-    header = get32(lines.data + start + 6)
+    length = load32(lines.data + start)
+    header = load32(lines.data + start + 6)
     if length < UNIT_HEADER - 4 or length > size - start - 4 or header > length - 6:
         return fail(fault, lines.section, start, R_LINE_UNIT)
     lines.end = start + 4 + length

@@ -49,7 +49,7 @@ cdef inline uint32_t entry_size(uint8_t attribute) noexcept nogil:
 
 cdef inline void move_word(uint8_t* at, const Code* code, const Place* places,
                            bint own) noexcept nogil:
-    put32(at, <uint32_t>moved(code, places, get32(at), own))
+    put32(at, <uint32_t>moved(code, places, load32(at), own))
 
 
 cdef inline bint move_targets(uint8_t* data, uint64_t at, uint64_t end, const Code* code,
@@ -60,7 +60,7 @@ cdef inline bint move_targets(uint8_t* data, uint64_t at, uint64_t end, const Co
         if end - at < 12:
             return False
         move_word(data + at, code, places, True)
-        count = get32(data + at + 8)
+        count = load32(data + at + 8)
         at += 12
         if count > (end - at) // 4:
             return False
@@ -82,7 +82,7 @@ cdef inline bint move_info(View* view, size_t section, const Code* code, const P
             return fail(fault, section, at, R_INFO)
         end = at + 4
         if data[at] == EIFMT_SVAL:
-            end += get16(data + at + 2)
+            end += load16(data + at + 2)
             if end > view.size:
                 return fail(fault, section, at, R_INFO)
             size = entry_size(data[at + 1])
@@ -108,8 +108,8 @@ cdef inline bint move_table(View* view, size_t section, const View* relocs, cons
     if data == NULL:
         return fail(fault, section, 0, R_MEMORY)
     for at in range(0, relocs.size // 24 * 24, 24):
-        if get32(relocs.data + at + 8) == R_MERCURY_CODE_OFFSET32:
-            offset = get64(relocs.data + at)
+        if load32(relocs.data + at + 8) == R_MERCURY_CODE_OFFSET32:
+            offset = load64(relocs.data + at)
             if offset > view.size or view.size - offset < 4:
                 return fail(fault, section, offset, R_TABLE)
             move_word(data + offset, code, places, False)
@@ -136,7 +136,7 @@ cdef inline bint move_registers(View* view, size_t section, NameIndex* names, co
             return fail(fault, section, start, R_MEMORY)
         code = codes + slot.value if slot.value >= 0 else NULL
         at = nul - data + 1
-        count = get32(data + at)
+        count = load32(data + at)
         at += 4
         while count:
             count -= 1
@@ -159,13 +159,13 @@ cdef inline bint move_frame(View* view, size_t section, uint64_t address, const 
     cdef uint64_t start = address - FRAME_ADDRESS, end, at, place = 0, before = 0, next_, value
     cdef uint8_t op
     if (address < FRAME_ADDRESS or address > view.size or view.size - address < 2 * FRAME_LENGTH
-            or get32(data + start) != 0xffffffffU
-            or get64(data + start + 4) > view.size - start - 12
-            or get64(data + start + 4) < 8 + 2 * FRAME_LENGTH):
+            or load32(data + start) != 0xffffffffU
+            or load64(data + start + 4) > view.size - start - 12
+            or load64(data + start + 4) < 8 + 2 * FRAME_LENGTH):
         return fail(fault, section, address, R_FRAME)
-    end = start + 12 + get64(data + start + 4)
+    end = start + 12 + load64(data + start + 4)
     at = address + FRAME_LENGTH
-    put64(data + at, moved(code, places, get64(data + at), False))
+    put64(data + at, moved(code, places, load64(data + at), False))
     at += FRAME_LENGTH
     while at < end:
         op = data[at]
@@ -173,7 +173,7 @@ cdef inline bint move_frame(View* view, size_t section, uint64_t address, const 
         if op == CFA_ADVANCE_LOC4:
             if end - at < 4:
                 return fail(fault, section, at, R_FRAME)
-            place += 4 * <uint64_t>get32(data + at)
+            place += 4 * <uint64_t>load32(data + at)
             next_ = moved(code, places, place, False)
             put32(data + at, <uint32_t>((next_ - before) // 4))
             before = next_

@@ -4,6 +4,8 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport malloc
 from libc.string cimport memcpy
 
+from elf64 cimport load16, load32, load64
+
 
 cdef enum Reason:
     R_NONE
@@ -65,24 +67,6 @@ cdef inline bint fail(Fault* fault, size_t section, uint64_t offset, int reason)
     fault.offset = offset
     fault.reason = reason
     return False
-
-
-cdef inline uint16_t get16(const uint8_t* p) noexcept nogil:
-    cdef uint16_t value
-    memcpy(&value, p, 2)
-    return value
-
-
-cdef inline uint32_t get32(const uint8_t* p) noexcept nogil:
-    cdef uint32_t value
-    memcpy(&value, p, 4)
-    return value
-
-
-cdef inline uint64_t get64(const uint8_t* p) noexcept nogil:
-    cdef uint64_t value
-    memcpy(&value, p, 8)
-    return value
 
 
 cdef inline void put16(uint8_t* p, uint16_t value) noexcept nogil:

@@ -89,7 +89,7 @@ cdef bint rewrite_kernels(File* file, int mode, Fault* fault) noexcept nogil:
     for i in range(file.count):
         # A capsule begins with the section index of its text.
         if file.views[i].kind == SHT_CUDA_CAPMERC and file.views[i].size >= 2:
-            text = get16(file.views[i].data)
+            text = load16(file.views[i].data)
             if text < file.count:
                 capsule_of[text] = <int32_t>i
     for i in range(file.symbol_count):
@@ -165,7 +165,7 @@ cdef bint move_places(File* file, Fault* fault) noexcept nogil:
                 continue
             if file.views[table.info].size < 2:
                 continue
-            row = get16(file.views[table.info].data)
+            row = load16(file.views[table.info].data)
             row = file.code_of[row] if <size_t>row < file.count else -1
             if row < 0:
                 continue

@@ -34,7 +34,7 @@ cdef inline bint emit_fence(Draft* draft, const Slot* slot, const Needs* needs) 
 
 
 cdef inline bint is_barrier(const Slot* slot) noexcept nogil:
-    return slot.record_size == 2 + BARRIER_BODY and get32(slot.record + 2) == 0x0a001101
+    return slot.record_size == 2 + BARRIER_BODY and load32(slot.record + 2) == 0x0a001101
 
 
 cdef inline bint emit_guarded(Draft* draft, const Slot* slot, Kind kind) noexcept nogil:
@@ -44,7 +44,7 @@ cdef inline bint emit_guarded(Draft* draft, const Slot* slot, Kind kind) noexcep
     put_instruction(word, kind)
     word[1] = (word[1] & 0x0f) | (slot.words[(slot.count - 1) * WORD + 1] & 0xf0)
     for i in range(slot.count):
-        if get16(slot.words + i * WORD) == get16(word):
+        if load16(slot.words + i * WORD) == load16(word):
             return emit(draft, slot.words + i * WORD, slot.offset + i * WORD)
     return emit(draft, word, <uint64_t>INSERTED)
 
@@ -62,7 +62,7 @@ cdef inline uint32_t take_waits(Draft* draft) noexcept nogil:
     while draft.sizes.count and draft.sizes.data[draft.sizes.count - 1] == 2:
         word = draft.words.data + (draft.words.count - 1) * WORD
         if (opcode(word) != OP_NOP
-                or get16(draft.records.data + draft.records.count - 2) != ONE_WORD):
+                or load16(draft.records.data + draft.records.count - 2) != ONE_WORD):
             break
         cycles += stall(word)
         draft.words.count -= 1

@@ -47,7 +47,7 @@ cdef inline void put_instruction(uint8_t* place, Kind kind) noexcept nogil:
 
 cdef inline bint is_dummy_load(const uint8_t* word) noexcept nogil:
     """@!PT LDS RZ, [RZ]; the scheduling bits are any."""
-    return get64(word) == 0xfffff984ULL and get64(word + 8) & 0xffffffffffULL == 0x0800
+    return load64(word) == 0xfffff984ULL and load64(word + 8) & 0xffffffffffULL == 0x0800
 
 
 cdef inline uint32_t stall(const uint8_t* word) noexcept nogil:
@@ -71,7 +71,7 @@ ctypedef struct Needs:
 
 
 cdef inline uint32_t opcode(const uint8_t* word) noexcept nogil:
-    return get16(word) & 0xfff
+    return load16(word) & 0xfff
 
 
 cdef inline bint is_membar(const uint8_t* word) noexcept nogil:
@@ -103,7 +103,7 @@ cdef inline Needs needs_of(const uint8_t* text, uint64_t size, int mode) noexcep
 cdef inline bint retarget(uint8_t* word, uint64_t old, uint64_t new, const Code* code,
                           const Place* places) noexcept nogil:
     """Correct the distance in a relative branch; `old` and `new` are the offsets behind it."""
-    cdef uint64_t low = get64(word), high = get64(word + 8)
+    cdef uint64_t low = load64(word), high = load64(word + 8)
     cdef int64_t distance, target
     cdef uint32_t op = low & 0x1ff
     if op == 0x145:                 # BSSY: 30 bits at 34, in words of 4

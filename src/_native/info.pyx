@@ -181,7 +181,7 @@ cdef bint emit_file_info(Info* m, uint16_t kind) noexcept nogil:
         if place == NULL:
             return False
         if names_function(record.data):
-            symbol = m.entity[m.files[record.file].first_symbol + word_at(record.data + 4)]
+            symbol = m.entity[m.files[record.file].first_symbol + load32(record.data + 4)]
             memcpy(place + 4, &m.index[symbol], 4)
             if m.executable and record.data[1] == EIATTR_REGCOUNT:
                 value = m.functions[symbol].regcount
@@ -234,7 +234,7 @@ cdef bint file_record_stays(Info* m, const uint8_t* data, const FileRow* file) n
         return True
     if m.executable and (data[1] == EIATTR_MAX_STACK_SIZE or data[1] == EIATTR_MIN_STACK_SIZE):
         return False
-    symbol = file.first_symbol + word_at(data + 4)
+    symbol = file.first_symbol + load32(data + 4)
     e = m.entity[symbol]
     return e >= 0 and m.role[symbol] == ROLE_WON and m.entities[e].flags & EF_LIVE != 0
 
@@ -362,7 +362,7 @@ cdef bint put_record(Info* m, Record* record, bint keep_empty) noexcept nogil:
             return False
         index = <uint32_t>(m.blob.count - 4)
         for i in range((record_size(data) - 4) // 4):
-            symbol = external(m, record.file, word_at(data + 4 + 4 * i))
+            symbol = external(m, record.file, load32(data + 4 + 4 * i))
             if symbol:
                 if put(m, <const uint8_t*>&symbol, 4) == NULL:
                     return False
@@ -376,7 +376,7 @@ cdef bint put_record(Info* m, Record* record, bint keep_empty) noexcept nogil:
     if place == NULL:
         return False
     if data[0] == 4 and data[1] == EIATTR_PARAM_CBANK:
-        symbol = section_symbol(m, record.file, word_at(data + 4))
+        symbol = section_symbol(m, record.file, load32(data + 4))
         memcpy(place + 4, &symbol, 4)
     return True
 

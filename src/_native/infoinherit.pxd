@@ -60,7 +60,7 @@ cdef inline bint inherit(Info* m, int32_t kernel, uint64_t start) noexcept nogil
     cdef size_t i
     cdef const SectionRow* s
     cdef const uint8_t* data
-    cdef uint16_t mine, theirs
+    cdef uint16_t theirs
     cdef int32_t function
     if m.functions[kernel].stack == NO_STACK_BOUND:
         memset(crs, 0xff, 8)
@@ -94,9 +94,8 @@ cdef inline bint inherit(Info* m, int32_t kernel, uint64_t start) noexcept nogil
                     if put(m, data, record_size(data)) == NULL:
                         return False
                 elif data[1] == EIATTR_NUM_BARRIERS:
-                    memcpy(&mine, m.blob.data + at + 2, 2)
-                    memcpy(&theirs, data + 2, 2)
-                    if theirs > mine:
+                    theirs = load16(data + 2)
+                    if theirs > load16(m.blob.data + at + 2):
                         memcpy(m.blob.data + at + 2, &theirs, 2)
             elif data[1] == EIATTR_EXTERNS and data[0] == 4 and m.live_kernels > 1:
                 if own_record(m, start, EIATTR_EXTERNS) < 0:
@@ -172,7 +171,7 @@ cdef inline bint push_externs(Info* m, const uint8_t* data, uint32_t file) noexc
     if data[0] != 4 or data[1] != EIATTR_EXTERNS:
         return True
     for i in range((record_size(data) - 4) // 4):
-        symbol = external(m, file, word_at(data + 4 + 4 * i))
+        symbol = external(m, file, load32(data + 4 + 4 * i))
         row = <uint32_t*>m.externs.data
         j = 0
         while j < m.externs.count and row[j] != symbol:
@@ -191,13 +190,13 @@ cdef inline bint add_externs(Info* m, uint64_t start, const uint8_t* data,
     cdef uint32_t i, j, symbol, length
     cdef bint known
     for i in range((record_size(data) - 4) // 4):
-        symbol = external(m, file, word_at(data + 4 + 4 * i))
+        symbol = external(m, file, load32(data + 4 + 4 * i))
         if symbol == 0:
             continue
         length = record_size(m.blob.data + at) - 4
         known = False
         for j in range(length // 4):
-            if word_at(m.blob.data + at + 4 + 4 * j) == symbol:
+            if load32(m.blob.data + at + 4 + 4 * j) == symbol:
                 known = True
         if known or length + 4 > 0xffff:
             continue

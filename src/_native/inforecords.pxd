@@ -59,12 +59,6 @@ cdef inline void set_record(Record* record, const uint8_t* data, uint32_t file) 
     record.file = file
 
 
-cdef inline uint32_t word_at(const uint8_t* data) noexcept nogil:
-    cdef uint32_t word
-    memcpy(&word, data, 4)
-    return word
-
-
 cdef inline uint8_t* put(Info* m, const uint8_t* data, uint32_t size) noexcept nogil:
     cdef uint8_t* place = <uint8_t*>vec_extend(&m.blob, size)
     if place != NULL:

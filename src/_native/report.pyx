@@ -81,7 +81,7 @@ cdef void count_barriers(const OutRow* out, size_t out_count, bytes blob, bytes 
             raise IndexError("span outside its blob")
         record = find_record(data + span[i].offset, span[i].size, EIATTR_NUM_BARRIERS)
         if record != NULL:
-            barriers[out[span[i].out].entity] = record[2] | record[3] << 8
+            barriers[out[span[i].out].entity] = load16(record + 2)
 
 
 def call_lists(bytes entities, bytes calls, bytes prototypes):

@@ -1,7 +1,7 @@
 # The entities of a link, and the definition that wins for each.
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcmp, memset
 
 from attributes cimport record_size
 from elf64 cimport *
@@ -39,23 +39,22 @@ cdef inline void read_function_facts(Resolver* r, const FileRow* file) noexcept 
     cdef const SectionRow* s
     cdef const uint8_t* data
     cdef uint64_t at
-    cdef uint32_t i, word, value
+    cdef uint32_t i, symbol
     for i in range(file.first_section, file.first_section + file.section_count):
         s = &r.sections[i]
         data = r.arena + s.offset
         if s.kind == K_CUINFO and s.size >= CUINFO_SM + 2:
-            memcpy(&r.virtual_sm[s.file], data + CUINFO_SM, 2)
+            r.virtual_sm[s.file] = load16(data + CUINFO_SM)
         if s.kind != K_INFO:
             continue
         at = 0
         while at < s.size:
             if data[at + 1] == EIATTR_REGCOUNT or data[at + 1] == EIATTR_FRAME_SIZE:
-                memcpy(&word, data + at + 4, 4)
-                memcpy(&value, data + at + 8, 4)
+                symbol = file.first_symbol + load32(data + at + 4)
                 if data[at + 1] == EIATTR_REGCOUNT:
-                    r.regcount[file.first_symbol + word] = value
+                    r.regcount[symbol] = load32(data + at + 8)
                 else:
-                    r.frame[file.first_symbol + word] = value
+                    r.frame[symbol] = load32(data + at + 8)
             at += record_size(data + at)
 
 
