@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from pylink.diagnostics.stream import to_bytes
 from pylink.errors import reason_of
 from pylink.inputs.archiveformat import THIN_MAGIC, read_archive
 from pylink.observers import Observer
@@ -79,6 +80,6 @@ class DepfileObserver(Observer):
         read += self._options.options_file
         try:
             text = rule(self._options.output_file or file, read)
-            write_whole(file, text.encode("utf-8", "surrogateescape"))
+            write_whole(file, to_bytes(text))
         except (OSError, ValueError) as error:
             self._sink.fatal("cannot-write-file", file=file, reason=reason_of(error))

@@ -28,7 +28,7 @@ def register_text(listed: Sequence[tuple[str, bool]], directory: str) -> str:
         path = name if name.startswith("/") else f"{directory}/{name}"
         identifier = "".join(
             chr(byte) if chr(byte).isascii() and chr(byte).isalnum() else "_"
-            for byte in os.fsencode(path)
+            for byte in to_bytes(path)
         )
         lines.append(f"DEFINE_REGISTER_FUNC({identifier})\n")
     return "".join(lines)

@@ -14,7 +14,7 @@ import struct
 import sys
 import time
 
-from pylink.diagnostics.stream import write
+from pylink.diagnostics.stream import to_bytes, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _create(file: str) -> None:
 
 def _write(descriptor: int, text: str) -> None:
     try:
-        os.write(descriptor, os.fsencode(text))
+        os.write(descriptor, to_bytes(text))
     except OSError:  # nvlink goes on when the table cannot take more
         pass
     finally:

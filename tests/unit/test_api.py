@@ -144,6 +144,27 @@ def test_wrong_arguments_are_type_errors(options: dict[str, Any]) -> None:
         pylink.link(FILES, arch=ARCH, **options)
 
 
+def test_names_that_are_no_text_come_out_as_escapes(tmp_path: Path) -> None:
+    files: dict[str, Any] = {
+        option: str(tmp_path / option)
+        for option in (
+            "Map",
+            "depfile",
+            "diag_log",
+            "pass_remarks_output",
+            "profile",
+            "profile_aprof",
+            "register_link_binaries",
+            "sarif_output",
+            "time_trace",
+        )
+    }
+    inputs = [("\ud800", path.read_bytes()) for path in FILES]
+    result = pylink.link(inputs, arch=ARCH, debug=True, kernels_used="\ud800", **files)
+    assert b"\\ud800" in result.image  # in the note on how it was linked
+    assert {path.name for path in tmp_path.iterdir()} == set(files)
+
+
 @pytest.mark.parametrize("inputs", ["a.cubin", b"\x7fELF", Path("a.cubin"), [3], [("a", [0, 1])]])
 def test_what_is_no_list_of_inputs(inputs: Any) -> None:
     with pytest.raises(TypeError):

@@ -64,7 +64,7 @@ def file_uri(path: str) -> str:
     archive = "" if os.path.lexists(path) else path
     while archive and not os.path.isfile(archive):
         archive = archive.rpartition(":")[0]
-    return "file://" + quote(os.fsencode(os.path.abspath(archive or path)))
+    return "file://" + quote(to_bytes(os.path.abspath(archive or path)))
 
 
 def message(diagnostic: Diagnostic) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pylink._native import elfread, pools, resolve
 from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
+from pylink.diagnostics.stream import to_bytes
 from pylink.phases.init import HOST_INFO, KEEP_CODE
 from pylink.phases.kernels import rewrite_kernels
 from pylink.phases.rebuild import rebuild_debug
@@ -200,7 +201,7 @@ def _selected_kernels(objects: Objects, entities: bytes) -> bytes:
         )
     if objects.job.mode & KEEP_CODE or not (options.kernels_used or options.variables_used):
         return b""
-    patterns = [name.encode("utf-8", "surrogateescape") for name in options.kernels_used]
+    patterns = [to_bytes(name) for name in options.kernels_used]
     return resolve.select_kernels(objects.arena, objects.symbols, entities, patterns)
 
 

@@ -6,6 +6,7 @@ from struct import pack
 
 from pylink import __version__
 from pylink._native import notes
+from pylink.diagnostics.stream import to_bytes
 from pylink.sections import rules
 from pylink.target import FAMILY_A, FAMILY_C
 
@@ -35,14 +36,14 @@ def tkinfo_note(options: Options) -> bytes:
     offsets = [0]
     for text in ("pylink", f"pylink {__version__}", f"pylink {__version__}", options.recorded):
         offsets.append(len(strings))
-        strings += text.encode("utf-8", "surrogateescape") + b"\0"
+        strings += to_bytes(text) + b"\0"
     strings += b"\0" * (-len(strings) % 4)
     return note(NT_TKINFO, pack("<6I", 2, *offsets) + strings)
 
 
 def note_deficit(options: Options) -> int:
     """By how many bytes our note is shorter than nvlink's: its strings have 97 before options."""
-    theirs = 97 + len(options.recorded.encode("utf-8", "surrogateescape")) + 1
+    theirs = 97 + len(to_bytes(options.recorded)) + 1
     return 48 + (theirs + 3) // 4 * 4 - len(tkinfo_note(options))
 
 

@@ -9,6 +9,8 @@ leaves no trace in the cubin.
 
 from __future__ import annotations
 
+from pylink.diagnostics.stream import to_bytes
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +45,7 @@ def quote(name: str) -> str:
         '"'
         + "".join(
             chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}"
-            for byte in name.encode("utf-8", "surrogateescape")
+            for byte in to_bytes(name)
         )
         + '"'
     )

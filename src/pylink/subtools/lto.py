@@ -7,6 +7,7 @@ import json
 import os
 import sys
 
+from pylink.diagnostics.stream import to_bytes
 from pylink.subtools import worker
 from pylink.subtools.entries import check_entries, is_fatbin
 from pylink.subtools.find import wheel_directories
@@ -51,7 +52,7 @@ def compile_lto(
         "keep": keep_source(keep or ()),
         "modules": [
             (
-                os.fsencode(one.name).decode("utf-8", "replace"),
+                to_bytes(one.name).decode("utf-8", "replace"),
                 "FATBIN" if is_fatbin(one.data) else "LTOIR",
                 len(one.data),
             )
