@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import struct
 from pathlib import Path
 
 import pytest
 from helpers import oracle
 from helpers.archive_builder import gnu
-from helpers.fatbin_builder import container, entry, host_object
+from helpers.fatbin_builder import SEGMENT, container, entry, host_object
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks import inputs
@@ -39,8 +38,7 @@ def archive(size: str) -> tuple[Path, str]:
             sections = [
                 ("__nv_relfatbin", container(*entries)),
                 ("__nv_module_id", b"_%08x_object_cu\0" % number),
-                # nvlink looks at no object without it.
-                (".nvFatBinSegment", struct.pack("<IIQQ", 0x466243B1, 1, 0, 0)),
+                SEGMENT,
             ]
             members.append((f"object_{number:04}.cu.o", host_object(sections)))
         partial = path.with_suffix(f".{os.getpid()}")

@@ -10,7 +10,7 @@ from differential.check import as_pylink
 from helpers import oracle
 from helpers.archive_builder import bsd, gnu, thin, write
 from helpers.compare import compare
-from helpers.fatbin_builder import container, entry, host_object
+from helpers.fatbin_builder import SEGMENT, container, entry, host_object
 
 from pylink.cli import main
 
@@ -26,8 +26,6 @@ SOURCES = {
     "h": "__device__ int dh = 5;\n__device__ __noinline__ int h(int x) { return x * dh - 1; }\n"
     "__global__ void kh(int *p) { *p = h(7); }\n",
 }
-# nvlink looks at no host object without this section.
-SEGMENT = (".nvFatBinSegment", bytes.fromhex("b1436246") + b"\1" + bytes(19))
 
 
 def host(cubin: bytes, arch: str, name: str, kernels: bytes | None, mode: str = "zstd") -> bytes:

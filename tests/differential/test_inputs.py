@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import struct
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ import pytest
 from differential.check import as_pylink, keywords
 from helpers import oracle, programs
 from helpers.compare import compare
-from helpers.fatbin_builder import PTX, container, entry, host_object
+from helpers.fatbin_builder import PTX, SEGMENT, container, entry, host_object
 
 import pylink
 
@@ -25,8 +24,6 @@ MODES = ("none", "zstd", "lz4")
 # Programs with templates, statics, shared memory, printf, -lineinfo and -G among them.
 SEEDS = (9, 14, 17, 27, 30, 34)
 UNFLAGGED = 27  # compiled without options, which PTX would not carry
-
-WRAPPER = (".nvFatBinSegment", struct.pack("<IIQQ", 0x466243B1, 1, 0, 0))
 
 
 @cache
@@ -46,7 +43,7 @@ def sm(arch: str) -> int:
 
 
 def host(fatbin: bytes, kernels: Sequence[str] | None = None, machine: int = 62) -> bytes:
-    sections = [("__nv_module_id", b"_id\0"), ("__nv_relfatbin", fatbin), WRAPPER]
+    sections = [("__nv_module_id", b"_id\0"), ("__nv_relfatbin", fatbin), SEGMENT]
     if kernels is not None:
         sections.append((".nvHRKE", b"".join(name.encode() + b"\0" for name in kernels) or b"\0"))
         sections.append((".nvHRKI", b"\0"))
@@ -195,13 +192,13 @@ def test_registered_binaries(tmp_path: Path) -> None:
     twice = container(entry(oracle.assemble(tagged("80", "c"), "80"), 80))
     files = {
         "a.o": host_object(
-            [("__nv_module_id", b"_a b\xe9\0"), ("__nv_relfatbin", container()), WRAPPER]
+            [("__nv_module_id", b"_a b\xe9\0"), ("__nv_relfatbin", container()), SEGMENT]
         ),
         "plain.o": host_object([(".text", b"\x90")]),
         "b.cubin": first,
-        "c.o": host_object([("__nv_relfatbin", container(entry(second, 90))), WRAPPER]),
+        "c.o": host_object([("__nv_relfatbin", container(entry(second, 90))), SEGMENT]),
         "two.o": host_object(
-            [("__nv_module_id", b"_x\0\0\0_y"), ("__nv_relfatbin", twice), WRAPPER]
+            [("__nv_module_id", b"_x\0\0\0_y"), ("__nv_relfatbin", twice), SEGMENT]
         ),
         "wrong.fatbin": twice,
     }

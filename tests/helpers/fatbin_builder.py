@@ -15,6 +15,8 @@ LTO_FLAG = 0x10000
 MODES = {"none": 0, "lz4": 0x2000, "zstd": 0x8000}
 VERSIONS = {PTX: (0, 9), ELF: (8, 1), LTOIR: (65, 1)}
 HEADER = struct.Struct("<HHIQIIHHIIIQQQ")
+# A section of host objects: nvlink looks at none without it.
+SEGMENT = (".nvFatBinSegment", struct.pack("<IIQQ", 0x466243B1, 1, 0, 0))
 
 
 def compress(payload: bytes, mode: str) -> bytes:
