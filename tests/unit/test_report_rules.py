@@ -156,12 +156,14 @@ short, long, mixed = [[1]], [[1, 2, 3]], [[1, 2], ["a", 2]]
 for rows, error in ((short, ValueError), (long, ValueError), (mixed, TypeError)):
     try:
         fe.generate_table(table, ["a", "b"], rows)
-    except error:
-        fe.message("refused")"""
+    except error as refusal:
+        fe.message(str(refusal))"""
     write(tmp_path, "r.py", rule_text(body))
     assert [text for _, text in said(results(tmp_path)[0])] == [
         "table:\nNumbers\nn\n1",
-        *["refused"] * 3,
+        "a row of 1 cells under 2 headings",
+        "a row of 3 cells under 2 headings",
+        "a column of text and numbers: (1, 'a')",
     ]
 
 
