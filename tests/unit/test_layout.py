@@ -115,4 +115,6 @@ def test_common_symbols_fill_the_end_of_the_section(sizes: list[int]) -> None:
         assert row[4] % (size & -size) == 0
     extents = sorted((row[4], row[4] + row[5]) for row in rows)
     assert all(end <= start for (_, end), (start, _) in pairwise(extents))
-    assert parsed.rows[parsed.names.index(".nv.global")][5] == extents[-1][1]
+    section = parsed.rows[parsed.names.index(".nv.global")]
+    assert section[5] == extents[-1][1]
+    assert section[8] == max(size & -size for size in sizes)

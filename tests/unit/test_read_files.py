@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from helpers.cubin_builder import one_kernel
+from helpers.cubin_builder import SHT_PROGBITS, Cubin, Section, one_kernel
 from helpers.privileges import ordinary_user
 
 import pylink
@@ -179,6 +179,31 @@ def test_tables_of_the_reader() -> None:
         assert names[:5] == ["", ".shstrtab", ".strtab", ".symtab", f".text.{function}"]
     functions = [row for row in SYMBOL.iter_unpack(symbols) if row[8] & 15 == 2]
     assert [text(arena, row[0], row[4]) for row in functions] == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "bank"),
+    [
+        (".nv.constant3", rules.CONSTANT, 3),
+        (".nv.constant17", rules.CONSTANT, 17),
+        (".nv.constant3.f", rules.CONSTANT_FUNC, 3),
+        (".nv.constant", rules.OTHER, 0),
+        (".nv.constant03", rules.OTHER, 0),
+        (".nv.constant18", rules.OTHER, 0),
+        (".nv.constant3x", rules.OTHER, 0),
+    ],
+)
+def test_the_bank_in_the_name_of_a_section(name: str, kind: int, bank: int) -> None:
+    cubin = Cubin()
+    function = cubin.symbols[cubin.function("f")].section
+    info = function if kind == rules.CONSTANT_FUNC else 0
+    at = cubin.section(Section(name, SHT_PROGBITS, bytes(4), 2, info=info))
+    image = cubin.build()
+    arena, extents, _, _ = inputfiles.read_files([None], [len(image)], [image])
+    _, sections, _, fault = elfread.parse(arena, extents, rules.compiled())
+    assert fault == b""
+    row = SECTION.unpack_from(sections, at * SECTION.size)
+    assert (row[12], row[13]) == (kind, bank)
 
 
 def test_a_file_outside_the_arena_is_a_wrong_argument() -> None:

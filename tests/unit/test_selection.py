@@ -129,6 +129,11 @@ def test_a_long_chain_backwards() -> None:
     assert all(chosen(files))
 
 
+def test_a_second_definition_leaves_nothing_missing() -> None:
+    twice = File(functions={"a"})
+    assert chosen([File(calls={"a"}), twice, twice, File(SYSTEM)]) == [True, True, True, False]
+
+
 def test_damaged_files_are_left_to_their_reader() -> None:
     damaged = b"\x7fELF" + bytes(60)
     extents = struct.pack("<4Q", 0, 64, 0, 64)
