@@ -74,6 +74,20 @@ def test_an_empty_value_asks_for_nothing(option: str) -> None:
     assert settings(f"--pass-remarks{option}=x").ask()
 
 
+@pytest.mark.parametrize(
+    "word",
+    [
+        "--pass-remarks-filter=x",
+        "--pass-remarks-why-live=x",
+        "--pass-remarks-format=bitstream",
+        "--pass-remarks-with-hotness",
+        "--pass-remarks-hotness-threshold=1",
+    ],
+)
+def test_what_only_chooses_among_remarks_asks_for_none(word: str) -> None:
+    assert not settings(word).ask()
+
+
 def test_xopt_takes_the_same_options_with_one_dash_or_two() -> None:
     read = settings(
         "-Xopt",
@@ -145,6 +159,7 @@ def test_profuse_channels_are_switches(text: str, channels: dict[str, bool]) -> 
         (["-Xopt", "-pass-remarks-colour=red"], "Unknown option '-Xopt -pass-remarks-colour=red'"),
         (["-Xopt", "-arch=sm_90"], "Unknown option '-Xopt -arch=sm_90'"),
         (["-Xopt", "pass-remarks=x"], "Unknown option '-Xopt pass-remarks=x'"),
+        (["-Xopt", "---pass-remarks=x"], "Unknown option '-Xopt ---pass-remarks=x'"),
         (["-Xopt", "-profusegvn=true"], "Unknown option '-Xopt -profusegvn=true'"),
         (["-Xopt", "-profusededup=maybe"], "'maybe': expected true or false"),
         (["-Xopt", "-pass-remarks"], "argument expected after '-Xopt -pass-remarks'"),

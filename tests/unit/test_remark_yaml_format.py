@@ -166,7 +166,8 @@ def test_the_grammar_of_llvm_is_read(text: str) -> None:
 
 
 def test_the_last_of_a_key_counts_and_any_scalar_is_a_string() -> None:
-    (remark,) = read_yaml((BASE + "Pass: q\nArgs:\n  - A: -7\n").encode(), "f")
+    arguments = "Args:\n  - B: 1\nArgs:\n  - A: -7\n"
+    (remark,) = read_yaml((BASE + "Pass: q\n" + arguments).encode(), "f")
     assert remark.pass_name == "q"
     assert remark.args == [("A", "-7", None, 0, 0)]
 

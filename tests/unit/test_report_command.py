@@ -50,6 +50,15 @@ def test_rules_are_applied_and_exported(
     assert [result.identifier for result in results] == ["Mine"]
 
 
+def test_of_several_rules_the_named_ones_are_applied(
+    capfd: pytest.CaptureFixture[str], file: str, own: Path
+) -> None:
+    for name in ("A", "B", "C"):
+        (own / f"{name}.py").write_text(rule_text(f"fe.message('from {name}')", name))
+    shown = show(capfd, file, "--section-folder", str(own), "--rule", "A,C")
+    assert [f"from {name}" in shown for name in "ABC"] == [True, False, True]
+
+
 def test_a_folder_puts_its_sections_in_place_of_the_others(
     capfd: pytest.CaptureFixture[str], file: str, own: Path
 ) -> None:

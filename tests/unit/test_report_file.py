@@ -258,6 +258,13 @@ def test_large_reports_are_split_into_blocks(monkeypatch: pytest.MonkeyPatch) ->
     assert parse_report(report_bytes(report)) == report
 
 
+def test_an_action_larger_than_a_message_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = one(Metric("m", "x" * 1000))
+    monkeypatch.setattr("pylink.report.file.writer._MESSAGE_LIMIT", 1000)
+    with pytest.raises(ReportError, match="action 'a' has more than 2 GiB of data"):
+        report_bytes(report)
+
+
 def test_missing_protobuf_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['google.protobuf'] = None\n"
