@@ -6,6 +6,7 @@ import contextlib
 import gc
 import io
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from helpers.cubin_builder import (
     GLOBAL,
     IN_GLOBAL,
     SHT_GLOBAL,
+    SHT_GLOBAL_INIT,
     SHT_PROGBITS,
     Cubin,
     Section,
@@ -109,6 +111,23 @@ def test_without_lines_every_use_has_its_offset() -> None:
         "\n"
         "1 error detected in this link.\n"
     )
+
+
+def test_uses_come_by_section_and_then_by_offset() -> None:
+    cubin = Cubin()
+    data = cubin.section(Section(".nv.global.init", SHT_GLOBAL_INIT, bytes(16), 3, align=8))
+    cubin.symbol(Symbol("table", other=IN_GLOBAL, section=data, size=16))
+    names = [cubin.function(name, kernel=True) for name in ("k", "l")]
+    lost = cubin.external("lost")
+    for caller in names:
+        cubin.call(caller, lost)
+    for name, offsets in (("nv.global.init", [8]), ("text.k", [64, 32]), ("text.l", [16])):
+        rows = [(at, R_ABS32_LO, lost, 0) for at in offsets]
+        cubin.relocate(cubin.find(f".{name}"), rows)
+    printed = link(("a.cubin", cubin))
+    assert re.findall(r"a\.cubin\((\S+)\)", printed) == [
+        *(".nv.global.init+0x8", ".text.k+0x20", ".text.k+0x40", ".text.l+0x10")
+    ]
 
 
 def test_the_halves_of_an_address_are_one_use() -> None:

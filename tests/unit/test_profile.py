@@ -6,6 +6,7 @@ import gc
 import io
 import os
 import struct
+import time
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -62,6 +63,7 @@ def test_the_output_does_not_depend_on_being_profiled(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHES)
 def test_phases_come_in_order_and_lie_within_the_link(arch: str) -> None:
+    before = time.time() - 0.001
     profile, _ = profiled(arch)
     assert [phase.tag for phase in profile] == PHASES
     assert len(profile) == len(PHASES)
@@ -74,6 +76,7 @@ def test_phases_come_in_order_and_lie_within_the_link(arch: str) -> None:
         assert sum(step.wall_ns for step in steps) <= phase.wall_ns
         assert all(a.start_ns + a.wall_ns == b.start_ns for a, b in pairwise(steps))
     assert at <= profile.cost.start_ns + profile.wall_ns
+    assert before <= profile.created <= time.time() - profile.wall_ns / 1e9 + 0.001
     assert profile["merge"] is profile.phases[2]
     with pytest.raises(KeyError):
         profile["nothing"]

@@ -86,6 +86,30 @@ def test_a_report_without_parts_has_the_link_alone() -> None:
     assert "part" not in {routine.name for routine in report.routines}
 
 
+def test_what_a_helper_reads_is_no_part_of_the_step() -> None:
+    profile = pylink.link(demo.cubins("sm_100"), arch="sm_100", profile=True).profile
+    assert profile is not None
+    profile.cost.wall_ns = 5_000_000
+    profile["init"].cost.wall_ns = 41_600
+    profile["init"].steps.clear()
+    (step,) = [step for step in profile["read"].steps if step.name == "read_files"]
+    step.cost.wall_ns = 900_000
+    for number, file in enumerate(profile.files):
+        file.lane = number % 2
+        file.read_ns = 100_000 if file.lane == 0 else 700_000
+    report = aprof_report(profile)
+    points = {routine.name: report.points()[routine.id] for routine in report.routines}
+    assert [one.sum for one in points["link"]] == [5_000]
+    assert [one.sum for one in points["init"]] == [42]  # microseconds, rounded
+    (reading,) = points["read_files"]
+    own = 900 - 100 * sum(file.lane == 0 for file in profile.files)
+    assert (reading.sum, reading.self_sum) == (900, own)
+    (pair,) = profile.pairs
+    sizes = (pair.stats.bytes_compared, len(pair.candidate.headers), len(pair.candidate.targets))
+    stages = ("compare_primary", "compare_headers", "compare_targets")
+    assert tuple(one.rms for name in stages for one in points[name]) == sizes
+
+
 def test_parts_halve_and_short_ones_repeat() -> None:
     assert parts_of(1600)[:5] == [(1600, 1), (800, 1), (400, 1), (200, 2), (100, 4)]
     assert parts_of(1600)[-1] == (3, 8)

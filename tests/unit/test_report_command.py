@@ -50,6 +50,17 @@ def test_rules_are_applied_and_exported(
     assert [result.identifier for result in results] == ["Mine"]
 
 
+def test_a_required_metric_that_is_missing_is_a_mistake(
+    capfd: pytest.CaptureFixture[str], file: str, own: Path
+) -> None:
+    needs = "Filter { CollectionFilter { Importance: Required } }"
+    header = f'Header {{ Metrics {{ Name: "gone" {needs} }} }}'
+    (own / "needs.section").write_text(section_text("Needs", extra=header))
+    assert main(["report", file, "--section-folder", str(own), "--section", "Needs"]) == 1
+    err = capfd.readouterr().err
+    assert err == "pylink fatal   : read: section Needs: metric gone is missing\n"
+
+
 def test_of_several_rules_the_named_ones_are_applied(
     capfd: pytest.CaptureFixture[str], file: str, own: Path
 ) -> None:

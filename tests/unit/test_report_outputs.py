@@ -72,6 +72,11 @@ def test_chosen_metrics(capfd: pytest.CaptureFixture[str], file: str) -> None:
     assert names == ["ID", "Name", "file__bytes_read.sum", "link__target_arch"]
     assert units[2:] == ["byte", ""]
     assert [row[1:] for row in rows] == [["read", "5000", "sm_100"], ["merge", "5000", "sm_100"]]
+    made = report()
+    made.actions[1].set("only__bytes.sum", 3)
+    write_report(made, file)
+    _, _, *rows = csv.reader(io.StringIO(show(capfd, file, "--metrics=only__bytes.sum", "--csv")))
+    assert [row[1:] for row in rows] == [["merge", "3"]]
     shown = show(capfd, file, wanted, "--compare", file)  # files may stand anywhere
     assert "Nothing changed" in shown
 

@@ -130,8 +130,8 @@ def _list_references(places: Places, diagnostic: Diagnostic, found: list[Referen
 def _on_distinct_lines(places: Places, found: list[Reference]) -> list[Reference]:
     """The first reference of each line, by file and line.
 
-    Where lines are unknown, two instructions in a row count as one: they load the halves of an
-    address.
+    Where lines are unknown, they come by section and offset, and two instructions in a row count as
+    one: they load the halves of an address.
     """
     lines: dict[tuple[int, str, int], Reference] = {}
     last = (-1, 0)
@@ -145,7 +145,10 @@ def _on_distinct_lines(places: Places, found: list[Reference]) -> list[Reference
             key = (section, "", offset)
         last = (section, offset)
         lines.setdefault(key, last)
-    by_file = [(places.file_of(key[0]), *key[1:], *at) for key, at in lines.items()]
+    by_file = [
+        (places.file_of(section), source, line if source else 0, *at)
+        for (section, source, line), at in lines.items()
+    ]
     return [(section, offset) for *_, section, offset in sorted(by_file)]
 
 
