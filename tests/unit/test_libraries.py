@@ -73,10 +73,12 @@ def test_a_shared_library_counts_as_found(here: Path) -> None:
 
 def test_libraries_of_the_host_may_be_named(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(here, {"host/libpthread.so.0": b"", "host/libm.so": b"", "host/libstatic.a": HOST})
+    write(here, {"host/libnear.sorry": b""})
     monkeypatch.setattr(libraries, "_HOST_DIRECTORIES", ("none", str(here / "host")))
     assert find("pthread", "m") == []
-    with pytest.raises(LinkError, match="Library -lstatic not found"):
-        find("static")
+    for name in ("static", "near"):
+        with pytest.raises(LinkError, match=f"Library -l{name} not found"):
+            find(name)
 
 
 def test_all_that_is_missing_is_told() -> None:

@@ -80,6 +80,18 @@ def test_a_section_of_another_name_has_no_lines() -> None:
     assert LineMap(cubin.build()).frames(999, 0) == []
 
 
+def test_code_that_begins_behind_its_symbol() -> None:
+    cubin = Cubin()
+    lines = Lines()
+    lines.function(cubin.function("k"), [Row(0, 5), Row(16, 6)], 32)
+    data, ((place, kind, symbol, _),), _ = lines.build()
+    index = cubin.section(Section(".debug_line", SHT_PROGBITS, data, align=1))
+    cubin.relocate(index, [(place, kind, symbol, 64)])
+    assert places(cubin, "k", 0, 63, 64, 80, 96) == [
+        *(None, None, ("/src/k.cu", 5, 0), ("/src/k.cu", 6, 0), None)
+    ]
+
+
 def test_two_units_in_one_section() -> None:
     cubin = Cubin()
     data, entries = b"", []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from helpers.compare import compare
 from helpers.cubin_builder import one_kernel
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import pylink
@@ -81,12 +82,15 @@ def test_kept_functions_are_declared_and_used() -> None:
 
 
 @given(st.binary(min_size=1))
+@example(b"\\41")
 def test_any_name_can_be_quoted(name: bytes) -> None:
     quoted = quote(name.decode("utf-8", "surrogateescape"))
     assert quoted.isascii()
     assert quoted.isprintable()
     assert '"' not in quoted[1:-1]
     assert quoted[0] == quoted[-1] == '"'
+    read = re.sub(r"\\(..)", lambda code: chr(int(code[1], 16)), quoted[1:-1])
+    assert read.encode("latin-1") == name
 
 
 def test_settings_of_all_entries_must_agree() -> None:
@@ -95,7 +99,11 @@ def test_settings_of_all_entries_must_agree() -> None:
         check_entries([Piece(f"{i}", LTOIR, fatbin(text)) for i, text in enumerate(texts)], sink)
         return sink
 
-    assert entry_text(entry("-ftz=0 -fmad=1 ")) == "-ftz=0 -fmad=1 "
+    whole = entry("-ftz=0 -fmad=1 ")
+    assert entry_text(whole) == "-ftz=0 -fmad=1 "
+    (size,) = struct.unpack_from("<I", whole, 0x44)
+    longer = whole[:0x44] + struct.pack("<I", size + 1) + whole[0x48:]
+    assert entry_text(longer + bytes(8)) == ""  # it would reach into the payload
     assert not check("-ftz=0 -prec_div=1", "-ftz=0 -prec_div=1", "").diagnostics
     for name in ("ftz", "prec_div", "prec_sqrt", "fmad"):
         message = f"Cicc option values for '-{name.replace('_', '-')}' do not match"

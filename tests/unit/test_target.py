@@ -49,6 +49,14 @@ def test_which_targets_take_code_for_an_architecture(made_for: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "kibibytes"),
+    [("75", 48), ("90", 48), ("90a", 227), ("100", 48), ("100a", 227), ("100f", 48), ("120a", 99)],
+)
+def test_only_one_chip_has_more_static_shared_memory(name: str, kibibytes: int) -> None:
+    assert Target(f"sm_{name}").shared_limit == kibibytes * 1024
+
+
+@pytest.mark.parametrize(
     ("sm", "target", "limited"),
     [(90, "sm_100a", True), (75, "sm_121", True), (75, "sm_90", False), (120, "sm_100", False)],
 )
