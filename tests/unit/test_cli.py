@@ -37,8 +37,9 @@ def test_called_nvlink_it_says_so_and_has_no_other_commands(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["/toolkit/bin/nvlink"])
     assert run(capfd, "-bogus") == (1, "", "nvlink fatal   : Unknown option 'bogus'\n")
-    status, _, err = run(capfd, "inspect", "-arch=sm_75", "-o", "unused")
-    assert (status, err) == (1, "nvlink fatal   : Could not open input file 'inspect'\n")
+    for word in ("inspect", "link"):
+        status, _, err = run(capfd, word, "-arch=sm_75", "-o", "unused")
+        assert (status, err) == (1, f"nvlink fatal   : Could not open input file '{word}'\n")
     status, out, _ = run(capfd, "--help")
     assert (status, out.splitlines()[0]) == (0, "Usage  : nvlink [options] <objects>")
     status, out, _ = run(capfd, "--version")

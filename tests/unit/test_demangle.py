@@ -33,6 +33,7 @@ _ZN1AcvPT_IiEEv | A::operator T1 *<int>()
 _Zli2_kPKc | operator ""_k(const char *)
 _ZN5Base3C2Ev | Base3::Base3() [subobject]
 _ZN1SIiED0Ev | S<int>::~S() [deleting]
+_Z1fB3abcB2xyv | f[abi:abc,xy]()
 _ZN1AB3abcC1Ev | A[abi:abc]::A[abi:abc]()
 """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.cubin_builder import LOCAL, SECTION, SHT_PROGBITS, Section, Symbol, one_kernel
+from helpers.cubin_builder import LOCAL, SECTION, SHT_PROGBITS, Cubin, Section, Symbol, one_kernel
 from helpers.inspect_expected import CALLS, GUARD
 
 from pylink.cli import main as pylink
@@ -52,6 +52,39 @@ def test_the_call_graph_names_callers_callees_and_prototypes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(capsys, "--callgraph", "tests/golden/100/calls/m0.cubin") == CALLS
+
+
+def test_every_block_of_a_call_graph_names_what_its_rows_have(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cubin = Cubin()
+    kernel, taken = cubin.function("kernel", kernel=True), cubin.function("taken")
+    cubin.call(kernel, taken)
+    cubin.take_address(taken, "#vi")
+    cubin.call_through(kernel, "#vf")
+    (tmp_path / "a.cubin").write_bytes(cubin.build())
+    shown = run(capsys, "--callgraph", str(tmp_path / "a.cubin")).splitlines()
+    assert [line.strip() for line in shown if line.startswith("    ")] == [
+        "kernel -> taken",
+        "taken -> #vi",
+        "kernel -> #vf",
+        "none",
+    ]
+
+
+def test_notes_of_any_size_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def note(name: bytes, kind: int, data: bytes) -> bytes:
+        padded = [one + bytes(-len(one) % 4) for one in (name, data)]
+        return struct.pack("<III", len(name), len(data), kind) + b"".join(padded)
+
+    cubin = one_kernel()
+    data = note(b"ABCDE\0", 7, b"12345") + note(b"X\0", 8, b"")
+    cubin.section(Section(".note.own", 7, data))
+    (tmp_path / "a.cubin").write_bytes(cubin.build())
+    found = document(capsys, "--notes", str(tmp_path / "a.cubin"))["notes"]
+    assert [(one["vendor"], one["type"]) for one in found] == [("ABCDE", 7), ("X", 8)]
 
 
 def test_the_command_is_part_of_pylink(capsys: pytest.CaptureFixture[str]) -> None:

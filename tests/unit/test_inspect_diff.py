@@ -125,6 +125,27 @@ def test_a_call(pair_75: Pair, capsys: pytest.CaptureFixture[str]) -> None:
     assert text.endswith("differences: call 2\n")
 
 
+def test_numbers_in_section_headers(pair_75: Pair, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first symbol that is not local, and the registers of a kernel above its symbol."""
+    for name, byte, note in (
+        (".symtab", 0, ""),
+        (".text._Z7no_callPd", 3, ": _Z7no_callPd, _Z7no_callPd"),
+    ):
+        section = pair_75.section(name)
+        at = pair_75.image.header["shoff"] + 64 * section.index + 44 + byte
+        pair_75.data[at] ^= 1
+        pair_75.write()
+        status, text = diff(capsys)
+        assert status == 1
+        assert text.splitlines()[2:] == [
+            f"section {name} sh_info{note}",
+            f"  - {section.info:#x}",
+            f"  + {section.info ^ 1 << 8 * byte:#x}",
+            "differences: section 1",
+        ]
+        pair_75.data[at] ^= 1
+
+
 def test_instructions_and_their_scoreboards(
     pair_100: Pair, capsys: pytest.CaptureFixture[str]
 ) -> None:
