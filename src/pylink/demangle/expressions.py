@@ -1,4 +1,4 @@
-"""Expressions in template arguments, array bounds and decltype; only the common ones."""
+"""Expressions in template arguments, array bounds and decltype."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ OPERATORS = {
     "mm": "--",
     "cm": ",",
     "pm": "->*",
+    "ds": ".*",
     "pt": "->",
     "cl": "()",
     "ix": "[]",
@@ -60,8 +61,8 @@ OPERATORS = {
     "sz": "sizeof()",
     "aw": "co_await",
 }
-UNARY = ("ps", "ng", "ad", "de", "co", "nt")
-NOT_BINARY = {*UNARY, "nw", "na", "dl", "da", "pp", "mm", "pt", "cl", "ix", "qu", "st", "sz", "aw"}
+UNARY = ("ps", "ng", "ad", "de", "co", "nt", "dl", "da", "aw")
+NOT_BINARY = {*UNARY, "nw", "na", "pp", "mm", "pt", "cl", "ix", "qu", "st", "sz"}
 BINARY = {code for code in OPERATORS if code not in NOT_BINARY}
 CASTS = {
     "sc": "static_cast",
@@ -110,7 +111,72 @@ class ExpressionParser(TypeParser):
         return name + self.template_args() if self.peek() == "I" else name
 
     def _fp(self) -> str:
-        return f"param#{self.ordinal() + 1}"
+        return "this" if self.take("T") else self._parameter()
+
+    def _parameter(self) -> str:
+        words = self._qualifiers()
+        return f"{words} param#{self.ordinal() + 1}".lstrip()
+
+    def _fL(self) -> str:
+        """A parameter of a function around this one, or a fold from the left with a first value."""
+        if not self.peek().isdecimal():
+            return self._fR()
+        levels = self.number() + 1
+        self.need("p")
+        return f"{self._parameter()}[up {levels} level{'s' * (levels > 1)}]"
+
+    def _fR(self) -> str:
+        operator = self._folded()
+        first = self.expression()
+        return f"({first}{operator}...{operator}{self.expression()})"
+
+    def _fl(self) -> str:
+        return f"(...{self._folded()}{self.expression()})"
+
+    def _fr(self) -> str:
+        operator = self._folded()
+        return f"({self.expression()}{operator}...)"
+
+    def _folded(self) -> str:
+        code = self.next() + self.next()
+        if code not in BINARY:
+            raise NotMangled
+        return OPERATORS[code]
+
+    def _pp(self) -> str:
+        return self._stepped("++")
+
+    def _mm(self) -> str:
+        return self._stepped("--")
+
+    def _stepped(self, operator: str) -> str:
+        if self.take("_"):
+            return operator + self.expression()
+        return self.expression() + operator
+
+    def _gs(self) -> str:
+        return f"::{self.expression()}"
+
+    def _nw(self) -> str:
+        return self._new("new ")
+
+    def _na(self) -> str:
+        return self._new("new[] ")
+
+    def _new(self, text: str) -> str:
+        """Where the object goes, its type, and what it begins with."""
+        places = []
+        while not self.take("_"):
+            places.append(self.expression())
+        if places:
+            text += f"({', '.join(places)}) "
+        text += str(self.type())
+        if self.take("pi"):
+            return f"{text}({self._listed()})"
+        if self.take("il"):
+            return f"{text}{{{self._listed()}}}"
+        self.need("E")
+        return text
 
     def _cl(self) -> str:
         callee = self.expression()
@@ -147,6 +213,24 @@ class ExpressionParser(TypeParser):
 
     def _sZ(self) -> str:
         return f"sizeof...({self.expression()})"
+
+    def _at(self) -> str:
+        return f"alignof({self.type()})"
+
+    def _az(self) -> str:
+        return f"alignof({self.expression()})"
+
+    def _ti(self) -> str:
+        return f"typeid({self.type()})"
+
+    def _te(self) -> str:
+        return f"typeid({self.expression()})"
+
+    def _tw(self) -> str:
+        return f"throw {self.expression()}"
+
+    def _tr(self) -> str:
+        return "throw"
 
     def _nx(self) -> str:
         return f"noexcept({self.expression()})"
