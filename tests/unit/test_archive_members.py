@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.archive_builder import bsd, device, gnu, header, member, thin, write
-from helpers.cubin_builder import one_kernel
+from helpers.cubin_builder import one_kernel, with_wide_counts
 from helpers.fatbin_builder import container, entry, host_object
 from helpers.linked import functions
 
@@ -145,6 +145,13 @@ def test_a_file_named_twice_counts_once(here: Path, capsys: pytest.CaptureFixtur
     assert "Multiple definition of 'f' in 'copy.a:f.cubin', first defined in 'lib.a:f.cubin'" in (
         refused(capsys, "--whole-archive", "lib.a", "copy.a", "main.cubin")
     )
+
+
+def test_members_with_their_numbers_of_sections_in_the_first(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(here, {"main.cubin": with_wide_counts(MAIN), "lib.a": gnu([("f", with_wide_counts(F))])})
+    assert linked(capsys, "--lazy-archives", "main.cubin", "lib.a") == {"k", "f"}
 
 
 def test_members_of_equal_name(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,19 +52,30 @@ def test_a_file_without_capsules_is_the_same_object() -> None:
     assert rewrite_exits(bytes(image), SHORT) == bytes(image)
 
 
-@pytest.mark.parametrize(
-    ("other", "kept"),
-    [
-        (builder.MOVE, []),
-        (builder.LDGSTS, [builder.DUMMY] * 4),
-        (builder.SYNCS, [builder.MEMBAR_GUARD]),
-        (builder.CALL, [builder.DUMMY] * 4 + [builder.MEMBAR_GUARD]),
-    ],
-    ids=["move", "copy", "barrier", "call"],
-)
-def test_a_fence_keeps_only_what_its_kernel_needs(other: bytes, kept: list[bytes]) -> None:
-    file = rewritten(Kernel("k", [fence(), plain(other), exit_()]), FENCES)
+def of_opcode(opcode: int) -> bytes:
+    """An instruction with these nine bits."""
+    return struct.pack("<H", 0x7E00 | opcode) + builder.MOVE[2:]
+
+
+CALLS = (0x143, 0x144)  # CALL.ABS, CALL.REL
+COPIES = (0x1AE,)  # LDGSTS
+BARRIERS = (0x1A7, 0x1B1, 0x1B2)  # SYNCS
+SURFACE_STORES = (0x19B, 0x19D, 0x19F)  # SUST.P, SUST, SURED
+OTHERS = (0x142, 0x145, 0x19A, 0x19C, 0x19E, 0x1A6, 0x1AF, 0x1B0, 0x1B3)
+
+
+@pytest.mark.parametrize("opcode", [*CALLS, *COPIES, *BARRIERS, *SURFACE_STORES, *OTHERS], ids=hex)
+def test_a_fence_keeps_only_what_its_kernel_needs(opcode: int) -> None:
+    file = rewritten(Kernel("k", [fence(), plain(of_opcode(opcode)), exit_()]), FENCES)
+    kept = [builder.DUMMY] * 4 * (opcode in CALLS + COPIES)
+    kept += [builder.MEMBAR_GUARD] * (opcode in CALLS + BARRIERS)
     assert code_of(file)[:-2] == [*kept, builder.MEMBAR_GPU, ERRBAR, CCTL]
+
+
+def test_a_membar_of_a_guard_that_guards_nothing_is_the_fence() -> None:
+    slot = builder.expanded([builder.MEMBAR_GUARD, ERRBAR, CCTL], builder.FENCE_BODY)
+    file = rewritten(Kernel("k", [fence(), slot, exit_()]), FENCES)
+    assert code_of(file)[3:-1] == slot.words
 
 
 def test_fences_stay_whole_where_code_is_linked_in_later() -> None:
@@ -81,10 +92,11 @@ def test_a_barrier_takes_over_the_predicate_of_its_exit(predicate: int) -> None:
     ]
 
 
-@pytest.mark.parametrize("other", [builder.CALL, builder.SURFACE_STORE], ids=["call", "surface"])
-def test_a_barrier_orders_stores_that_errors_can_follow(other: bytes) -> None:
-    file = rewritten(Kernel("k", [plain(other), exit_()]), SHORT)
-    assert code_of(file)[1:] == [MEMBAR, ERRBAR, CCTL, builder.EXIT]
+@pytest.mark.parametrize("opcode", [*CALLS, *COPIES, *BARRIERS, *SURFACE_STORES, *OTHERS], ids=hex)
+def test_a_barrier_orders_stores_that_errors_can_follow(opcode: int) -> None:
+    file = rewritten(Kernel("k", [plain(of_opcode(opcode)), exit_()]), SHORT)
+    ordered = [MEMBAR] * (opcode in CALLS + SURFACE_STORES)
+    assert code_of(file)[1:] == [*ordered, ERRBAR, CCTL, builder.EXIT]
 
 
 def test_a_leaf_kernel_compiled_for_debugging_loses_the_membar() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from helpers.archive_builder import gnu
-from helpers.cubin_builder import Cubin, one_kernel
+from helpers.cubin_builder import Cubin, one_kernel, with_wide_counts
 from helpers.fatbin_builder import container, entry, host_object
 from helpers.linked import functions
 
@@ -51,6 +51,18 @@ PLAIN = host_object([(".text", b"\x90")])
 def test_objects_of_every_host_are_linked() -> None:
     for machine in (3, 21, 40, 62, 183, 243):
         assert linked(host(K, machine=machine)) == {"k1", "k2", "k2b"}
+
+
+def test_an_object_with_its_numbers_of_sections_in_the_first() -> None:
+    assert linked(with_wide_counts(host(K, [b"k1"]))) == {"k1"}
+
+
+def test_a_section_without_bytes_holds_no_device_code() -> None:
+    empty = bytearray(host(OTHER))
+    (table,) = struct.unpack_from("<Q", empty, 40)
+    assert empty[table + 64 + 4] == 1
+    empty[table + 64 + 4] = 8  # SHT_NOBITS
+    assert linked(host(K), bytes(empty)) == {"k1", "k2", "k2b"}
 
 
 def test_what_is_already_linked_or_has_no_device_code_is_ignored() -> None:
