@@ -92,7 +92,7 @@ def test_a_file_that_cannot_be_written_is_one_line(
     for target, reason in {
         "/dev/full": "No space left on device",
         "missing/out": "No such file or directory",
-        ".": "cannot be replaced",
+        ".": "Is a directory",
     }.items():
         status, _, err = run(capfd, "remarks.out", "-o", target)
         assert status == 1

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pylink.diagnostics.stream import one_line, show, write
+from pylink.errors import reason_of
 from pylink.remarks.container import LLVM_22, VERSIONS
 from pylink.remarks.files import FORMATS, YAML, read_remarks, write_remarks
 from pylink.remarks.malformed import MalformedRemarks
@@ -64,9 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        # One about a write, or about what must not be replaced, does not say which file it is.
+        # One about a write does not say which file it is.
         name = error.filename or options.output
-        return _trouble(f"{name}: {error.strerror or 'cannot be replaced'}")
+        return _trouble(f"{name}: {reason_of(error)}")
     except (MalformedRemarks, MissingYaml) as error:
         return _trouble(str(error))
     return 0
