@@ -121,12 +121,12 @@ def test_uses_come_by_section_and_then_by_offset() -> None:
     lost = cubin.external("lost")
     for caller in names:
         cubin.call(caller, lost)
-    for name, offsets in (("nv.global.init", [8]), ("text.k", [64, 32]), ("text.l", [16])):
+    for name, offsets in (("nv.global.init", [8]), ("text.k", [80, 32, 48]), ("text.l", [32])):
         rows = [(at, R_ABS32_LO, lost, 0) for at in offsets]
         cubin.relocate(cubin.find(f".{name}"), rows)
     printed = link(("a.cubin", cubin))
     assert re.findall(r"a\.cubin\((\S+)\)", printed) == [
-        *(".nv.global.init+0x8", ".text.k+0x20", ".text.k+0x40", ".text.l+0x10")
+        *(".nv.global.init+0x8", ".text.k+0x20", ".text.k+0x50", ".text.l+0x20")
     ]
 
 

@@ -14,7 +14,6 @@ import pytest
 import pylink
 
 PACKAGE = Path(pylink.__file__).parent
-STUBS = sorted(path.stem for path in (PACKAGE / "_native").glob("*.pyi"))
 
 
 def test_public_names() -> None:
@@ -38,25 +37,6 @@ def test_package_needs_decompressors_alone_at_run_time() -> None:
 
 def test_package_is_typed() -> None:
     assert (PACKAGE / "py.typed").is_file()
-
-
-@pytest.mark.parametrize("name", STUBS)
-def test_stubs_and_kernels_agree(name: str) -> None:
-    kernel = importlib.import_module(f"pylink._native.{name}")
-    stub = (PACKAGE / "_native" / f"{name}.pyi").read_text()
-    declared = {
-        line.split("(")[0].split(":")[0].removeprefix("def ").removeprefix("class ").strip()
-        for line in stub.splitlines()
-        if line.startswith(("def ", "class "))
-    }
-    assert declared
-    assert {one for one in declared if not hasattr(kernel, one)} == set()
-
-
-def test_every_kernel_has_a_stub() -> None:
-    suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    kernels = sorted(path.name.removesuffix(suffix) for path in PACKAGE.glob(f"_native/*{suffix}"))
-    assert kernels == STUBS
 
 
 def test_installed_script_is_plain() -> None:

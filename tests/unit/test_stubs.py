@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,19 @@ def test_stub_declares_the_functions_of_its_module(stub: Path) -> None:
     assert _declared(stub) == _defined(stub)
 
 
+@pytest.mark.parametrize("stub", STUBS, ids=lambda stub: stub.stem)
+def test_what_else_a_stub_declares_is_there(stub: Path) -> None:
+    module = importlib.import_module(f"pylink._native.{stub.stem}")
+    names = set()
+    for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+    assert names <= vars(module).keys()
+
+
 def test_every_native_module_has_a_stub() -> None:
-    modules = {path.name.split(".")[0] for path in PACKAGE.glob("*.so")}
-    assert modules - {stub.stem for stub in STUBS} == set()
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    modules = {path.name.removesuffix(suffix) for path in PACKAGE.glob(f"*{suffix}")}
+    assert modules == {stub.stem for stub in STUBS}
