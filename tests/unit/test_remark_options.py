@@ -282,30 +282,28 @@ def test_a_full_disk_is_one_error(
     assert Path("out.cubin").exists()
 
 
+def started(redirections: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """A link whose streams a shell has closed or redirected."""
+    command = [sys.executable, "-m", "pylink", "-arch=sm_90a", *CUBINS, "-o", "out.cubin", *words]
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirections}', "sh", *command],
+        env={**os.environ, "PYTHONPATH": str(Path(pylink.__file__).parent.parent)},
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", ">&- 2>&-"])
 def test_a_terminal_that_takes_nothing_costs_the_remarks_alone(closed: str) -> None:
-    command = [sys.executable, "-m", "pylink", "-arch=sm_90a", *CUBINS, "-o", "out.cubin"]
-    command += ["--pass-remarks=dce", "--pass-remarks-output=r.yaml"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(pylink.__file__).parent.parent)}
-    done = subprocess.run(
-        ["sh", "-c", f'exec "$@" {closed}', "sh", *command], check=False, env=environment
-    )
+    done = started(closed, "--pass-remarks=dce", "--pass-remarks-output=r.yaml")
     assert done.returncode == 0
     assert Path("out.cubin").exists()
     assert any(remark.pass_name == "dce" for remark in read_remarks("r.yaml"))
 
 
 def test_standard_output_that_is_closed_is_an_error() -> None:
-    command = [sys.executable, "-m", "pylink", "-arch=sm_90a", *CUBINS, "-o", "out.cubin"]
-    command += ["--pass-remarks-output=-"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(pylink.__file__).parent.parent)}
-    done = subprocess.run(
-        ["sh", "-c", 'exec "$@" >&-', "sh", *command],
-        check=False,
-        env=environment,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    done = started(">&-", "--pass-remarks-output=-")
     assert done.returncode == 255
     assert done.stderr.startswith("pylink error   : Writing remarks to '-' failed: ")
     assert done.stderr.count("\n") == 1
