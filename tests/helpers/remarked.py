@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from unittest import mock
 
+from helpers.cubin_builder import Cubin
+
 from pylink import pipeline
 from pylink.diagnostics import Sink
 from pylink.errors import LinkError
@@ -17,6 +19,8 @@ from pylink.optiontable import Value
 from pylink.remarks import Remark, Remarks
 from pylink.remarks.passes import PASSES
 from pylink.remarks.record import TAGS
+
+BUILT_FOR = "80"  # what the builder of cubins makes them for
 
 
 class Listed:
@@ -80,3 +84,9 @@ def line(remark: Remark) -> str:
         f"{TAGS[remark.kind]} {remark.name} {remark.function} "
         f"{remark.file}:{remark.line}:{remark.column} {remark.hotness} | {remark.message}"
     )
+
+
+def lines(cubins: Mapping[str, Cubin], only: str, **options: Value) -> list[str]:
+    """The remarks of one pass on cubins made in code."""
+    images = {name: cubin.build() for name, cubin in cubins.items()}
+    return [line(remark) for remark in remarks_of(images, BUILT_FOR, only, options=options)]

@@ -12,15 +12,9 @@ from helpers.cubin_builder import (
     Symbol,
     one_kernel,
 )
-from helpers.remarked import line, remarks_of
+from helpers.remarked import lines
 
-ARCH = "80"
 ABS32_LO, ABS32_HI, ABS24 = 56, 57, 74
-
-
-def lines(cubins: dict[str, Cubin], only: str, **options: bool) -> list[str]:
-    images = {name: cubin.build() for name, cubin in cubins.items()}
-    return [line(remark) for remark in remarks_of(images, ARCH, only, options=options)]
 
 
 class SharedCubin(Cubin):

@@ -19,20 +19,12 @@ from helpers.cubin_builder import (
     Symbol,
 )
 from helpers.line_program import Lines, Row
-from helpers.remarked import line, remarks_of
+from helpers.remarked import BUILT_FOR, line, lines, remarks_of
 
 from pylink.remarks import ANALYSIS
 
-ARCH = "80"
 SYMBOLS = "symbol-resolution"
 MAXREG_COUNT = 0x1B
-
-
-def lines(
-    cubins: dict[str, Cubin], only: str, **options: bool | str | tuple[str, ...]
-) -> list[str]:
-    images = {name: cubin.build() for name, cubin in cubins.items()}
-    return [line(remark) for remark in remarks_of(images, ARCH, only, options=options)]
 
 
 def with_function(registers: int, bind: int = WEAK, size: int = 128) -> Cubin:
@@ -93,7 +85,7 @@ def test_a_strong_definition_wins_over_weak_ones_before_and_behind_it() -> None:
 
 def test_the_argument_has_the_place_of_the_winner() -> None:
     images = {"a": with_function(20).build(), "b": with_function(16).build()}
-    (remark,) = remarks_of(images, ARCH, SYMBOLS)
+    (remark,) = remarks_of(images, BUILT_FOR, SYMBOLS)
     assert ("Winner", "b", "b", 0, 0) in remark.args
     assert ("Registers", "20", None, 0, 0) in remark.args
 
@@ -107,7 +99,7 @@ def test_the_place_of_a_function_is_its_own_line_where_its_first_code_is_inlined
     )
     unit.add_to(cubin)
     cubin.section(Section(".debug_str", SHT_PROGBITS, b"\0inner\0", align=1))
-    (remark,) = remarks_of({"a": cubin.build()}, ARCH, "dce")
+    (remark,) = remarks_of({"a": cubin.build()}, BUILT_FOR, "dce")
     assert (remark.file, remark.line, remark.column) == ("/src/k.cu", 7, 3)
 
 
@@ -196,7 +188,7 @@ def test_links_that_remove_nothing_say_why() -> None:
 
 def test_on_request_the_calls_that_keep_a_function() -> None:
     images = {"a": calls().build()}
-    remarks = remarks_of(images, ARCH, "dce", why_live=re.compile("^[gk]$"))
+    remarks = remarks_of(images, BUILT_FOR, "dce", why_live=re.compile("^[gk]$"))
     assert [line(remark) for remark in remarks if remark.kind == ANALYSIS] == [
         "Analysis FunctionReached k a:0:0 128 | kept k, which k reaches: k",
         "Analysis FunctionReached g a:0:0 128 | kept g, which k reaches: k -> f ~> g",
