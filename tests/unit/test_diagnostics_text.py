@@ -287,6 +287,8 @@ def test_a_note_does_not_show_notes_of_its_own() -> None:
     [
         ("symbol-range", ".nv.global", "            about 'e'\n"),
         ("symbol-range", ".text.e", ""),
+        ("symbol-range", ".text.be.e$1.e", ""),
+        ("symbol-range", ".text.be.e$1", "            about 'e'\n"),
         ("undefined-reference", ".nv.global", ""),
     ],
 )

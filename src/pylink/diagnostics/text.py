@@ -55,6 +55,8 @@ LABELS = {
 MARGINS = {TOP_LEVEL: (0, 10), DETAIL: (12, 22), CHILD: (10, 20), CONTINUATION: (1, 11)}
 _LATER_CHILD = 2
 
+_IN_NAME = re.compile(r"[\w$]")
+
 # A quoted field of a template; the name is coloured, the quotes are not.
 _QUOTED = re.compile(r"'(\{\w+\})'")
 
@@ -192,12 +194,23 @@ def _about(diagnostic: Diagnostic) -> list[str]:
     if diagnostic.symbol:
         from pylink.demangle import demangle  # noqa: PLC0415 -- few records name a symbol
 
-        message, readable = diagnostic.message, demangle(diagnostic.symbol)
+        readable = demangle(diagnostic.symbol)
         if readable != diagnostic.symbol:
             lines.append(one_line(f"'{diagnostic.symbol}' is {readable}"))
-        elif not re.search(rf"(?<![\w$]){re.escape(diagnostic.symbol)}(?![\w$])", message):
+        elif not _has_word(diagnostic.message, diagnostic.symbol):
             lines.append(one_line(f"about '{diagnostic.symbol}'"))
     return lines
+
+
+def _has_word(text: str, word: str) -> bool:
+    """Whether a name stands in a text by itself; compiling a pattern for each takes far longer."""
+    at = text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if not _IN_NAME.search(text[at - 1 : at] + text[end : end + 1]):
+            return True
+        at = text.find(word, at + 1)
+    return False
 
 
 def _colour_class(severity: int) -> str:
