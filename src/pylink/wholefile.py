@@ -29,7 +29,11 @@ class WholeFile:
         else:
             self._target = os.path.realpath(path)
             temporary = f"{self._target}.{os.getpid()}.{id(self):x}.tmp"
-            self._descriptor = _create_beside(self._target, temporary)
+            try:
+                self._descriptor = _create_beside(self._target, temporary)
+            except OSError as error:
+                error.filename = path  # neither the temporary name nor where a link leads
+                raise
             self._temporary = temporary
 
     def write(self, data: bytes) -> None:
@@ -114,9 +118,9 @@ def _create_beside(target: str, temporary: str) -> int:
     except FileNotFoundError:
         mode = None
     if mode is not None and stat.S_ISDIR(mode):
-        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), target)
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
     if mode is not None and not os.access(target, os.W_OK):
-        raise OSError(errno.EACCES, os.strerror(errno.EACCES), target)
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     if mode is not None:
         os.fchmod(descriptor, stat.S_IMODE(mode))

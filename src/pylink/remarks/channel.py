@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pylink.errors import reason_of
 from pylink.remarks.record import (
     ANALYSIS,
     ANALYSIS_ALIASING,
@@ -156,8 +157,9 @@ class Remarks:
         try:
             self._writer.close()
         except OSError as error:
-            reason = error.strerror or str(error)
-            self._sink.report("remarks-not-written", file=self._writer.path, reason=reason)
+            self._sink.report(
+                "remarks-not-written", file=self._writer.path, reason=reason_of(error)
+            )
             return
         if not self._written_any:
             self._sink.report("no-remarks", file=self._writer.path)
