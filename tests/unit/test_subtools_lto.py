@@ -18,13 +18,13 @@ import pylink
 from pylink.cli import main
 from pylink.diagnostics import Sink
 from pylink.errors import LinkError
+from pylink.inputs.entries import check_entries, entry_text
 from pylink.inputs.kinds import LTOIR
 from pylink.inputs.pieces import Piece
 from pylink.options import Options
 from pylink.optiontable import Value
 from pylink.phases.lto import EXTERN
 from pylink.subtools import lto
-from pylink.subtools.entries import check_entries, entry_text
 from pylink.subtools.keep import keep_source, quote
 from pylink.target import Target
 

@@ -32,7 +32,7 @@ _INDEXES = (b"/", b"/SYM64/")
 _LONG_NAMES = b"//"
 
 
-class ArchiveError(Exception):
+class ArchiveError(ValueError):
     """What is wrong with an archive: the text says where, and `member` which one if it has a name.
 
     `member` is empty otherwise.

@@ -8,10 +8,10 @@ from struct import Struct
 from pylink._native import fatbin
 from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, Chooser
 from pylink.inputs.damage import FAULT, report_damage, report_entry
+from pylink.inputs.entries import entry_text, pack_entry
 from pylink.inputs.kinds import CUBIN, ELF_MAGIC, FATBIN, HOST, LTOIR, PTX
 from pylink.inputs.payload import DamagedPayload, Unpacker, is_compressed
 from pylink.inputs.pieces import Piece
-from pylink.subtools.entries import entry_text, pack_entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import os
 import sys
 
 from pylink.diagnostics.stream import to_bytes
+from pylink.inputs.entries import check_entries, is_fatbin
 from pylink.subtools import worker
-from pylink.subtools.entries import check_entries, is_fatbin
 from pylink.subtools.find import wheel_directories
 from pylink.subtools.keep import keep_source
 from pylink.subtools.ptxas import Request, split, time_limit, write_row
