@@ -1,7 +1,7 @@
 """The packed rows of the native tables, for the few places where Python looks into one.
 
-`rows.pxd` defines the rows; the formats here follow it field by field, and a test compares the
-sizes. Names and numbers of a row come out as the diagnostics need them.
+`rows.pxd` defines the rows; the formats here follow it field by field, which a test
+compares. Names and numbers of a row come out as the diagnostics need them.
 """
 
 from __future__ import annotations

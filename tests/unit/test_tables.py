@@ -1,15 +1,23 @@
-"""The rows that Python unpacks are those that the kernels pack, field by field."""
+"""What Python repeats of the native sources: rows, field by field, and numbers with a meaning."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
+from struct import Struct
+from types import ModuleType
 
 import pytest
 
-from pylink import tables
+from pylink import tables, target
+from pylink.elf import constants, records
+from pylink.inputs import damage, hosted, kinds, pieces
+from pylink.phases import faults, init, report_symbols
+from pylink.profile import counted
+from pylink.sections import rules
 
-ROWS = Path(__file__).parents[2] / "src" / "_native" / "rows.pxd"
+NATIVE = Path(__file__).parents[2] / "src" / "_native"
 CODES = {
     "uint8_t": "B",
     "uint16_t": "H",
@@ -17,50 +25,124 @@ CODES = {
     "uint32_t": "I",
     "int64_t": "q",
     "uint64_t": "Q",
+    "Range": "QQ",  # of fatbin.pyx
 }
-NAMES = {
-    "FILE": "FileRow",
-    "SECTION": "SectionRow",
-    "SYMBOL": "SymbolRow",
-    "ENTITY": "EntityRow",
-    "CALL": "CallRow",
-    "CLASH": "ClashRow",
-    "FAULT": "FaultRow",
-    "FUNCTION": "FunctionRow",
-    "OUT": "OutRow",
-    "SPAN": "SpanRow",
-    "PLACE": "PlaceRow",
-    "FIX": "FixRow",
-    "KEEP": "KeepRow",
-    "PATCH": "PatchRow",
-}
+ROWS = [
+    (tables.FILE, "rows.pxd", "FileRow"),
+    (tables.SECTION, "rows.pxd", "SectionRow"),
+    (tables.SYMBOL, "rows.pxd", "SymbolRow"),
+    (tables.ENTITY, "rows.pxd", "EntityRow"),
+    (tables.CALL, "rows.pxd", "CallRow"),
+    (tables.CLASH, "rows.pxd", "ClashRow"),
+    (tables.FAULT, "rows.pxd", "FaultRow"),
+    (tables.FUNCTION, "rows.pxd", "FunctionRow"),
+    (tables.OUT, "rows.pxd", "OutRow"),
+    (tables.SPAN, "rows.pxd", "SpanRow"),
+    (tables.PLACE, "rows.pxd", "PlaceRow"),
+    (tables.FIX, "rows.pxd", "FixRow"),
+    (tables.KEEP, "rows.pxd", "KeepRow"),
+    (tables.PATCH, "rows.pxd", "PatchRow"),
+    (tables.REBUILD, "rows.pxd", "RebuildRow"),
+    (hosted.ENTRY, "fatbin.pyx", "EntryRow"),
+    (hosted.SOURCE, "fatbin.pyx", "SourceRow"),
+    (damage.FAULT, "fatbin.pyx", "FaultRow"),
+    (counted.FILE_COUNT, "counts.pyx", "FileCount"),
+    (counted.KIND_COUNT, "counts.pyx", "KindCount"),
+    (counted.TIME, "clocks.pxd", "TimeRow"),
+    (records.EHDR, "elf64.pxd", "Ehdr"),
+    (records.SHDR, "elf64.pxd", "Shdr"),
+    (records.REL, "elf64.pxd", "Rel"),
+    (records.RELA, "elf64.pxd", "Rela"),
+]
 
 
-def fields() -> dict[str, str]:
-    """The format of each packed struct of rows.pxd, one letter a field."""
-    source = re.sub(r"#.*", "", ROWS.read_text(encoding="utf-8"))
-    found = {}
-    for name, body in re.findall(r"cdef packed struct (\w+):\n((?:[ \t]+.*\n|\n)+)", source):
-        kinds = re.findall(r"^\s+(\w+) \w+\s*$", body, re.MULTILINE)
-        found[name] = "".join(CODES[kind] for kind in kinds)
-    return found
+@cache
+def source(file: str) -> str:
+    return re.sub(r"#.*", "", (NATIVE / file).read_text(encoding="utf-8"))
 
 
-def letters(format_: str) -> str:
-    """A struct format with its counts written out: `2I` as `II`."""
-    return re.sub(r"(\d+)(\w)", lambda match: match[2] * int(match[1]), format_.lstrip("<"))
+def fields(file: str, name: str) -> str:
+    """The format of a packed struct, one letter a field."""
+    (body,) = re.findall(rf"packed struct {name}:\n((?:[ \t]+.*\n|\n)+)", source(file))
+    rows = re.findall(r"^\s+(\w+) \w+(?:\[(\d+)\])?\s*$", body, re.MULTILINE)
+    return "".join(CODES[kind] * int(count or 1) for kind, count in rows)
 
 
-@pytest.mark.parametrize(("name", "row"), NAMES.items())
-def test_format_is_that_of_the_row(name: str, row: str) -> None:
-    format_ = getattr(tables, name).format
-    assert format_.startswith("<")
-    assert letters(format_) == fields()[row]
+def letters(row: Struct) -> str:
+    """The format with its counts written out: `2I` as `II`; bytes are numbers."""
+    assert row.format.startswith("<")
+    return re.sub(
+        r"(\d+)(\w)", lambda match: match[2] * int(match[1]), row.format[1:].replace("s", "B")
+    )
 
 
-def test_flags_are_those_of_the_rows() -> None:
-    source = ROWS.read_text(encoding="utf-8")
-    for name in ("KERNEL", "DEFINED", "LOCAL", "LIVE"):
-        value = re.search(rf"EF_{name} = (\d+)", source)
-        assert value
-        assert int(value[1]) == getattr(tables, name)
+@pytest.mark.parametrize(("row", "file", "name"), ROWS)
+def test_format_is_that_of_the_row(row: Struct, file: str, name: str) -> None:
+    assert letters(row) == fields(file, name)
+
+
+def numbers(file: str, prefix: str) -> dict[str, int]:
+    """The enumerators that begin so, without the prefix."""
+    found = re.findall(rf"^\s+{prefix}(\w+) = (0x[0-9a-f]+|\d+)U?\s*$", source(file), re.MULTILINE)
+    assert found
+    return {name: int(value, 0) for name, value in found}
+
+
+def named(module: ModuleType, names: set[str]) -> dict[str, int]:
+    return {name: getattr(module, name) for name in names}
+
+
+@pytest.mark.parametrize(
+    ("module", "file", "prefix"),
+    [
+        (rules, "rows.pxd", "K_"),
+        (init, "rows.pxd", "M_"),
+        (kinds, "elfkinds.pxd", "IN_"),
+    ],
+)
+def test_all_numbers_are_those_of_the_kernels(module: ModuleType, file: str, prefix: str) -> None:
+    native = numbers(file, prefix)
+    assert named(module, set(native)) == native
+
+
+@pytest.mark.parametrize(
+    ("module", "file", "prefix", "names"),
+    [
+        (tables, "rows.pxd", "EF_", "KERNEL DEFINED LOCAL LIVE TAKEN UNSIZED DESELECTED"),
+        (tables, "rows.pxd", "ROLE_", "LOST REPLACED"),
+        (target, "rows.pxd", "", "FAMILY_A FAMILY_B FAMILY_C"),
+        (pieces, "selection.pyx", "", "ALWAYS SYSTEM NEEDED TOGETHER"),
+    ],
+)
+def test_numbers_are_those_of_the_kernels(
+    module: ModuleType, file: str, prefix: str, names: str
+) -> None:
+    native = numbers(file, prefix)
+    assert named(module, set(names.split())) == {name: native[name] for name in names.split()}
+
+
+def test_numbers_of_other_names() -> None:
+    entities = numbers("rows.pxd", "E_")
+    assert entities["FUNC"] == tables.FUNCTION_KIND
+    assert entities["CONSTANT"] == tables.CONSTANT_KIND
+    clashes = numbers("rows.pxd", "CLASH_")
+    assert {*report_symbols.CLASHES, report_symbols.NO_NODE} == set(clashes.values())
+    assert clashes["NO_NODE"] == report_symbols.NO_NODE
+
+
+@pytest.mark.parametrize(
+    ("reasons", "file", "prefix"),
+    [(faults.REASONS, "elffaults.pxd", "F_"), (damage.REASONS, "fatbin.pyx", "B_")],
+)
+def test_every_reason_of_a_kernel_has_its_words(
+    reasons: dict[int, object], file: str, prefix: str
+) -> None:
+    assert {0, *reasons} == set(numbers(file, prefix).values())
+
+
+def test_elf_numbers_are_those_of_the_kernels() -> None:
+    found = re.findall(r"^\s+((?:SHT|SHN|STB|STT)_\w+) = (\w+)\s*$", source("elf64.pxd"), re.M)
+    native = {name: int(value, 0) for name, value in found}
+    both = {name for name in native if hasattr(constants, name)}
+    assert {"SHT_RELA", "SHN_XINDEX", "STB_LOCAL", "STT_FUNC", "SHT_CUDA_GLOBAL"} <= both
+    assert named(constants, both) == {name: native[name] for name in both}
