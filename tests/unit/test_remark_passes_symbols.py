@@ -200,6 +200,7 @@ def test_the_callee_that_raises_a_kernel_and_the_calls_to_it() -> None:
         "Analysis KernelRaised k a:0:0 80 | k raised from 10 to 30 registers by g: k -> f ~> g"
     ]
     assert lines({"a": calls()}, "regcount", relocatable_link=True) == []
+    assert lines({"a": calls()}, "regcount", kernels_used=("l",)) == []
 
 
 def test_a_raise_over_a_cycle_and_between_equals() -> None:

@@ -24,7 +24,7 @@ from pylink.remarks.passes.catalogue import (
 )
 from pylink.remarks.passes.view import View
 from pylink.sections import rules
-from pylink.tables import ENTITY, FILE, LOCAL, LOST, SECTION, SYMBOL, file_sections, rows
+from pylink.tables import FILE, LOST, SECTION, SYMBOL, file_sections, rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,10 +91,9 @@ class ResolutionPass:
         found: dict[int, list[Definition]] = {}
         numbers = iter_unpack("<i", self.merged.symbol_entity)
         symbols = rows(self.view.symbols, SYMBOL)
-        local = [row[3] & LOCAL for row in rows(self.merged.entities, ENTITY)]
         table = zip(numbers, symbols, self.merged.symbol_role, strict=True)
         for symbol, ((entity,), fields, role) in enumerate(table):
-            if entity < 0 or local[entity] or not role:  # without a role it is undefined
+            if entity < 0 or not role:  # without a role it is undefined
                 continue
             definition = Definition(symbol, fields, role)
             if entity not in first:
