@@ -21,6 +21,12 @@ from pylink.profile.report import MOST_PAIRS, link_report
 from pylink.profile.sites import field_bytes
 from pylink.report import IContext, load_report, read_report
 from pylink.report.api.descriptions import describe
+from pylink.report.display import (
+    COMPUTE_CAPABILITY_MAJOR,
+    COMPUTE_CAPABILITY_MINOR,
+    GRID_SIZE,
+    add_display_metrics,
+)
 from pylink.report.model import Action, Report
 
 SHT_CONSTANT3 = 0x70000067
@@ -92,6 +98,18 @@ def test_instances_are_those_of_the_profile(linked: tuple[Path, pylink.LinkResul
     assert sections == {one.name: one.input_bytes for one in profile.families if one.input_bytes}
     written = actions["write"].value("elf__bytes_written.sum")
     assert written == (path.parent / "out.cubin").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("sm", "capability"), [(75, 75), (88, 87), (90, 90), (100, 90), (121, 90), (35, 40)]
+)
+def test_tools_are_told_the_newest_capability_that_they_know(sm: int, capability: int) -> None:
+    action = Action("read")
+    action.set(GRID_SIZE, 7)
+    add_display_metrics(action, sm, f"sm_{sm}", items=3)
+    names = (COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR)
+    assert tuple(map(action.value, names)) == divmod(capability, 10)
+    assert action.value(GRID_SIZE) == 7  # what is there stays
 
 
 def test_bytes_that_no_cache_had() -> None:

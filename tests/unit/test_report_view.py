@@ -14,6 +14,7 @@ from pylink.report.model import (
     Action,
     Body,
     BodyItem,
+    Metrics,
     Report,
     RuleResult,
     Scope,
@@ -49,6 +50,8 @@ def file(tmp_path: Path) -> str:
         (0.00034, "", "0.00034"),
         (1234567, "", "1,234,567"),
         (2.5e9, "byte/second", "2.50 GB/s"),
+        (1500, "byte/cycle", "1.50 kB/cycle"),
+        (40, "register/thread", "40 register/thread"),
         (None, "byte", "N/A"),
         ("sm_80", "", "sm_80"),
         (float("nan"), "", "nan"),
@@ -160,6 +163,26 @@ def test_code_of_several_actions_is_disassembled_once(
     out = show(capfd, str(tmp_path / "code.ncu-rep"), "--page", "source")
     assert out.count("NOP") == 2
     assert len(asked) == 1
+
+
+def test_source_counters_come_as_sections_name_them_and_the_highest_first(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    action = Action("relocate")
+    for name in ("a__count", "b__count", "hidden__count"):
+        action.set(name, 1, {16 * at: at for at in range(30)})
+    named = [SectionMetric(name, label) for name, label in (("b__count", "B"), ("a__count", "A"))]
+    metrics = Metrics([*named, SectionMetric("hidden__count", "")])
+    action.sections = [Section("S", "S", metrics=metrics)]
+    path = tmp_path / "code.ncu-rep"
+    write_report(Report(actions=[action]), path)
+    for options, rows in ((), 20), (("--instances",), 30):
+        out = show(capfd, str(path), "--page", "source", *options)
+        heading, *lines = [line.split() for line in out[out.index("Address") :].splitlines()]
+        assert heading == ["Address", "Instruction", "Line", "B", "A"]
+        shown = [line for line in lines if line and line[0].startswith("0x")]
+        assert shown == [[hex(16 * at), str(at), str(at)] for at in range(29, 29 - rows, -1)]
+        assert ("10 more instructions; --instances lists them" in out) == (not options)
 
 
 def test_a_report_without_source_counters_says_so(

@@ -30,7 +30,7 @@ def scaled(value: float, unit: str) -> tuple[float, str]:
     for step in steps:
         if abs(value) >= step[0]:
             factor, name = step
-    per = SCALES[per][0][1] if per in SCALES else per
+    per = "s" if per == "second" else per
     return value / factor, f"{name}/{per}" if per else name
 
 
