@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from helpers import demo
+from helpers.cubin_builder import one_kernel
+from helpers.fatbin_builder import container, entry
 
 import pylink
 
@@ -92,6 +94,15 @@ def test_a_plain_link_loads_nothing_heavy(arch: str, tmp_path: Path) -> None:
         for name in ("helptext", "hostscript", "registerlink", "diagnostics.text", "inspect")
     )
     assert modules.isdisjoint({"pylink.dedup", "pylink.phases.fold", "xxhash"})
+
+
+def test_a_link_of_fat_binaries_loads_no_compilers(tmp_path: Path) -> None:
+    (tmp_path / "a.fatbin").write_bytes(container(entry(one_kernel().build(), 80)))
+    status, modules = loaded(["-arch=sm_80", "a.fatbin", "-o", "out.cubin"], tmp_path)
+    assert status == 0
+    assert "pylink.inputs.hosted" in modules
+    assert not any(name.startswith("pylink.subtools") for name in modules)
+    assert modules.isdisjoint(FORBIDDEN)
 
 
 def test_a_mistake_loads_no_linker(tmp_path: Path) -> None:

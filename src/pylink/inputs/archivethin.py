@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from struct import pack
 
 from pylink._native import inputfiles
 from pylink.errors import reason_of
 from pylink.inputs.archiveformat import ArchiveError, Entry, is_thin, read_archive
 from pylink.inputs.pieces import Source
+from pylink.tables import EXTENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def external_members(
 
 def classify(arena: bytes, rows: list[tuple[int, int]]) -> bytes:
     """The kind of each of these pieces, offset and size, of the arena."""
-    extents = pack(f"<{2 * len(rows)}Q", *(number for row in rows for number in row))
+    extents = b"".join(EXTENT.pack(*row) for row in rows)
     return inputfiles.classify(arena, extents) or bytes(len(rows))
 
 

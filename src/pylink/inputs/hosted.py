@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from struct import Struct
 
 from pylink._native import fatbin
@@ -12,6 +11,7 @@ from pylink.inputs.entries import entry_text, pack_entry
 from pylink.inputs.kinds import CUBIN, ELF_MAGIC, FATBIN, HOST, LTOIR, PTX
 from pylink.inputs.payload import DamagedPayload, Unpacker, is_compressed
 from pylink.inputs.pieces import Piece
+from pylink.tables import EXTENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,16 +86,14 @@ def unpack_hosted(job: Job, sources: list[Source], sink: Sink) -> dict[Source, H
     unpacker = Unpacker(job.options.max_uncompressed_size, sink)
     for group in arenas.values():
         arena = group[0].arena
-        extents = array("Q")
-        for source in group:
-            extents.append(source.offset)
-            extents.append(source.size)
         entries, rows, faults = fatbin.find_entries(
-            arena, extents.tobytes(), bytes([source.kind for source in group])
+            arena,
+            b"".join(EXTENT.pack(source.offset, source.size) for source in group),
+            bytes([source.kind for source in group]),
         )
         report_damage(faults, group, sink)
         damaged = {row[0] for row in FAULT.iter_unpack(faults)}
-        missing = array("I")
+        missing: list[int] = []  # containers of each source without code for the target
         for source, row in zip(group, SOURCE.iter_unpack(rows), strict=True):
             found[source] = Hosted(row, arena)
             missing.append(row[0])

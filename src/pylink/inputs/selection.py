@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
+from struct import pack
 
 from pylink._native import selection
 from pylink.inputs.pieces import SYSTEM
@@ -32,9 +32,9 @@ def select(loaded: Loaded, sources: Sequence[Source] = ()) -> Loaded:
             demand[number] = SYSTEM
     if not any(demand):
         return loaded
-    groups = array("i", [home.group for home in homes] or [0] * len(demand))
+    groups = pack(f"<{len(demand)}i", *([home.group for home in homes] or [0] * len(demand)))
     taken = selection.select(
-        loaded.arena, loaded.extents, bytes(demand), groups.tobytes(), not job.executable
+        loaded.arena, loaded.extents, bytes(demand), groups, not job.executable
     )
     chosen = [number for number, take in enumerate(taken) if take]
     return Loaded(
