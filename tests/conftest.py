@@ -1,9 +1,16 @@
-"""Says in the head of a run whether the CUDA tools are there, and what may be skipped."""
+"""Says in the head of a run whether the CUDA tools are there, and what may be skipped.
+
+No test fails for the time that it takes: a machine may be busy.
+"""
 
 from __future__ import annotations
 
 import pytest
 from helpers import oracle, skips
+from hypothesis import settings
+
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -25,9 +25,7 @@ from pylink.remarks.yamlread import read_yaml
 
 RELEASES = pytest.mark.parametrize(("release", "version"), [("19", LLVM_19), ("22", LLVM_22)])
 
-tool_runs = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+tool_runs = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 # LLVM's parser keeps no copy of a block literal and reads freed memory, as often as not unchanged.
 ONE_LINE = TEXT.map(lambda text: text.replace("\n", " "))

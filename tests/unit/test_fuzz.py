@@ -35,7 +35,7 @@ def survive(arch: str, images: list[bytes]) -> None:
 
 @pytest.mark.parametrize(("arch", "case"), CASES)
 @given(data=st.data())
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 def test_flipped_bytes(arch: str, case: str, data: st.DataObject) -> None:
     images = modules(arch, case)
     image = bytearray(images[0])

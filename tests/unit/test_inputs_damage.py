@@ -202,7 +202,7 @@ SAMPLE = host(container(entry(CUBIN, 75, mode="lz4"), entry(CUBIN, 80, mode="zst
 
 
 @given(data=st.data())
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400, derandomize=True)
 def test_random_damage_ends_in_an_image_or_an_error(data: st.DataObject) -> None:
     image = bytearray(SAMPLE)
     place = st.integers(0, len(image) - 1)
@@ -218,7 +218,7 @@ def test_random_damage_ends_in_an_image_or_an_error(data: st.DataObject) -> None
 
 
 @given(st.binary(max_size=400))
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 def test_random_containers_end_in_an_image_or_an_error(noise: bytes) -> None:
     for data in (struct.pack("<IHHQ", MAGIC, 1, 16, len(noise)) + noise, host(noise)):
         try:

@@ -66,7 +66,7 @@ def test_a_link_of_cubins_needs_no_kinds() -> None:
 
 
 @given(st.lists(st.sampled_from([b"/", b"*", b"\n", b" ", b".version", b"x"]), max_size=12))
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=500, derandomize=True)
 def test_comments_before_ptx_agree_with_a_reference(parts: list[bytes]) -> None:
     data = b"".join(parts)
     (kind,) = classify(data)

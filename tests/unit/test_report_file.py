@@ -316,7 +316,7 @@ METRICS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.booleans(), NAMES, st.lists(METRICS, max_size=4)), max_size=5))
 def test_any_values_survive(drawn: list[tuple[bool, str, list[Metric]]]) -> None:
     report = Report(Process(1))

@@ -105,7 +105,7 @@ def test_lines_of_ptx_need_no_file() -> None:
     assert found.ptx(code.addresses["f"]) == ""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_damaged_tables_know_a_line_or_none(data: st.DataObject) -> None:
     plain = load(cubin())

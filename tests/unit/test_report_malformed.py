@@ -131,7 +131,7 @@ def test_every_truncation_is_an_error() -> None:
     assert len(whole) == 3
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_changed_bytes_raise_nothing_else(data: st.DataObject) -> None:
     changed = bytearray(REPORT)
@@ -141,7 +141,7 @@ def test_changed_bytes_raise_nothing_else(data: st.DataObject) -> None:
     _survives(bytes(changed))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=200))
 def test_arbitrary_payloads_raise_nothing_else(payload: bytes) -> None:
     _survives(HEADER + payload)
