@@ -13,16 +13,17 @@ if TYPE_CHECKING:
 
 FAST_COMPILE = ("0", "min", "mid", "max")
 
-# Two options that exclude each other, or one that needs another, given as `no` and its name.
+# An option, another, whether it is wrong with that (or without it), and the words for both.
 CONFLICTS = (
-    ("suppress_debug_info", "no debug", "-suppress-debug-info", "no -g"),
+    ("suppress_debug_info", "debug", False, "-suppress-debug-info", "no -g"),
     (
         "dump_callgraph",
         "dump_callgraph_no_demangle",
+        True,
         "-dump-callgraph",
         "-dump-callgraph-no-demangle",
     ),
-    ("use_host_info", "ignore_host_info", "-use-host-info", "-ignore-host-info"),
+    ("use_host_info", "ignore_host_info", True, "-use-host-info", "-ignore-host-info"),
 )
 
 
@@ -36,9 +37,8 @@ def check(values: Mapping[str, Value], sink: Sink, *, has_inputs: bool, needs_ou
         sink.fatal("no-output-file")
     if not (has_inputs or values.get("allow_empty")):
         sink.fatal("no-input-files")
-    for one, two, option, other in CONFLICTS:
-        absent = two.startswith("no ")
-        if values.get(one) and bool(values.get(two.removeprefix("no "))) != absent:
+    for one, two, given, option, other in CONFLICTS:
+        if values.get(one) and bool(values.get(two)) == given:
             sink.fatal("conflicting-options", option=option, other=other)
     if arch.startswith("lto_"):
         sink.fatal("virtual-target", arch=arch)
