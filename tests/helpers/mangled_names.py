@@ -18,6 +18,10 @@ _Z1fPKFivRE | f(int (*)() const &)
 _Z1fPM1Ai | f(int  :: A::**)
 _Z1fPDv4_f | f(float __attribute((vector_size(4*sizeof(float))))  *)
 _Z1fPCf | f(_Complex float *)
+_Z1fRKA3_i | f(int (&)[3])
+_Z1fRA_Ki | f(const int (&)[])
+_Z1fPFvRiE | f(void (*)(int &))
+_Z1fM1AFvRiRE | f(void ( :: A::*)(int &) &)
 _Z1fPDoFvvE | f(void (*)() noexcept)
 _ZNK2ns1S1mEi | ns::S::m(int) const
 _ZNO1A1fEv | A::f() &&
@@ -155,6 +159,7 @@ _ZN12_GLOBAL__N_11fEv | <unnamed>::f()
 _ZThn16_N1AD0Ev | Thunk for (offset -16) A::~A() [deleting]
 _ZTv0_n24_N1A1fEv | Thunk for (offset 0, virtual offset -24) A::f()
 _ZTch0_h8_N1A1fEv | Covariant thunk for (offset 0) (offset 8) A::f()
+_ZGVZ1gvE1x | Initialization guard variable for g()::x
 _ZTV1A | Virtual function table for A
 """
 
@@ -184,6 +189,9 @@ REFUSED = [
     "_Z1fv1",
     "_Z1f$1i",
     "_Z1fSt",
+    "_ZT_",
+    "_ZT_1f",
+    "_ZZT_1fvE1x",
     "_Z1fv$1a",
     "__Z1fv",
 ]

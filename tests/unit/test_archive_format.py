@@ -18,6 +18,7 @@ MEMBERS = [
     ("b.o", b"odd"),
     ("a.o", b"of equal name"),
     ("a name with blanks.o", b""),
+    ("blank at end ", b"x"),
     ("fünfzehn.o", b"\0\n\0"),
     ("a_long_name_that_no_header_holds.o", b"x" * 1001),
     ("/deep/er/ünd.o", b"!"),

@@ -141,6 +141,17 @@ def test_host_script_takes_no_input(capfd: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_folders_to_list_that_are_not_there(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    status, out, err = run(capfd, "--list-rules", "--section-folder", str(tmp_path / "none"))
+    assert (status, out) == (1, "")
+    assert err == (
+        "pylink fatal   : Listing sections and rules failed: Failed to add section search path "
+        f"{tmp_path}/none: it is not a directory\n"
+    )
+
+
 def test_register_text_names_files_as_given() -> None:
     assert register_text([("a.cubin", False), ("/b/9+é.o", False), ("../c", False)], "/w d") == (
         "#define NUM_PRELINKED_OBJECTS 3\n"

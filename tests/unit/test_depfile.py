@@ -13,7 +13,7 @@ from helpers.cubin_builder import one_kernel
 
 import pylink
 from pylink.cli import main
-from pylink.depfile import rule
+from pylink.depfile import files_of, rule
 
 NAMES = ["a.cubin", "with blank.cubin", "dollar$.cubin", "hash#.cubin"]
 TAB = "tab\t.cubin"  # Ninja knows no way to write it
@@ -37,6 +37,13 @@ def test_every_file_read_is_named(tmp_path: Path) -> None:
     assert first == (
         f"{tmp_path}/out.cubin: {tmp_path}/a.cubin {tmp_path}/b.cubin {tmp_path}/options"
     )
+
+
+def test_a_file_that_is_gone_refers_to_none(tmp_path: Path) -> None:
+    """Nor does a pipe, which would block who reads it again."""
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("gone", "pipe"):
+        assert files_of(str(tmp_path / name)) == [str(tmp_path / name)]
 
 
 def test_inputs_that_are_no_files_are_left_out(tmp_path: Path) -> None:

@@ -242,6 +242,19 @@ def test_the_error_limit_ends_the_link_with_its_own_record() -> None:
     assert sink.exit_code() == 1
 
 
+def test_a_suppressed_kind_goes_wherever_it_hangs() -> None:
+    sink, _ = make()
+    control(sink, "suppress", "first-defined-here, 501")
+    control(sink, "remark", "referenced-here")
+    below = note("referenced-here", symbol="f", file="b.cubin")
+    below.notes = [note("first-defined-here", symbol="f"), note("referenced-here", symbol="g")]
+    record = sink.report("undefined-reference", symbol="f", file="a.cubin", notes=[below])
+    assert record is not None
+    assert [(one.kind, one.symbol) for one in record.notes] == [("referenced-here", "f")]
+    assert [(one.kind, one.symbol) for one in below.notes] == [("referenced-here", "g")]
+    assert sink.report("stack-size", symbol="k") is None
+
+
 def test_the_hint_follows_the_first_warning_once_where_numbers_are_shown() -> None:
     sink, recorder = make(numbers=1)
     sink.report("undefined-reference", symbol="f", file="a.cubin")

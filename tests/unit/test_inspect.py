@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from pylink.inspect.parts import PARTS, image_text
 
 ROOT = Path(__file__).parent.parent.parent
 GOLDEN = ROOT / "tests" / "golden"
+GUARDED = GOLDEN / "75" / "guard" / "exec.nvlink.cubin"
 CUBINS = sorted((*GOLDEN.rglob("*.cubin"), *(ROOT / "demo").rglob("*.cubin")))
 
 
@@ -45,7 +47,16 @@ def rows(value: dict[str, Any], part: str, section: str) -> list[dict[str, Any]]
 
 
 def test_a_linked_cubin_as_a_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "tests/golden/75/guard/exec.nvlink.cubin") == GUARD
+    assert run(capsys, str(GUARDED.relative_to(ROOT))) == GUARD
+
+
+def test_a_segment_that_ends_in_a_section_and_a_null_symbol_with_a_value() -> None:
+    data = bytearray(GUARDED.read_bytes())
+    struct.pack_into("<Q", data, 0xC80 + 56 + 32, 0x2CF)  # p_filesz
+    struct.pack_into("<Q", data, 0x2B8 + 8, 0x10)  # st_value
+    text = image_text("", Image(bytes(data)), PARTS)
+    assert "0x630    0x2cf      0x2d0  .nv.constant0._Z5scalePfPKfi\n" in text
+    assert re.search(r"^ +0 +0x10 +0x0 +LOCAL +NOTYPE", text, re.MULTILINE)
 
 
 def test_the_call_graph_names_callers_callees_and_prototypes(

@@ -58,6 +58,7 @@ CASES = {
         changed(0x56A, "<H", 0x100),
         ".nv.info+0x0: record of 0x100 bytes does not fit",
     ),
+    "record-end": (changed(0x56A, "<H", 6), ".nv.info+0x0: record of 0x6 bytes does not fit"),
     "note": (changed(0x404, "<I", 0x4000), ".note.nv.tkinfo+0x0: the note runs past the section"),
     "symbol-name": (changed(0x2B8 + 24, "<I", 0x5000), ".strtab: no string at 0x5000"),
     "table-size": (

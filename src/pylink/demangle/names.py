@@ -58,7 +58,7 @@ class NameParser(ExpressionParser):
 
     def encoding(self, *, bare: bool = False) -> str:
         """A function with its parameters (not if `bare`), or a variable."""
-        if self.peek() in ("T", "G") and self.peek(2) != "T_":
+        if self.peek() in ("T", "G"):
             return self._special()
         name = self.full_name()
         if self.peek() in ("", "E", "$"):
