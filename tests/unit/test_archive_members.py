@@ -150,7 +150,9 @@ def test_a_file_named_twice_counts_once(here: Path, capsys: pytest.CaptureFixtur
 def test_members_with_their_numbers_of_sections_in_the_first(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(here, {"main.cubin": with_wide_counts(MAIN), "lib.a": gnu([("f", with_wide_counts(F))])})
+    members = [("other", device(kernel="other")), ("f", F)]
+    library = gnu([(name, with_wide_counts(cubin)) for name, cubin in members])
+    write(here, {"main.cubin": with_wide_counts(MAIN), "lib.a": library})
     assert linked(capsys, "--lazy-archives", "main.cubin", "lib.a") == {"k", "f"}
 
 
