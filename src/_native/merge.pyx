@@ -21,6 +21,7 @@ from mergebirths cimport *
 from mergelists cimport *
 from mergestate cimport *
 from names cimport *
+from poolrows cimport PoolRow
 from rows cimport *
 from vec cimport *
 
@@ -30,8 +31,8 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
           bytes stand_ins, int family, int mode):
     """Give birth to every section and symbol of the output and sort the relocations.
 
-    Tables as `elfread.parse` and `resolve` return them. `pools` is a table of int32 entities:
-    kernels whose literal-pool section is created by the pools of the device functions they call.
+    Tables as `elfread.parse` and `resolve` return them. `pools` is the table of
+    `pools.place_pools`: kernels without a pool get a section for those of device functions.
     `stand_ins` is an int32 per input section: the folded Mercury section's reference, or -1; it may
     be empty.
     Returns a tuple: OutRow, OutSymbolRow, KeepRow, FixRow and RebuildRow tables; per input
@@ -69,10 +70,10 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     cdef bytes out_of = PyBytes_FromStringAndSize(NULL, 4 * m.section_count)
     cdef bytes base = PyBytes_FromStringAndSize(NULL, 8 * m.section_count)
     cdef bytes referenced = PyBytes_FromStringAndSize(NULL, m.entity_count)
-    cdef const int32_t* pool_births = <const int32_t*>PyBytes_AS_STRING(pools)
-    cdef size_t pool_count = PyBytes_GET_SIZE(pools) // 4, i
+    cdef const PoolRow* pool_rows = <const PoolRow*>PyBytes_AS_STRING(pools)
+    cdef size_t pool_count = PyBytes_GET_SIZE(pools) // sizeof(PoolRow), i
     for i in range(pool_count):
-        if pool_births[i] < 0 or <size_t>pool_births[i] >= m.entity_count:
+        if pool_rows[i].kernel < 0 or <size_t>pool_rows[i].kernel >= m.entity_count:
             raise IndexError(f"pool {i} names an unknown entity")
     m.out_of = <int32_t*>PyBytes_AS_STRING(out_of)
     m.base = <uint64_t*>PyBytes_AS_STRING(base)
@@ -94,7 +95,7 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
         with nogil:
             memset(m.born, 0xff, 4 * m.entity_count)
             memset(m.sections_of, 0xff, 4 * m.entity_count)
-            merge_all(&m, pool_births, pool_count)
+            merge_all(&m, pool_rows, pool_count)
         ok = not m.failed
     shstr = strs = b""
     cdef size_t prototype_count = PyBytes_GET_SIZE(prototypes) // 8
@@ -120,7 +121,7 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     return tables
 
 
-cdef void merge_all(Merge* m, const int32_t* pools, size_t pool_count) noexcept nogil:
+cdef void merge_all(Merge* m, const PoolRow* pools, size_t pool_count) noexcept nogil:
     cdef size_t f, i
     for f in range(m.file_count):
         prototype_strings(m, &m.files[f])
@@ -146,8 +147,7 @@ cdef void merge_all(Merge* m, const int32_t* pools, size_t pool_count) noexcept 
     simple(m, b".nv.callgraph", 13, K_CALLGRAPH, SHT_CUDA_CALLGRAPH, 0, 4, 8)
     simple(m, b".nv.prototype", 13, K_PROTOTYPE, SHT_CUDA_PROTOTYPE, 0, 4, 8)
     instances(m)
-    for i in range(pool_count):
-        born_pool(m, pools[i])
+    born_pools(m, pools, pool_count)
     if m.family != FAMILY_C and not m.mode & M_RELOCATABLE:
         simple(m, b".nv.rel.action", 14, K_REL_ACTION, SHT_CUDA_RELOCINFO, 0, 8, 8)
     if m.births + 1 >= SHN_LORESERVE:

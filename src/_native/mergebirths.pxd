@@ -6,6 +6,7 @@ from libc.string cimport memcpy
 from elf64 cimport *
 from mergestate cimport *
 from names cimport *
+from poolrows cimport POOL_BORN, PoolRow
 from rows cimport *
 from vec cimport *
 
@@ -26,7 +27,7 @@ cdef inline bint stays(Merge* m, int32_t entity) noexcept nogil:
         if ((e.kind == E_CONST0_SIZE or e.kind == E_UNIFIED)
                 and not m.mode & M_RELOCATABLE):
             return False
-        return s.name_size != 0 and not is_pooled(m, e)
+        return s.name_size != 0 and not is_pooled(m, e) and not is_lost_pool(m, s.section)
     if e.kind == E_UNIFIED or e.kind == E_CONST0_SIZE or s.name_size == 0:
         return False
     return not e.flags & EF_INTERNAL
@@ -39,6 +40,15 @@ cdef inline bint is_pooled(Merge* m, const EntityRow* e) noexcept nogil:
         return False
     function = function_of(m, section)
     return function >= 0 and not m.entities[function].flags & EF_KERNEL
+
+
+cdef inline bint is_lost_pool(Merge* m, int32_t section) noexcept nogil:
+    """The pool of a copy that lost: it has no name of its own."""
+    cdef int32_t symbol
+    if section < 0 or m.sections[section].kind != K_CONSTANT_FUNC:
+        return False
+    symbol = function_symbol(m, section)
+    return symbol >= 0 and m.role[symbol] == ROLE_LOST
 
 
 cdef inline bint stays_shared(Merge* m, int32_t entity) noexcept nogil:
@@ -150,7 +160,7 @@ cdef inline void optimizer_symbol(Merge* m, int32_t e, int32_t function,
 
 cdef inline void objects(Merge* m, const FileRow* file) noexcept nogil:
     cdef uint32_t i, number = 0
-    cdef int32_t e, last = -1
+    cdef int32_t e
     cdef const SymbolRow* s
     cdef EntityRow* row
     for i in range(file.first_symbol + 1, file.first_symbol + file.symbol_count):
@@ -166,8 +176,7 @@ cdef inline void objects(Merge* m, const FileRow* file) noexcept nogil:
                 section_of_object(m, s.section)
             if (m.family == FAMILY_C and m.mode & (M_RELOCATABLE | M_KEEP_RELOCS)
                     and m.sections[s.section].kind == K_CONSTANT_FUNC):
-                number = number + 1 if s.section == last else 1
-                last = s.section
+                number += 1
                 if m.born[e] < 0 and stays(m, e):
                     optimizer_symbol(m, e, function_of(m, s.section), number)
                 continue
@@ -279,18 +288,32 @@ cdef inline int32_t optimizer_section(Merge* m, int32_t e, uint32_t type, uint64
     return out
 
 
-cdef inline void born_pool(Merge* m, int32_t e) noexcept nogil:
-    """A pool that only device functions fill."""
+cdef inline void born_pools(Merge* m, const PoolRow* rows, size_t count) noexcept nogil:
+    """The pools that only device functions fill: of all kernels that reach a function together."""
+    cdef size_t first = 0, last, i
     cdef int32_t out, reloc
-    if function_section(m, e, K_CONSTANT_FUNC, 2) >= 0:
-        return
+    while first < count and not m.failed:
+        last = first
+        while last < count and rows[last].function == rows[first].function:
+            if rows[last].flags & POOL_BORN:
+                born_pool(m, rows[last].kernel)
+            last += 1
+        for i in range(first, last):
+            if m.family != FAMILY_C or m.failed or not rows[i].flags & POOL_BORN:
+                continue
+            out = function_section(m, rows[i].kernel, K_CONSTANT_FUNC, 2)
+            reloc = optimizer_relocations(m, out)
+            if reloc >= 0:
+                new_mercury_relocations(m, reloc, -1)
+        first = last
+
+
+cdef inline void born_pool(Merge* m, int32_t e) noexcept nogil:
+    cdef int32_t out
     if m.family == FAMILY_C:
         out = optimizer_section(m, e, SHT_CUDA_CONSTANT_B0 + 2, 0x42, 1, NULL)
         if out >= 0:
             optimizer_twin(m, out, -1)
-            reloc = optimizer_relocations(m, out)
-            if reloc >= 0:
-                new_mercury_relocations(m, reloc, -1)
         return
     out = joined_section(m, e, b".nv.constant2.", 14, K_CONSTANT_FUNC, SHT_CUDA_CONSTANT_B0 + 2,
                          0x42, 1)

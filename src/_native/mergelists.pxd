@@ -103,6 +103,8 @@ cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
         if target.kind == K_CONSTANT_FUNC or target.kind == K_CONSTANT0:
             function = function_of(m, s.target)
     if out < 0:
+        if m.mode & M_KEEP_RELOCS and target.kind == K_CONSTANT_FUNC and m.family == FAMILY_C:
+            resolved_pool_name(m, function)
         return
     if m.family == FAMILY_C and not mercury and s.size == 0 and (
             target.kind == K_TEXT or target.kind == K_CONSTANT_FUNC):
@@ -111,6 +113,17 @@ cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
         if symbol >= 0:
             out_row(m, symbol).notes |= OF_EMPTY_STAYS
     entries(m, file, at, out, function, mercury, replaced)
+
+
+cdef inline void resolved_pool_name(Merge* m, int32_t function) noexcept nogil:
+    """--preserve-relocs names what would list the pool of a device function, which is no section."""
+    cdef uint32_t size
+    cdef const uint8_t* name
+    if function < 0 or not m.entities[function].flags & EF_LIVE:
+        return
+    name = entity_name(m, function, &size)
+    keep_name(m, pool_join(&m.pool, b".nv.resolvedrela.nv.constant.optimizer.", 39, name, size),
+              39 + size)
 
 
 cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:

@@ -205,12 +205,19 @@ def resolve_values(bytes fixes, bytes outs, bytes places, bytes entities, bytes 
                 row.value += value[fix[i].entity]
                 if gone[fix[i].entity]:
                     row.value = <uint64_t>fix[i].addend - 1
-                if home[fix[i].entity] >= 0:
+                if e[fix[i].entity].kind == E_CONSTANT:
+                    row.bank = bank_of(out, home[fix[i].entity])
+                elif home[fix[i].entity] >= 0:
                     row.bank = out[home[fix[i].entity]].bank
     if not ok:
         vec_free(&patches)
         raise MemoryError
     return vec_take(&patches)
+
+
+cdef inline uint32_t bank_of(const OutRow* out, int32_t home) noexcept nogil:
+    """The bank of a constant; the pool of a function that no kernel reaches has no section."""
+    return out[home].bank if home >= 0 else 2
 
 
 cdef inline uint32_t plain_type(const FixRow* fix) noexcept nogil:
@@ -231,21 +238,24 @@ cdef inline uint32_t plain_type(const FixRow* fix) noexcept nogil:
 
 # --- capsules -----------------------------------------------------------------------------------
 
-# One constant operand of a capsule.
-ctypedef struct Operand:
-    int32_t out
+cdef enum:
+    R_ABS16_32 = 59             # the offset of a constant as a number, which no bank is read with
+
+# One reference of a function to a constant. The code and its mercury form have the same ones, in the
+# same order.
+ctypedef struct Reference:
+    int32_t out                 # OutRow of the code
+    uint32_t type
     uint32_t bank
     uint64_t offset
     uint64_t value
 
 
-cdef int by_operand(const void* a, const void* b) noexcept nogil:
-    cdef const Operand* x = <const Operand*>a
-    cdef const Operand* y = <const Operand*>b
+cdef int by_place(const void* a, const void* b) noexcept nogil:
+    cdef const Reference* x = <const Reference*>a
+    cdef const Reference* y = <const Reference*>b
     if x.out != y.out:
         return -1 if x.out < y.out else 1
-    if x.bank != y.bank:
-        return -1 if x.bank < y.bank else 1
     return -1 if x.offset < y.offset else x.offset > y.offset
 
 
@@ -255,7 +265,8 @@ def patch_capsules(bytes image, bytes fixes, bytes outs, bytes places, bytes ent
 
     An item has 32 bytes and begins 02 22. Bank 3 with an immediate offset: byte 5 is 00, bytes 12
     to 14 are 42 00 02, the word at 0x1c takes S + A. Bank 2, indexed by a register: bytes 12 and 13
-    are 41 00, byte 17 is 0a, the half-word at 0x1c takes S + A. Relocations meet items in order.
+    are 41 00, byte 17 is 0a, the half-word at 0x1c takes S + A. Relocations meet items in order; an
+    offset that the code takes as a number (type 59) has no item.
     """
     cdef Py_ssize_t n = PyBytes_GET_SIZE(fixes) // <Py_ssize_t>sizeof(FixRow), i
     cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
@@ -265,30 +276,60 @@ def patch_capsules(bytes image, bytes fixes, bytes outs, bytes places, bytes ent
     cdef const uint64_t* value = <const uint64_t*>PyBytes_AS_STRING(values)
     cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
     cdef uint8_t* data = <uint8_t*>PyBytes_AS_STRING(image)
-    cdef Vec operands
-    cdef Operand* row
+    cdef Vec plain, mercury
+    cdef Reference* row
     cdef bint ok = True
-    vec_init(&operands, sizeof(Operand))
+    vec_init(&plain, sizeof(Reference))
+    vec_init(&mercury, sizeof(Reference))
     with nogil:
         for i in range(n):
-            if (not fix[i].how & FIX_MERC or out[fix[i].out].kind != K_TEXT or fix[i].entity < 0
-                    or e[fix[i].entity].kind != E_CONSTANT or out[fix[i].out].merc < 0
-                    or home[fix[i].entity] < 0):
+            if (out[fix[i].out].kind != K_TEXT or fix[i].entity < 0
+                    or e[fix[i].entity].kind != E_CONSTANT or out[fix[i].out].merc < 0):
                 continue
-            row = <Operand*>vec_push(&operands)
+            row = <Reference*>vec_push(&mercury if fix[i].how & FIX_MERC else &plain)
             if row == NULL:
                 ok = False
                 break
-            row.out = out[fix[i].out].merc
-            row.bank = out[home[fix[i].entity]].bank
+            row.out = fix[i].out
+            row.type = fix[i].type
+            row.bank = bank_of(out, home[fix[i].entity])
             row.offset = fix[i].offset
             row.value = value[fix[i].entity] + <uint64_t>fix[i].addend
         if ok:
-            qsort(operands.data, operands.count, sizeof(Operand), by_operand)
-            patch_operands(data, place, <Operand*>operands.data, operands.count)
-    vec_free(&operands)
+            qsort(plain.data, plain.count, sizeof(Reference), by_place)
+            qsort(mercury.data, mercury.count, sizeof(Reference), by_place)
+            mark_numbers(<const Reference*>plain.data, plain.count, <Reference*>mercury.data,
+                         mercury.count)
+            patch_operands(data, place, out, <const Reference*>mercury.data, mercury.count)
+    vec_free(&plain)
+    vec_free(&mercury)
     if not ok:
         raise MemoryError
+
+
+cdef inline size_t run_of(const Reference* row, size_t first, size_t n) noexcept nogil:
+    """The end of the rows of one function."""
+    cdef size_t last = first
+    while last < n and row[last].out == row[first].out:
+        last += 1
+    return last
+
+
+cdef void mark_numbers(const Reference* plain, size_t plain_count, Reference* mercury,
+                       size_t n) noexcept nogil:
+    """Give the mercury form's references the types that the code's have, where each has its own."""
+    cdef size_t i = 0, k = 0, end, plain_end
+    while i < n:
+        end = run_of(mercury, i, n)
+        while k < plain_count and plain[k].out < mercury[i].out:
+            k += 1
+        plain_end = run_of(plain, k, plain_count) if k < plain_count else k
+        if k < plain_count and plain[k].out == mercury[i].out and plain_end - k == end - i:
+            while i < end:
+                mercury[i].type = plain[k].type
+                i += 1
+                k += 1
+        i = end
 
 
 cdef inline bint is_operand(const uint8_t* item, uint32_t bank) noexcept nogil:
@@ -299,18 +340,24 @@ cdef inline bint is_operand(const uint8_t* item, uint32_t bank) noexcept nogil:
     return item[5] == 0 and item[12] == 0x42 and item[14] == 2
 
 
-cdef void patch_operands(uint8_t* data, const PlaceRow* place, const Operand* row,
-                         size_t n) noexcept nogil:
+cdef void patch_operands(uint8_t* data, const PlaceRow* place, const OutRow* out,
+                         const Reference* row, size_t n) noexcept nogil:
     cdef size_t i
     cdef uint8_t* capsule
-    cdef uint64_t size, at = 0
+    cdef uint64_t at[2]         # where to look on: bank 2, others
+    cdef uint64_t size
+    cdef uint64_t* look
+    at[0] = at[1] = 0
     for i in range(n):
-        capsule = data + place[row[i].out].offset
-        size = place[row[i].out].size
-        if i == 0 or row[i].out != row[i - 1].out or row[i].bank != row[i - 1].bank:
-            at = 0
-        while at + 32 <= size and not is_operand(capsule + at, row[i].bank):
-            at += 1
-        if at + 32 <= size:
-            memcpy(capsule + at + 0x1c, &row[i].value, 2 if row[i].bank == 2 else 4)
-            at += 32
+        if i == 0 or row[i].out != row[i - 1].out:
+            at[0] = at[1] = 0
+        if row[i].type == R_ABS16_32:
+            continue
+        capsule = data + place[out[row[i].out].merc].offset
+        size = place[out[row[i].out].merc].size
+        look = &at[row[i].bank != 2]
+        while look[0] + 32 <= size and not is_operand(capsule + look[0], row[i].bank):
+            look[0] += 1
+        if look[0] + 32 <= size:
+            memcpy(capsule + look[0] + 0x1c, &row[i].value, 2 if row[i].bank == 2 else 4)
+            look[0] += 32

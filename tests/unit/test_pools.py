@@ -1,4 +1,4 @@
-"""Literal pools of device functions: the kernel that places them against a plain search."""
+"""Pools of functions: the kernel that places them against a plain search."""
 
 from __future__ import annotations
 
@@ -13,90 +13,169 @@ from pylink._native import pools, resolve
 from pylink.sections import rules
 from pylink.tables import SECTION
 
-POOL = Struct("<iiQII")
+POOL = Struct("<iiQQIIII")
 BANK = 2
-ROLE_WON = 3
+LOST, WON = 1, 3
+BORN, OF_LOST = 1, 2
 
-# Bytes and alignment of the pool of a function; function, kernel and offset of a placed one, and
-# whether the kernel had none before.
-Own = dict[int, tuple[int, int]]
-Placed = list[tuple[int, int, int, bool]]
+# A pool of the input: its function, its size and alignment in bytes, and whether the copy of the
+# function that has it stays. A placed one: its number, kernel, offset, where the pool of the kernel
+# ends, its alignment there, and flags.
+Pool = tuple[int, int, int, bool]
+Placed = list[tuple[int, int, int, int, int, int]]
 
 
 def section(kind: int, target: int, size: int = 0, align: int = 1, bank: int = 0) -> bytes:
     return SECTION.pack(0, 0, size, 0, 0, 0, 0, 0, align, 0, 0, target, kind, bank)
 
 
-def place(graph: Graph, own: Own) -> Placed:
-    """What the kernel says; the code of function i is section i."""
-    sections = [section(rules.TEXT, i) for i in range(graph.count)]
-    sections += [
-        section(rules.CONSTANT_FUNC, function, size, align, BANK)
-        for function, (size, align) in own.items()
-    ]
+def place(graph: Graph, own: list[Pool], *, stay: bool = False) -> Placed:
+    """What the kernel says; section and symbol i are the code of function i that stays.
+
+    Behind these are a symbol and its code for each pool of a copy that lost.
+    """
+    entities = list(range(graph.count)) + [pool[0] for pool in own if not pool[3]]
+    roles = [WON] * graph.count + [LOST] * (len(entities) - graph.count)
+    sections = [section(rules.TEXT, i) for i in range(len(entities))]
+    copy = graph.count
+    for function, size, align, stays in own:
+        sections.append(
+            section(rules.CONSTANT_FUNC, function if stays else copy, size, align, BANK)
+        )
+        copy += not stays
     calls, prototypes = graph.call_rows(), bytes(8 * graph.prototypes)
     table = pools.place_pools(
         b"".join(sections),
         resolve.find_live(graph.entities(), calls, prototypes, b"", False),
-        b"".join(i.to_bytes(4, "little") for i in range(graph.count)),
-        bytes([ROLE_WON]) * graph.count,
+        b"".join(i.to_bytes(4, "little") for i in entities),
+        bytes(roles),
         calls,
         prototypes,
+        stay,
     )
     placed: Placed = []
-    for at, kernel, offset, function, born in POOL.iter_unpack(table):
-        assert sections[at] == section(rules.CONSTANT_FUNC, function, *own[function], BANK)
-        placed.append((function, kernel, offset, bool(born)))
+    for at, kernel, offset, end, function, align, flags, _ in POOL.iter_unpack(table):
+        assert own[at - len(entities)][0] == function
+        placed.append((at - len(entities), kernel, offset, end, align, flags))
     return placed
 
 
-def expected(graph: Graph, own: Own) -> Placed:
-    """Last-born function first, each behind the longest pool of the kernels that reach it."""
-    size = {kernel: own.get(kernel, (0, 1))[0] for kernel in graph.kernels}
-    has = graph.kernels & set(own)
-    live = reference.live(graph)
-    rows: Placed = []
-    for function in sorted(set(own) - graph.kernels, reverse=True):
-        users = sorted((k for k in graph.kernels if function in graph.reached(k)), reverse=True)
-        if function not in live or not users:
-            continue
-        align = own[function][1]
-        offset = max(-(-size[kernel] // align) * align for kernel in users)
+def rounded(size: int, align: int) -> int:
+    return -(-size // align) * align
+
+
+class Kernels:
+    """The pools of the kernels as they grow."""
+
+    def __init__(self, graph: Graph, own: list[Pool]) -> None:
+        self.size = dict.fromkeys(range(graph.count), 0)
+        self.align = dict.fromkeys(range(graph.count), 1)
+        self.has = {function for function, *_, stays in own if stays}
+        for function, size, align, stays in own:
+            if stays:
+                self.size[function], self.align[function] = size, align
+
+    def append(self, numbers: list[int], own: list[Pool], users: list[int]) -> Placed:
+        """Pools of one function behind the longest of its kernels, at one place in all of them."""
+        align = max(own[number][2] for number in numbers)
+        shared = max([align, *(self.align[kernel] for kernel in users)])
+        start = rounded(max(self.size[kernel] for kernel in users), shared)
+        rows, at = [], start
+        for number in numbers:
+            at = rounded(at - start, own[number][2]) + start
+            rows += [(number, kernel, at) for kernel in users]
+            at += own[number][1]
+        end = rounded(at, shared)
+        placed: Placed = []
+        for number, kernel, offset in rows:
+            flags = (kernel not in self.has) * BORN | (not own[number][3]) * OF_LOST
+            self.has.add(kernel)
+            placed.append((number, kernel, offset, end, shared, flags))
         for kernel in users:
-            rows.append((function, kernel, offset, kernel not in has))
-            size[kernel] = offset + own[function][0]
-        has |= set(users)
+            self.size[kernel], self.align[kernel] = end, shared
+        return placed
+
+
+def expected(graph: Graph, own: list[Pool]) -> Placed:
+    """The last section first, each behind the longest pool of the kernels that reach it."""
+    live = reference.live(graph)
+    kernels = Kernels(graph, own)
+    copies: dict[int, list[int]] = {}
+    for number, (function, *_, stays) in enumerate(own):
+        if function in live and (stays or function in copies):
+            copies.setdefault(function, []).append(number)
+    rows: Placed = []
+    for kernel in sorted(graph.kernels & set(copies)):
+        for number in copies[kernel][1:]:
+            _, size, align, _ = own[number]
+            start = rounded(kernels.size[kernel], align)
+            kernels.size[kernel] = start + size
+            kernels.align[kernel] = max(kernels.align[kernel], align)
+            rows.append(
+                (number, kernel, start, start + size, kernels.align[kernel], OF_LOST),
+            )
+    for function in sorted(set(copies) - graph.kernels, key=lambda f: -copies[f][0]):
+        users = sorted((k for k in graph.kernels if function in graph.reached(k)), reverse=True)
+        if users:
+            rows += kernels.append(copies[function], own, users)
     return rows
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_agrees_with_reference(seed: int) -> None:
     rng = Random(seed)
-    placed = 0
+    placed = lost = 0
     for _ in range(30):
         graph = random_graph(rng)
-        own = {
-            i: (4 * rng.randrange(1, 9), rng.choice([1, 4, 8, 16]))
-            for i in range(graph.count)
-            if rng.random() < 0.6
-        }
+        functions = [i for i in range(graph.count) if rng.random() < 0.6]
+        rng.shuffle(functions)
+        later = [i for i in functions for _ in range(rng.randrange(3))]
+        own = [
+            (function, 4 * rng.randrange(1, 9), rng.choice([1, 4, 8, 16]), number < len(functions))
+            for number, function in enumerate([*functions, *later])
+        ]
         rows = place(graph, own)
         assert rows == expected(graph, own)
         placed += len(rows)
+        lost += sum(row[5] & OF_LOST for row in rows)
     assert placed
+    assert lost
 
 
 def test_a_pool_follows_those_of_its_own_kernels_alone() -> None:
     graph = Graph({0, 1}, [8] * 4, [0] * 4, [(0, 2), (1, 3)])
-    assert place(graph, {0: (12, 4), 2: (8, 8), 3: (8, 8)}) == [
-        (3, 1, 0, True),
-        (2, 0, 16, False),
+    assert place(graph, [(0, 12, 4, True), (2, 8, 8, True), (3, 8, 8, True)]) == [
+        (2, 1, 0, 8, 8, BORN),
+        (1, 0, 16, 24, 8, 0),
     ]
 
 
-def test_born_kernels_are_those_without_a_pool_of_their_own() -> None:
-    rows = [(9, 4, 0, 7, 1), (9, 3, 0, 7, 0), (8, 2, 0, 6, 1)]
-    assert pools.born_kernels(b"".join(POOL.pack(*row) for row in rows)) == (
-        (4).to_bytes(4, "little") + (2).to_bytes(4, "little")
-    )
-    assert pools.born_kernels(b"") == b""
+def test_order_is_that_of_the_sections() -> None:
+    graph = Graph({0}, [8] * 3, [0] * 3, [(0, 1), (0, 2)])
+    assert [row[:3] for row in place(graph, [(2, 8, 4, True), (1, 4, 4, True)])] == [
+        (1, 0, 0),
+        (0, 0, 4),
+    ]
+
+
+def test_copies_that_lost_follow_the_one_that_stays() -> None:
+    graph = Graph({0}, [8] * 2, [0] * 2, [(0, 1)])
+    own = [(1, 8, 4, True), (1, 4, 4, False), (0, 4, 4, True), (0, 12, 4, False)]
+    assert place(graph, own) == [
+        (3, 0, 4, 16, 4, OF_LOST),
+        (0, 0, 16, 28, 4, 0),
+        (1, 0, 24, 28, 4, OF_LOST),
+    ]
+
+
+def test_an_earlier_copy_that_was_replaced_adds_nothing() -> None:
+    graph = Graph({0}, [8] * 2, [0] * 2, [(0, 1)])
+    assert place(graph, [(1, 4, 4, False), (1, 8, 4, True)]) == [(1, 0, 0, 8, 4, BORN)]
+
+
+def test_relocatable_output_leaves_the_pools_of_functions_where_they_are() -> None:
+    graph = Graph({0}, [8] * 2, [0] * 2, [(0, 1)])
+    assert place(graph, [(1, 8, 4, True), (0, 4, 4, True)], stay=True) == []
+    assert place(graph, [(1, 8, 4, True), (1, 4, 4, False)], stay=True) == [
+        (1, 1, 8, 12, 4, OF_LOST)
+    ]

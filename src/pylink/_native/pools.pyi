@@ -1,9 +1,13 @@
-"""Literal pools and jump tables of device functions (docs/format-notes/literal-pools.md).
+"""Where the pools of functions go (docs/format-notes/literal-pools.md).
 
 ``.nv.constant2.F`` of a device function is no section of an executable: its bytes are appended to
-the pool of every kernel that reaches F, at one offset for all of them. The pool table has a row
-(section i32, kernel i32, offset u64, function u32, born u32) for each such copy: input section,
-entity, offset in the kernel's pool in bytes, entity, and 1 where the kernel had no pool before.
+the pool of every kernel that reaches F, at one offset for all of them. So are the pools of copies
+of a weak function that lost against an earlier one. The pool table has a row (section i32, kernel
+i32, offset u64, end u64, function u32, align u32, flags u32, 4 spare bytes) for each such piece:
+input section, entity, offset in the kernel's pool in bytes, size of the kernel's pool with all
+pieces of the function, entity (the kernel itself for pieces of its own), alignment of the kernel's
+pool from there on, and flags: 1 where the kernel had no pool before, 2 for a piece of a copy that
+lost.
 """
 
 def place_pools(
@@ -13,41 +17,9 @@ def place_pools(
     symbol_role: bytes,
     calls: bytes,
     prototypes: bytes,
+    stay: bool,
 ) -> bytes:
-    """Place every pool: the pool table in the order of placement, last-born function first."""
+    """Place every pool: the pool table in the order of placement, the last section's first.
 
-def born_kernels(pools: bytes) -> bytes:
-    """The kernels whose first pool comes from a device function, as i32 entities in order."""
-
-def apply_pools(
-    arena: bytes,
-    sections: bytes,
-    symbols: bytes,
-    entities: bytes,
-    pools: bytes,
-    outs: bytes,
-    values: bytes,
-    homes: bytes,
-) -> tuple[bytes, bytes, bytes, bytes, bytes]:
-    """Fill the kernels' pools: (outs, values, homes, blob, spans).
-
-    The values of the functions' own constants become offsets in the pools; ``blob`` has the whole
-    contents of every pool that grew, ``spans`` the SpanRow of each.
-    """
-
-def adopt_relocations(
-    arena: bytes,
-    files: bytes,
-    sections: bytes,
-    symbols: bytes,
-    entities: bytes,
-    symbol_entity: bytes,
-    pools: bytes,
-    outs: bytes,
-    keeps: bytes,
-) -> tuple[bytes, bytes]:
-    """From sm_100 on, mercury relocations of pools go with their bytes: (outs, keeps).
-
-    A kernel's own entries come first, then pool by pool those of each constant of the function,
-    the last constant first.
+    With ``stay`` (-r) the pools of device functions stay apart: only those of later copies move.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink._native import callgraph, info, notes, pools
+from pylink._native import callgraph, info, notes, poolfill
 from pylink._native import layout as native_layout
 from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note
 from pylink.phases.shared import place_shared
@@ -94,7 +94,14 @@ def layout(merged: Merged, sink: Sink) -> Placed:
     for contents, made in merged.made:
         placed.add(contents, made)
     if merged.pools:
-        placed.outs, placed.values, placed.homes, blob, spans = pools.apply_pools(
+        (
+            placed.outs,
+            placed.values,
+            placed.homes,
+            blob,
+            spans,
+            placed.null_value,
+        ) = poolfill.apply_pools(
             objects.arena,
             objects.sections,
             objects.symbols,
@@ -188,9 +195,10 @@ def _fold_constants(placed: Placed, sink: Sink) -> None:
 
     merged = placed.merged
     objects = merged.objects
-    placed.outs, blob, spans, placed.null_value = constants.fold_pieces(
+    placed.outs, blob, spans, folded = constants.fold_pieces(
         objects.arena, objects.sections, merged.out_of, placed.outs
     )
+    placed.null_value = folded or placed.null_value
     placed.add(blob, spans)
     if constants.find_cut_relocation(placed.outs, merged.keeps):
 

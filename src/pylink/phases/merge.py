@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink._native import elfread, pools, resolve
+from pylink._native import elfread, poolfill, pools, resolve
 from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
 from pylink.diagnostics.stream import to_bytes
@@ -109,16 +109,16 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     steps.done("find_undefined")
     if sink.errors and not (crowded or job.dumps_calls or job.options.verbose):
         return None
-    if job.executable:
-        merged.pools = pools.place_pools(
-            objects.sections,
-            merged.entities,
-            merged.symbol_entity,
-            merged.symbol_role,
-            merged.calls,
-            merged.prototypes,
-        )
-        steps.done("place_pools")
+    merged.pools = pools.place_pools(
+        objects.sections,
+        merged.entities,
+        merged.symbol_entity,
+        merged.symbol_role,
+        merged.calls,
+        merged.prototypes,
+        not job.executable,
+    )
+    steps.done("place_pools")
     if job.folds_mercury:
         merged.stand_ins = _fold_mercury(objects, merged, sink)
     (
@@ -143,14 +143,14 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         merged.symbol_entity,
         merged.symbol_role,
         merged.prototypes,
-        pools.born_kernels(merged.pools),
+        merged.pools,
         merged.stand_ins,
         job.target.family,
         job.mode | (HOST_INFO if objects.references is not None else 0),
     )
     steps.done("merge_sections")
     if job.target.family == FAMILY_C and merged.pools:
-        merged.outs, merged.keeps = pools.adopt_relocations(
+        merged.outs, merged.keeps = poolfill.adopt_relocations(
             objects.arena,
             objects.files,
             objects.sections,
