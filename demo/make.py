@@ -1,4 +1,4 @@
-"""Make demo/sources and demo/cubins from demo/program.py, and demo/linked with what nvlink makes.
+"""Make demo/cubins from demo/sources, and demo/linked with what nvlink makes of them.
 
 Needs the CUDA 13.0.88 compiler and nvlink: pip install '.[oracle]'.
 """
@@ -13,38 +13,49 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
+SOURCES = HERE / "sources"
 sys.path[:0] = [str(HERE.parent / "tests")]
 
 from helpers import oracle
-from program import file_name, sources
 
 ARCHES = ("90a", "100")
 RUNS = 80
 FLAGS = ["-lineinfo"]
 
+# Each module: its source, and what the compiler is told beside.
+MODULES = {
+    "random": ("random.cu", []),
+    "reduction": ("reduction.cu", []),
+    "smoothing_a": ("smoothing.cu", []),
+    "smoothing_b": ("smoothing.cu", []),
+    "step": ("step.cu", []),
+    **{f"force_{number}": ("force.cu", [f"-DFORCE={number}"]) for number in range(8)},
+}
+
 # What the compiler calls the file that it was given.
 COMPILED_FILE = re.compile(r'(\.file\s+\d+ ")[^"]*\.cu"')
 
 
-def ptx(source: str, arch: str, file: str) -> str:
-    """The PTX of a source, whose lines are said to be in demo/sources."""
-    text = oracle.compile_ptx(source, oracle.PTX_ARCH[arch], FLAGS, name=file)
+def ptx(module: str, arch: str) -> str:
+    """The PTX of a module, whose lines are said to be in demo/sources."""
+    file, options = MODULES[module]
+    flags = [*FLAGS, *options, f"-I{SOURCES}"]
+    source = (SOURCES / file).read_text()
+    text = oracle.compile_ptx(source, oracle.PTX_ARCH[arch], flags, name=file)
     return COMPILED_FILE.sub(rf'\1demo/sources/{file}"', text)
 
 
 def main() -> None:
     """Compile and link for every arch."""
     milliseconds: dict[str, float] = {}
-    for made in ("linked", "sources"):
-        (HERE / made).mkdir(exist_ok=True)
+    (HERE / "linked").mkdir(exist_ok=True)
     for arch in ARCHES:
         folder = HERE / "cubins" / f"sm_{arch}"
         folder.mkdir(parents=True, exist_ok=True)
-        for name, source in sources().items():
-            (HERE / "sources" / file_name(name)).write_text(source)
-            cubin = oracle.assemble(ptx(source, arch, file_name(name)), arch, FLAGS)
+        for name in MODULES:
+            cubin = oracle.assemble(ptx(name, arch), arch, FLAGS)
             (folder / f"{name}.cubin").write_bytes(cubin)
-        files = sorted(f"cubins/sm_{arch}/{name}.cubin" for name in sources())
+        files = sorted(f"cubins/sm_{arch}/{name}.cubin" for name in MODULES)
         target = f"linked/sm_{arch}.cubin"
         argv = [f"-arch=sm_{arch}", *files, "-o", target]
         best = float("inf")

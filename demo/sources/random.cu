@@ -1,9 +1,7 @@
-struct Particle {
-    float x, y, z, mass;
-};
-__device__ float uniform(unsigned &state);
-__device__ float block_sum(float value);
+#include "particle.h"
+
 __device__ unsigned long long draws;
+
 __device__ unsigned next(unsigned &state)
 {
     state ^= state << 13;
@@ -11,6 +9,7 @@ __device__ unsigned next(unsigned &state)
     state ^= state << 5;
     return state;
 }
+
 __device__ float uniform(unsigned &state)
 {
     atomicAdd(&draws, 1ull);

@@ -1,8 +1,5 @@
-struct Particle {
-    float x, y, z, mass;
-};
-__device__ float uniform(unsigned &state);
-__device__ float block_sum(float value);
+#include "particle.h"
+
 __device__ float block_sum(float value)
 {
     __shared__ float partial[32];

@@ -1,8 +1,7 @@
-struct Particle {
-    float x, y, z, mass;
-};
-__device__ float uniform(unsigned &state);
-__device__ float block_sum(float value);
+// The same templates in two modules, as when two libraries of a build both bring a third one's.
+
+#include "particle.h"
+
 template <int N> __device__ __noinline__ float blend(float value)
 {
     float sum = value;
@@ -10,10 +9,12 @@ template <int N> __device__ __noinline__ float blend(float value)
         sum = sum * value + i;
     return sum;
 }
+
 template <class T> __device__ __noinline__ T smooth(T a, T b)
 {
     return a * b + blend<3>(a) * blend<5>(b);
 }
+
 template __device__ float blend<3>(float);
 template __device__ float blend<5>(float);
 template __device__ float smooth<float>(float, float);

@@ -1,18 +1,16 @@
-struct Particle {
-    float x, y, z, mass;
-};
-__device__ float uniform(unsigned &state);
-__device__ float block_sum(float value);
-__device__ float3 force_00(const Particle &, const Particle &);
-__device__ float3 force_01(const Particle &, const Particle &);
-__device__ float3 force_02(const Particle &, const Particle &);
-__device__ float3 force_03(const Particle &, const Particle &);
-__device__ float3 force_04(const Particle &, const Particle &);
-__device__ float3 force_05(const Particle &, const Particle &);
-__device__ float3 force_06(const Particle &, const Particle &);
-__device__ float3 force_07(const Particle &, const Particle &);
+// The kernels.
+
+#include "particle.h"
+
+#define FORCES(each) each(0), each(1), each(2), each(3), each(4), each(5), each(6), each(7)
+#define DECLARED(number) force_##number(const Particle &, const Particle &)
+#define NAME(number) force_##number
+
+__device__ float3 FORCES(DECLARED);
+
 typedef float3 (*Force)(const Particle &, const Particle &);
-__device__ Force forces[] = { force_00, force_01, force_02, force_03, force_04, force_05, force_06, force_07 };
+__device__ Force forces[] = { FORCES(NAME) };
+
 __global__ void start(Particle *particles, int count, unsigned seed)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -20,6 +18,7 @@ __global__ void start(Particle *particles, int count, unsigned seed)
     if (i < count)
         particles[i] = { uniform(state), uniform(state), uniform(state), 1.0f + uniform(state) };
 }
+
 __global__ void step(const Particle *now, Particle *next, int count, int kind, float time)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
