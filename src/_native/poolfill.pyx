@@ -331,6 +331,10 @@ cdef bint adopt(Vec* table, OutRow* reloc, int32_t* tail, const Inputs* inputs,
         return adopt_between(table, reloc, &end, inputs, pool, relocations, 0, s[pool.section].size)
     if pool.flags & POOL_LOST:
         return adopt_between(table, reloc, tail, inputs, pool, relocations, 0, s[pool.section].size)
+    # Those of bytes that no link takes over stay if such copies of this link stand in their place.
+    if not adopt_between(table, reloc, tail, inputs, pool, relocations, s[pool.section].size,
+                         pool.end - pool.offset):
+        return False
     while at:
         symbol = &inputs.symbols[at - 1]
         at = inputs.before[at - 1]
