@@ -75,7 +75,8 @@ cdef inline bint inherit(Info* m, int32_t kernel, uint64_t start) noexcept nogil
             return False
     if not find_reached(m, kernel):
         return False
-    for i in range(m.reached.count):
+    # The mark of a single kernel comes before all else.
+    for i in range(m.reached.count if m.live_kernels == 1 else 0):
         s = info_source(m, m.outs[(<int32_t*>m.reached.data)[i]].entity)
         if s != NULL and not inherit_mark(m, start, s, EIATTR_CTAIDZ_USED):
             return False
@@ -88,7 +89,7 @@ cdef inline bint inherit(Info* m, int32_t kernel, uint64_t start) noexcept nogil
         while offset < s.size:
             data = m.arena + s.offset + offset
             offset += record_size(data)
-            if data[1] == EIATTR_NUM_BARRIERS or data[1] == EIATTR_RESERVED_SMEM_USED:
+            if data[1] in (EIATTR_NUM_BARRIERS, EIATTR_RESERVED_SMEM_USED, EIATTR_CTAIDZ_USED):
                 at = own_record(m, start, data[1])
                 if at < 0:
                     if put(m, data, record_size(data)) == NULL:
