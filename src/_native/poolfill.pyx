@@ -205,16 +205,26 @@ cdef bint learn_labels(Tables* t, int32_t stays) noexcept nogil:
     return True
 
 
-# What `adopt_relocations` reads of the inputs. Numbers are from 1, 0 is none.
+# One constant of a pool: a table, or bytes that code reads.
+ctypedef struct Constant:
+    int32_t section
+    uint64_t value
+    uint64_t size
+
+
+# What `adopt_relocations` reads of the inputs.
 ctypedef struct Inputs:
     const uint8_t* arena
     const FileRow* files
     const SectionRow* sections
     const SymbolRow* symbols
     const int32_t* entity       # by symbol
-    int32_t* list_of            # by symbol of a function: its pool's mercury relocations, a section
-    int32_t* last_in            # by section with a pool: the last symbol in it
-    int32_t* before             # by symbol: the one before it in the same pool
+    int32_t* list_of            # by symbol of a function: its pool's mercury relocations, a section,
+                                # numbered from 1, 0 is none
+    Vec constants               # of all pools, by section and place
+    int32_t* end_of             # by section with a pool: the end of its constants
+    Vec entries                 # the relocations `listed`, ascending
+    int32_t listed              # a section, numbered from 1
 
 
 def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, bytes entities,
@@ -222,8 +232,8 @@ def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, b
     """Family C: the mercury relocations of pools go with their bytes: `(outs, keeps)`.
 
     A kernel's own entries come first, then function by function those of each constant in its pool,
-    the last constant first. Those of a copy that lost stand before those of the copy that stays,
-    ascending, the last copy's first.
+    ascending, the constant of the highest place first. Those of a copy that lost stand before those
+    of the copy that stays, ascending, the last copy's first.
     """
     cdef size_t n = PyBytes_GET_SIZE(pools) // sizeof(PoolRow), i
     cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
@@ -248,16 +258,18 @@ def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, b
     inputs.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
     inputs.entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
     inputs.list_of = <int32_t*>calloc(symbol_count + 1, 4)
-    inputs.last_in = <int32_t*>calloc(section_count + 1, 4)
-    inputs.before = <int32_t*>calloc(symbol_count + 1, 4)
+    inputs.end_of = <int32_t*>calloc(section_count + 1, 4)
+    inputs.listed = 0
+    vec_init(&inputs.constants, sizeof(Constant))
+    vec_init(&inputs.entries, sizeof(Rela))
     vec_init(&table, sizeof(KeepRow))
     ok = (reloc_of != NULL and tail_of != NULL and inputs.list_of != NULL
-          and inputs.last_in != NULL and inputs.before != NULL
+          and inputs.end_of != NULL
           and vec_append(&table, PyBytes_AS_STRING(keeps),
                          PyBytes_GET_SIZE(keeps) // sizeof(KeepRow)))
     if ok:
         with nogil:
-            find_pools(&inputs, section_count, symbol_count)
+            ok = find_pools(&inputs, section_count, symbol_count)
             memset(reloc_of, 0xff, 4 * entity_count)
             for i in range(out_count):
                 if out[i].kind == K_CONSTANT_FUNC and out[i].rela >= 0:
@@ -280,8 +292,9 @@ def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, b
     free(reloc_of)
     free(tail_of)
     free(inputs.list_of)
-    free(inputs.last_in)
-    free(inputs.before)
+    free(inputs.end_of)
+    vec_free(&inputs.constants)
+    vec_free(&inputs.entries)
     result = new_outs, vec_take(&table)
     if not ok:
         raise MemoryError
@@ -296,18 +309,41 @@ cdef void find_lists(int32_t* list_of, const SectionRow* s, size_t section_count
             list_of[s[s[s[i].target].target].target] = <int32_t>i + 1
 
 
-cdef void find_pools(Inputs* inputs, size_t section_count, size_t symbol_count) noexcept nogil:
+cdef int by_place(const void* a, const void* b) noexcept nogil:
+    cdef const Constant* x = <const Constant*>a
+    cdef const Constant* y = <const Constant*>b
+    if x.section != y.section:
+        return -1 if x.section < y.section else 1
+    return -1 if x.value < y.value else x.value > y.value
+
+
+cdef int by_offset(const void* a, const void* b) noexcept nogil:
+    cdef uint64_t x = (<const Rela*>a).r_offset, y = (<const Rela*>b).r_offset
+    return -1 if x < y else x > y
+
+
+cdef bint find_pools(Inputs* inputs, size_t section_count, size_t symbol_count) noexcept nogil:
     """The constants of each pool, and the mercury relocations that it brings."""
     cdef const SectionRow* s = inputs.sections
+    cdef const SymbolRow* symbol
+    cdef Constant* constant
     cdef size_t i
-    cdef int32_t section
     find_lists(inputs.list_of, s, section_count)
     for i in range(symbol_count):
-        section = inputs.symbols[i].section
-        if (section >= 0 and s[section].kind == K_CONSTANT_FUNC
-                and (inputs.symbols[i].info & 15) != STT_SECTION):
-            inputs.before[i] = inputs.last_in[section]
-            inputs.last_in[section] = <int32_t>i + 1
+        symbol = &inputs.symbols[i]
+        if (symbol.section >= 0 and s[symbol.section].kind == K_CONSTANT_FUNC
+                and (symbol.info & 15) != STT_SECTION):
+            constant = <Constant*>vec_push(&inputs.constants)
+            if constant == NULL:
+                return False
+            constant.section = symbol.section
+            constant.value = symbol.value
+            constant.size = symbol.size
+    qsort(inputs.constants.data, inputs.constants.count, sizeof(Constant), by_place)
+    constant = <Constant*>inputs.constants.data
+    for i in range(inputs.constants.count):
+        inputs.end_of[constant[i].section] = <int32_t>(i + 1)
+    return True
 
 
 cdef inline int32_t last_entry(const Vec* table, int32_t at) noexcept nogil:
@@ -317,54 +353,63 @@ cdef inline int32_t last_entry(const Vec* table, int32_t at) noexcept nogil:
     return at
 
 
-cdef bint adopt(Vec* table, OutRow* reloc, int32_t* tail, const Inputs* inputs,
+cdef bint adopt(Vec* table, OutRow* reloc, int32_t* tail, Inputs* inputs,
                 const PoolRow* pool) noexcept nogil:
     """Take over the entries for one pool into the list of its kernel; `tail` is the list's end."""
     cdef const SectionRow* s = inputs.sections
     cdef int32_t relocations = inputs.list_of[s[s[pool.section].target].target]
-    cdef int32_t at = inputs.last_in[pool.section], end = -1
-    cdef const SymbolRow* symbol
-    cdef uint64_t size
+    cdef int32_t at = inputs.end_of[pool.section], end = -1
+    cdef const Constant* constants = <const Constant*>inputs.constants.data
+    cdef uint64_t value
     if not relocations:
         return True
+    if relocations != inputs.listed:
+        inputs.entries.count = 0
+        if not vec_append(&inputs.entries, inputs.arena + s[relocations - 1].offset,
+                          s[relocations - 1].size // sizeof(Rela)):
+            return False
+        qsort(inputs.entries.data, inputs.entries.count, sizeof(Rela), by_offset)
+        inputs.listed = relocations
     if pool.kernel == <int32_t>pool.function:
-        return adopt_between(table, reloc, &end, inputs, pool, relocations, 0, s[pool.section].size)
+        return adopt_between(table, reloc, &end, inputs, pool, 0, s[pool.section].size)
     if pool.flags & POOL_LOST:
-        return adopt_between(table, reloc, tail, inputs, pool, relocations, 0, s[pool.section].size)
-    # Those of bytes that no link takes over stay if such copies of this link stand in their place.
-    if not adopt_between(table, reloc, tail, inputs, pool, relocations, s[pool.section].size,
-                         pool.end - pool.offset):
-        return False
-    while at:
-        symbol = &inputs.symbols[at - 1]
-        at = inputs.before[at - 1]
-        if not adopt_between(table, reloc, tail, inputs, pool, relocations, symbol.value,
-                             symbol.value + symbol.size):
+        return adopt_between(table, reloc, tail, inputs, pool, 0, s[pool.section].size)
+    while at and constants[at - 1].section == <int32_t>pool.section:
+        at -= 1
+        value = constants[at].value
+        if not adopt_between(table, reloc, tail, inputs, pool, value, value + constants[at].size):
             return False
     return True
 
 
+cdef size_t first_from(const Vec* entries, uint64_t start) noexcept nogil:
+    """The number of entries before the place `start`."""
+    cdef const Rela* r = <const Rela*>entries.data
+    cdef size_t low = 0, high = entries.count, middle
+    while low < high:
+        middle = (low + high) // 2
+        if r[middle].r_offset < start:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 cdef bint adopt_between(Vec* table, OutRow* reloc, int32_t* tail, const Inputs* inputs,
-                        const PoolRow* pool, int32_t relocations, uint64_t start,
-                        uint64_t end) noexcept nogil:
+                        const PoolRow* pool, uint64_t start, uint64_t end) noexcept nogil:
     """Put the entries for a range of the pool behind `tail`; -1 is the head of the list."""
-    cdef const SectionRow* s = inputs.sections
-    cdef uint32_t first = inputs.files[s[pool.section].file].first_symbol
-    cdef const Rela* list_ = <const Rela*>(inputs.arena + s[relocations - 1].offset)
-    cdef uint64_t n = s[relocations - 1].size // sizeof(Rela), i
-    cdef const Rela* r
+    cdef uint32_t first = inputs.files[inputs.sections[pool.section].file].first_symbol
+    cdef const Rela* r = <const Rela*>inputs.entries.data
+    cdef size_t i = first_from(&inputs.entries, start)
     cdef KeepRow* keep
-    for i in range(n):
-        r = list_ + (n - 1 - i)
-        if not (start <= r.r_offset < end):
-            continue
+    while i < inputs.entries.count and r[i].r_offset < end:
         keep = <KeepRow*>vec_push(table)
         if keep == NULL:
             return False
-        keep.offset = r.r_offset + pool.offset
-        keep.addend = r.r_addend
-        keep.type = r.r_type
-        keep.entity = inputs.entity[first + r.r_sym]
+        keep.offset = r[i].r_offset + pool.offset
+        keep.addend = r[i].r_addend
+        keep.type = r[i].r_type
+        keep.entity = inputs.entity[first + r[i].r_sym]
         keep.section = -1
         if tail[0] >= 0:
             keep.next = (<KeepRow*>table.data)[tail[0]].next
@@ -374,4 +419,5 @@ cdef bint adopt_between(Vec* table, OutRow* reloc, int32_t* tail, const Inputs* 
             reloc.head = <int32_t>(table.count - 1)
         tail[0] = <int32_t>(table.count - 1)
         reloc.count += 1
+        i += 1
     return True
