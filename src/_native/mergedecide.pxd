@@ -104,7 +104,7 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
         role = m.role[symbol]
         if not row.flags & EF_LIVE:
             if not debug:
-                return DROP
+                return GONE     # of a function that is there for its address alone
             if role == ROLE_LOST:
                 if is_frame_or_line(m, target):
                     return KEEP if m.family == FAMILY_C and not mercury else DROP
