@@ -257,9 +257,9 @@ cdef bint emit_stack_sizes(Info* m) noexcept nogil:
     cdef size_t start = m.blob.count, i
     cdef StackSize* record
     for i in range(m.entity_count):
-        # A single kernel is alone in this, whatever it launches.
+        # The only kernel that was selected is alone in this, whatever it launches.
         if (m.entities[i].flags & EF_KERNEL and m.entities[i].flags & EF_LIVE
-                and (m.live_kernels > 1 or is_root(&m.entities[i]))):
+                and (m.live_kernels != 1 or is_root(&m.entities[i]))):
             record = <StackSize*>vec_extend(&m.blob, sizeof(StackSize))
             if record == NULL:
                 return False

@@ -97,8 +97,9 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
         if out < 0:
             return
         section_symbol(m, out)
-        # One that only other code launches has its sections as a device function has.
-        if is_root(&m.entities[e]):
+        # One that only other code launches has its sections as a device function has, unless it
+        # was host code that did not name it.
+        if is_root(&m.entities[e]) or (m.mode & M_HOST_INFO and m.entities[e].flags & EF_KERNEL):
             joined_section(m, e, b".nv.info.", 9, K_INFO_FUNC, SHT_CUDA_INFO, 0x40, 4)
             shared_section(m, e)
 

@@ -98,9 +98,10 @@ def find_live(bytes entities, bytes calls, bytes prototypes, bytes selected, bin
     """Mark the entities that reach the output; returns a new EntityRow table.
 
     Roots are the kernels; with `selected` (a byte per entity, or empty for all) only those it
-    marks. An indirect call reaches every function of that prototype whose address is taken, in
-    any file. Such a function is kept in any case, but keeps nothing alive by itself. With
-    `keep_all` nothing is removed. Data always stays. What would live without `selected` is flagged.
+    marks and, unless that is a single one, those whose address is taken, as device code launches
+    them. An indirect call reaches every function of that prototype whose address is taken, in any
+    file. Such a function is kept in any case, but keeps nothing alive by itself. With `keep_all`
+    nothing is removed. Data always stays. What would live without `selected` is flagged.
     """
     cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
     cdef size_t nodes = n + PyBytes_GET_SIZE(prototypes) // 8
@@ -112,8 +113,9 @@ def find_live(bytes entities, bytes calls, bytes prototypes, bytes selected, bin
     cdef CallGraph graph
     cdef uint32_t* stack
     cdef uint8_t* seen
-    cdef size_t i, depth = 0
+    cdef size_t i, depth = 0, selections = 0
     cdef uint32_t j, to
+    cdef bint launches
     if choosy and <size_t>PyBytes_GET_SIZE(selected) != n:
         raise ValueError("one byte per entity")
     if not graph_init(&graph, <const CallRow*>PyBytes_AS_STRING(calls),
@@ -127,10 +129,15 @@ def find_live(bytes entities, bytes calls, bytes prototypes, bytes selected, bin
         free(seen)
         raise MemoryError
     with nogil:
+        if choosy:
+            for i in range(n):
+                selections += e[i].flags & EF_KERNEL and chosen[i]
+        launches = selections != 1
         for i in range(n):
             if e[i].kind != E_FUNC or keep_all:
                 e[i].flags |= EF_LIVE
-            elif e[i].flags & EF_KERNEL and (not choosy or chosen[i]):
+            elif e[i].flags & EF_KERNEL and (
+                    not choosy or chosen[i] or (launches and e[i].flags & EF_TAKEN)):
                 seen[i] = True
                 stack[depth] = <uint32_t>i
                 depth += 1

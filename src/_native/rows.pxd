@@ -129,7 +129,7 @@ cdef enum EntityFlag:
     EF_WEAK = 256           # every definition is weak
     EF_UNSIZED = 512        # extern __shared__ array
     EF_DESELECTED = 2048    # dead only because some kernels were not selected
-    EF_UNSELECTED = 4096    # a kernel that is no root, as others were selected
+    EF_UNSELECTED = 4096    # a kernel that lives only where device code launches it
 
 # One distinct symbol of the link, in order of birth: file by file, functions before the rest.
 cdef packed struct EntityRow:

@@ -1,0 +1,66 @@
+"""Kernels that only device code launches: kept with what they call, as nvlink keeps them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers import oracle
+from helpers.compare import compare
+from helpers.fatbin_builder import SEGMENT, container, entry, host_object
+
+from pylink.cli import main
+
+pytestmark = oracle.needs_oracle
+KERNELS = """
+extern __device__ int first(int), second(int), third(int);
+__device__ void *slot;
+__device__ int out;
+__global__ void child(int n) { out = first(n); }
+__global__ void childless(int n) { out = second(n); }
+__device__ __noinline__ int pointed(int n) { return third(n); }
+__global__ void parent(int n) { slot = (void *)child; }
+__global__ void unused(int n) { slot = (void *)childless; }
+__global__ void taker(int n) { slot = (void *)pointed; }
+"""
+FUNCTIONS = """
+__device__ int first(int n) { return n * n + 1; }
+__device__ int second(int n) { return n * n + 2; }
+__device__ int third(int n) { return n * n + 3; }
+"""
+USED = b"_Z6parenti*\0_Z5takeri*\0"
+
+
+def hosted(image: bytes, arch: str, used: bytes) -> bytes:
+    number = int(arch.rstrip("a"))
+    sections = [("__nv_relfatbin", container(entry(image, number))), SEGMENT]
+    return host_object([*sections, (".nvHRKE", used), (".nvHRKI", b"\0")])
+
+
+@pytest.mark.parametrize("arch", ["75", "90a", "100"])
+@pytest.mark.parametrize(
+    "option",
+    ["host lists", "--kernels-used=parent,taker", "--kernels-used=taker", "--variables-used=out"],
+)
+@pytest.mark.parametrize("backwards", [False, True])
+def test_launched_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arch: str, option: str, backwards: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = []
+    for name, text, used in (("kernels", KERNELS, USED), ("functions", FUNCTIONS, b"\0")):
+        image = oracle.compile(text, arch, name=f"{name}.cu")
+        if option == "host lists":
+            image = hosted(image, arch, used)
+        Path(f"{name}.o").write_bytes(image)
+        names.append(f"{name}.o")
+    options = [] if option == "host lists" else [option]
+    order = names[::-1] if backwards else names
+    argv = [f"-arch=sm_{arch}", *options, *order, "-o", "out.cubin"]
+    expected = oracle.run_nvlink(argv, tmp_path, "out.cubin").image
+    assert expected is not None
+    assert main(argv) == 0
+    linked = Path("out.cubin").read_bytes()
+    # With a single kernel selected, what others call is gone, even if device code launches them.
+    assert (b"_Z5firsti\0" in linked) == (option != "--kernels-used=taker")
+    assert compare(linked, expected) == []
