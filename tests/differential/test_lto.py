@@ -96,6 +96,17 @@ def test_whole_programs(arch: str) -> None:
         assert Path("ours").read_bytes() == expected.image
 
 
+@pytest.mark.parametrize("registers", ["24", "64"])
+def test_registers_count_before_ptxas(registers: str) -> None:
+    link("90", "-emit-ptx", "angles.ltoir")
+    free = Path("ours").read_bytes()
+    option = f"-maxrregcount={registers}"
+    expected = link("90", option, "-emit-ptx", "angles.ltoir")
+    assert Path("ours").read_bytes() == expected.image != free
+    expected = link("90", option, "angles.ltoir")
+    assert Path("ours").read_bytes() == expected.image
+
+
 @pytest.mark.parametrize("line", OPTIONS.strip().splitlines())
 def test_options(line: str) -> None:
     inputs = ("caller.ltoir", "called.ltoir", "library.ltoir")

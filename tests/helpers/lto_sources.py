@@ -61,6 +61,11 @@ __global__ void child(int *p) { p[threadIdx.x] = 1; }
 __global__ void parent(int *p) { child<<<1, 32>>>(p); }
 """
 
+# Its code depends on how many registers there are.
+ANGLES = """
+__global__ void k9(double *p) { p[threadIdx.x] += sin(p[0]); }
+"""
+
 SOURCES = {
     "caller": CALLER,
     "called": CALLED,
@@ -68,6 +73,7 @@ SOURCES = {
     "user": USER,
     "alone": ALONE,
     "launcher": LAUNCHER,
+    "angles": ANGLES,
     "wanted": WANTED,
 }
 

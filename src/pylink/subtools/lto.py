@@ -87,6 +87,8 @@ def arguments(options: Options, *, whole: bool, used: References | None = None) 
     words = [f"-arch={options.arch}", "-lto", "-ptx"]
     if options.Ofast_compile is not None:
         words.append(f"-Ofc={options.Ofast_compile}")
+    if options.maxrregcount:
+        words.append(f"-maxrregcount={options.maxrregcount}")
     # Its PTX is one text in any case: extended splitting is of use to what comes after it.
     threads = options.split_compile_extended
     if threads is None:
