@@ -35,6 +35,7 @@ MODULES: dict[str, Modules] = {
     "weak": (("weak_a.ptx", ()), ("weak_b.ptx", ())),
     "templates": (("templates_a.cu", ()), ("templates_b.cu", ())),
     "runtime": (("runtime.cu", ()),),
+    "switches": (("switches.cu", ()), ("switches.cu", ("-DLIBRARY",))),
     "debug": (("debug_plain.cu", ()), ("debug_full.cu", DEBUG)),
     "errors": (("mismatch.cu", ()), ("calls_lib.cu", ()), ("calls_main.cu", ())),
 }
@@ -46,6 +47,7 @@ ARCHS = {
     "weak": ("80", "100"),
     "templates": ("75", "103"),
     "runtime": ("75", "100"),
+    "switches": ("75", "90a", "100"),
     "debug": ("75", "100"),
     "errors": ("75",),
 }
@@ -66,6 +68,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "weak": BASE,
     "templates": {**BASE, "extrawarn": ("-extrawarn",)},
     "runtime": BASE,
+    "switches": BASE,
     "debug": {**BASE, "g-suppress": ("-g", "-suppress-debug-info")},
 }
 
@@ -84,7 +87,7 @@ def links(case: str, arch: str, cubins: list[str]) -> dict[str, Link]:
     made = {name: Link(tuple(cubins), options, arch) for name, options in OPTIONS[case].items()}
     if case == "templates":
         made["order"] = Link(tuple(reversed(cubins)), (), arch)
-    if case in ("calls", "shared"):
+    if case in ("calls", "shared", "switches"):
         first = Link(tuple(cubins), ("-r",), arch)
         made["relink"] = Link(("stage1.cubin",), (), arch, (("stage1.cubin", first),))
     return made

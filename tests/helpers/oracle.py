@@ -178,7 +178,8 @@ def compile(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m
     """Relocatable cubin for sm_`arch` of a CUDA source, or of PTX when `name` ends in .ptx."""
     if name.endswith(".ptx"):
         return assemble(source, arch, flags)
-    return assemble(compile_ptx(source, PTX_ARCH[arch], flags, name=name), arch, flags)
+    text = compile_ptx(source, PTX_ARCH[arch], flags, name=name)
+    return assemble(text, arch, [flag for flag in flags if not flag.startswith("-D")])
 
 
 def run_nvlink(argv: Sequence[str], cwd: Path, output: str | None = None) -> NvlinkResult:
