@@ -36,8 +36,11 @@ cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
             out.st_size = 0
         out.st_value = s.value
         if e.kind == E_SHARED and w.homes[row.entity] >= 0:
-            # The link gives extern arrays their place.
-            out.st_value = w.values[row.entity]
+            # The link gives extern arrays their place; instances stay as an earlier link had them.
+            if is_instance(e):
+                binding = STB_WEAK
+            else:
+                out.st_value = w.values[row.entity]
             set_section(w, w.homes[row.entity], out, wide)
         elif e.kind == E_CONST0_SIZE:
             out.st_value = w.values[row.entity]
@@ -83,7 +86,8 @@ cdef inline void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const 
             out.st_other = w.symbols[e.winner].other
             if w.preserved and w.executable and e.kind == E_SHARED:
                 out.st_other |= STV_INTERNAL
-            out.st_value = values[row.entity]
+            if not is_instance(e):
+                out.st_value = values[row.entity]
             if e.kind == E_SYSTEM_SHARED and w.executable:
                 out.st_value = 0
         elif e.kind == E_RESERVED:

@@ -57,9 +57,7 @@ cdef inline bint stays_shared(Merge* m, int32_t entity) noexcept nogil:
     cdef const SymbolRow* s = &m.symbols[e.winner]
     if m.mode & M_RELOCATABLE:
         return s.name_size != 0
-    # An instance of an array is nothing to name.
-    if not m.mode & (M_DEBUG | M_KEEP_RELOCS) or (
-            not e.flags & EF_DEFINED and e.flags & EF_WEAK):
+    if not m.mode & (M_DEBUG | M_KEEP_RELOCS) or is_instance(e):
         return False
     if e.flags & EF_UNSIZED:
         return m.mode & M_DEBUG != 0
@@ -186,7 +184,8 @@ cdef inline void objects(Merge* m, const FileRow* file) noexcept nogil:
         if m.born[e] < 0 and (stays(m, e) or (row.kind == E_UNIFIED and row.flags & EF_LIVE)):
             # Weak definitions stand among the local symbols, as in the inputs.
             enter_symbol(m, e, (s.info >> 4) == STB_LOCAL
-                         or ((s.info >> 4) == STB_WEAK and m.role[i] != ROLE_NONE))
+                         or ((s.info >> 4) == STB_WEAK
+                             and (m.role[i] != ROLE_NONE or is_instance(row))))
             if m.born[e] >= 0:
                 (<OutSymbolRow*>m.out_symbols.data)[m.born[e]].dropped = not stays(m, e)
 

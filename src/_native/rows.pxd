@@ -340,3 +340,9 @@ cdef packed struct PatchRow:
     uint32_t type
     uint16_t bank
     uint16_t implicit
+
+
+cdef inline bint is_instance(const EntityRow* e) noexcept nogil:
+    """An instance of an extern array, made by an earlier -r link; the output may keep its name."""
+    return (e.kind == E_SHARED and e.flags & (EF_UNSIZED | EF_DEFINED | EF_WEAK)
+            == EF_UNSIZED | EF_WEAK)
