@@ -26,7 +26,7 @@ OTHERS = tuple(arch for arch in oracle.ARCHS if arch not in FAMILIES)
 OPEN: dict[str, set[int]] = {
     "order": {17},
     "relink2": {31},
-    "relink-r": {31, 32},
+    "relink-r": {31},
     "preserve": {31},
 }
 
