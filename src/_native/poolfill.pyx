@@ -212,6 +212,12 @@ ctypedef struct Constant:
     uint64_t size
 
 
+# A mercury relocation of a pool, and the constant it lies in.
+ctypedef struct Entry:
+    const Rela* r
+    size_t constant
+
+
 # What `adopt_relocations` reads of the inputs.
 ctypedef struct Inputs:
     const uint8_t* arena
@@ -223,7 +229,7 @@ ctypedef struct Inputs:
                                 # numbered from 1, 0 is none
     Vec constants               # of all pools, by section and place
     int32_t* end_of             # by section with a pool: the end of its constants
-    Vec entries                 # the relocations `listed`, ascending
+    Vec entries                 # the relocations `listed` as kernels take them over
     int32_t listed              # a section, numbered from 1
 
 
@@ -232,8 +238,8 @@ def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, b
     """Family C: the mercury relocations of pools go with their bytes: `(outs, keeps)`.
 
     A kernel's own entries come first, then function by function those of each constant in its pool,
-    ascending, the constant of the highest place first. Those of a copy that lost stand before those
-    of the copy that stays, ascending, the last copy's first.
+    the constant of the highest place first. Those of a copy that lost stand before those of the copy
+    that stays, the last copy's first. Each run has the reverse order of the input.
     """
     cdef size_t n = PyBytes_GET_SIZE(pools) // sizeof(PoolRow), i
     cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
@@ -261,7 +267,7 @@ def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, b
     inputs.end_of = <int32_t*>calloc(section_count + 1, 4)
     inputs.listed = 0
     vec_init(&inputs.constants, sizeof(Constant))
-    vec_init(&inputs.entries, sizeof(Rela))
+    vec_init(&inputs.entries, sizeof(Entry))
     vec_init(&table, sizeof(KeepRow))
     ok = (reloc_of != NULL and tail_of != NULL and inputs.list_of != NULL
           and inputs.end_of != NULL
@@ -317,9 +323,13 @@ cdef int by_place(const void* a, const void* b) noexcept nogil:
     return -1 if x.value < y.value else x.value > y.value
 
 
-cdef int by_offset(const void* a, const void* b) noexcept nogil:
-    cdef uint64_t x = (<const Rela*>a).r_offset, y = (<const Rela*>b).r_offset
-    return -1 if x < y else x > y
+cdef int by_turn(const void* a, const void* b) noexcept nogil:
+    """The last constant first, and in each the last relocation."""
+    cdef const Entry* x = <const Entry*>a
+    cdef const Entry* y = <const Entry*>b
+    if x.constant != y.constant:
+        return -1 if x.constant > y.constant else 1
+    return -1 if x.r > y.r else x.r < y.r
 
 
 cdef bint find_pools(Inputs* inputs, size_t section_count, size_t symbol_count) noexcept nogil:
@@ -357,67 +367,76 @@ cdef bint adopt(Vec* table, OutRow* reloc, int32_t* tail, Inputs* inputs,
                 const PoolRow* pool) noexcept nogil:
     """Take over the entries for one pool into the list of its kernel; `tail` is the list's end."""
     cdef const SectionRow* s = inputs.sections
+    cdef uint32_t first = inputs.files[s[pool.section].file].first_symbol
     cdef int32_t relocations = inputs.list_of[s[s[pool.section].target].target]
-    cdef int32_t at = inputs.end_of[pool.section], end = -1
-    cdef const Constant* constants = <const Constant*>inputs.constants.data
-    cdef uint64_t value
+    cdef int32_t head = -1
+    cdef bint own = pool.kernel == <int32_t>pool.function
+    cdef int32_t* at = &head if own else tail
+    cdef const Entry* entry
+    cdef KeepRow* keep
+    cdef size_t i
     if not relocations:
         return True
     if relocations != inputs.listed:
-        inputs.entries.count = 0
-        if not vec_append(&inputs.entries, inputs.arena + s[relocations - 1].offset,
-                          s[relocations - 1].size // sizeof(Rela)):
+        if not list_entries(inputs, pool.section, relocations, own or pool.flags & POOL_LOST):
             return False
-        qsort(inputs.entries.data, inputs.entries.count, sizeof(Rela), by_offset)
         inputs.listed = relocations
-    if pool.kernel == <int32_t>pool.function:
-        return adopt_between(table, reloc, &end, inputs, pool, 0, s[pool.section].size)
-    if pool.flags & POOL_LOST:
-        return adopt_between(table, reloc, tail, inputs, pool, 0, s[pool.section].size)
-    while at and constants[at - 1].section == <int32_t>pool.section:
-        at -= 1
-        value = constants[at].value
-        if not adopt_between(table, reloc, tail, inputs, pool, value, value + constants[at].size):
-            return False
-    return True
-
-
-cdef size_t first_from(const Vec* entries, uint64_t start) noexcept nogil:
-    """The number of entries before the place `start`."""
-    cdef const Rela* r = <const Rela*>entries.data
-    cdef size_t low = 0, high = entries.count, middle
-    while low < high:
-        middle = (low + high) // 2
-        if r[middle].r_offset < start:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-cdef bint adopt_between(Vec* table, OutRow* reloc, int32_t* tail, const Inputs* inputs,
-                        const PoolRow* pool, uint64_t start, uint64_t end) noexcept nogil:
-    """Put the entries for a range of the pool behind `tail`; -1 is the head of the list."""
-    cdef uint32_t first = inputs.files[inputs.sections[pool.section].file].first_symbol
-    cdef const Rela* r = <const Rela*>inputs.entries.data
-    cdef size_t i = first_from(&inputs.entries, start)
-    cdef KeepRow* keep
-    while i < inputs.entries.count and r[i].r_offset < end:
+    entry = <const Entry*>inputs.entries.data
+    for i in range(inputs.entries.count):
         keep = <KeepRow*>vec_push(table)
         if keep == NULL:
             return False
-        keep.offset = r[i].r_offset + pool.offset
-        keep.addend = r[i].r_addend
-        keep.type = r[i].r_type
-        keep.entity = inputs.entity[first + r[i].r_sym]
+        keep.offset = entry[i].r.r_offset + pool.offset
+        keep.addend = entry[i].r.r_addend
+        keep.type = entry[i].r.r_type
+        keep.entity = inputs.entity[first + entry[i].r.r_sym]
         keep.section = -1
-        if tail[0] >= 0:
-            keep.next = (<KeepRow*>table.data)[tail[0]].next
-            (<KeepRow*>table.data)[tail[0]].next = <int32_t>(table.count - 1)
+        if at[0] >= 0:
+            keep.next = (<KeepRow*>table.data)[at[0]].next
+            (<KeepRow*>table.data)[at[0]].next = <int32_t>(table.count - 1)
         else:
             keep.next = reloc.head
             reloc.head = <int32_t>(table.count - 1)
-        tail[0] = <int32_t>(table.count - 1)
+        at[0] = <int32_t>(table.count - 1)
         reloc.count += 1
-        i += 1
     return True
+
+
+cdef bint list_entries(Inputs* inputs, int32_t section, int32_t relocations,
+                       bint whole) noexcept nogil:
+    """The relocations of one pool as `entries`; `whole` pools are not taken apart by constant."""
+    cdef const SectionRow* s = inputs.sections
+    cdef const Rela* r = <const Rela*>(inputs.arena + s[relocations - 1].offset)
+    cdef uint64_t n = s[relocations - 1].size // sizeof(Rela), i
+    cdef size_t constant = 0
+    cdef Entry* entry
+    inputs.entries.count = 0
+    for i in range(n):
+        if r[i].r_offset >= s[section].size:
+            continue
+        if not whole:
+            constant = constant_at(inputs, section, r[i].r_offset)
+            if not constant:
+                continue
+        entry = <Entry*>vec_push(&inputs.entries)
+        if entry == NULL:
+            return False
+        entry.r = r + i
+        entry.constant = constant
+    qsort(inputs.entries.data, inputs.entries.count, sizeof(Entry), by_turn)
+    return True
+
+
+cdef size_t constant_at(const Inputs* inputs, int32_t section, uint64_t place) noexcept nogil:
+    """The constant that holds a place of a pool, numbered from 1; 0 is none."""
+    cdef const Constant* c = <const Constant*>inputs.constants.data
+    cdef size_t low = 0, high = inputs.end_of[section], middle
+    while low < high:
+        middle = (low + high) // 2
+        if c[middle].section < section or c[middle].value <= place:
+            low = middle + 1
+        else:
+            high = middle
+    if not low or c[low - 1].section != section or place - c[low - 1].value >= c[low - 1].size:
+        return 0
+    return low
