@@ -378,7 +378,7 @@ cdef bint adopt(Vec* table, OutRow* reloc, int32_t* tail, Inputs* inputs,
     if not relocations:
         return True
     if relocations != inputs.listed:
-        if not list_entries(inputs, pool.section, relocations, own or pool.flags & POOL_LOST):
+        if not list_entries(inputs, pool, relocations, own or pool.flags & POOL_LOST):
             return False
         inputs.listed = relocations
     entry = <const Entry*>inputs.entries.data
@@ -402,9 +402,12 @@ cdef bint adopt(Vec* table, OutRow* reloc, int32_t* tail, Inputs* inputs,
     return True
 
 
-cdef bint list_entries(Inputs* inputs, int32_t section, int32_t relocations,
+cdef bint list_entries(Inputs* inputs, const PoolRow* pool, int32_t relocations,
                        bint whole) noexcept nogil:
-    """The relocations of one pool as `entries`; `whole` pools are not taken apart by constant."""
+    """The relocations of one pool as `entries`; `whole` pools are not taken apart by constant.
+
+    Those of bytes that no link takes over come first, if copies of this link stand in their place.
+    """
     cdef const SectionRow* s = inputs.sections
     cdef const Rela* r = <const Rela*>(inputs.arena + s[relocations - 1].offset)
     cdef uint64_t n = s[relocations - 1].size // sizeof(Rela), i
@@ -412,10 +415,12 @@ cdef bint list_entries(Inputs* inputs, int32_t section, int32_t relocations,
     cdef Entry* entry
     inputs.entries.count = 0
     for i in range(n):
-        if r[i].r_offset >= s[section].size:
-            continue
-        if not whole:
-            constant = constant_at(inputs, section, r[i].r_offset)
+        if r[i].r_offset >= s[pool.section].size:
+            if whole or r[i].r_offset >= pool.end - pool.offset:
+                continue
+            constant = <size_t>-1
+        elif not whole:
+            constant = constant_at(inputs, pool.section, r[i].r_offset)
             if not constant:
                 continue
         entry = <Entry*>vec_push(&inputs.entries)
