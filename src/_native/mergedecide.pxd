@@ -125,6 +125,8 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
             return GONE
         return KEEP
     if row.kind == E_CONSTANT:
+        if m.mode & M_RELOCATABLE and row.flags & EF_WEAK:
+            return KEEP         # a later stage may have a strong definition
         return KEEP if loader_only(type, mercury) else FIX
     if row.kind == E_SHARED:
         if m.mode & M_RELOCATABLE and not m.mode & M_DEBUG and row.flags & EF_UNSIZED:

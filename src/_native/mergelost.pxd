@@ -1,6 +1,6 @@
 # The bytes of variables whose definition lost against another file's: relocations in them go.
 
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
 from mergestate cimport *
@@ -22,20 +22,25 @@ cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
                                  Vec* lost) noexcept nogil:
     """The bytes of `section` that belong to lost definitions, as disjoint ranges in order.
 
-    Only initialised data has any; the mercury form is that of the file's plain section.
+    Only initialised data and constants have any; the mercury form is that of the file's plain
+    section.
     """
-    cdef bint mercury = m.sections[section].kind == K_MERC_GLOBAL_INIT
+    cdef uint16_t kind = m.sections[section].kind
+    cdef uint16_t plain = kind
+    cdef bint mercury = kind == K_MERC_GLOBAL_INIT or kind == K_MERC_CONSTANT
     cdef const SymbolRow* s
     cdef Range* ranges
     cdef size_t i, kept = 0
-    if not mercury and m.sections[section].kind != K_GLOBAL_INIT:
+    if mercury:
+        plain = K_GLOBAL_INIT if kind == K_MERC_GLOBAL_INIT else K_CONSTANT
+    elif kind != K_GLOBAL_INIT and kind != K_CONSTANT:
         return
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
         if m.role[i] != ROLE_LOST and m.role[i] != ROLE_REPLACED:
             continue
         s = &m.symbols[i]
         if s.section != section and not (mercury and s.section >= 0
-                                         and m.sections[s.section].kind == K_GLOBAL_INIT):
+                                         and m.sections[s.section].kind == plain):
             continue
         ranges = <Range*>vec_push(lost)
         if ranges == NULL:
