@@ -39,7 +39,7 @@ def analyze(bytes sections, bytes entities, bytes symbol_entity, bytes symbol_ro
     if not graph_init(&s.graph, <const CallRow*>PyBytes_AS_STRING(calls),
                       PyBytes_GET_SIZE(calls) // sizeof(CallRow), n, nodes):
         raise MemoryError
-    memory = <uint32_t*>calloc(10 * (nodes + 1), 4)
+    memory = <uint32_t*>calloc(12 * (nodes + 1), 4)
     if memory == NULL:
         graph_free(&s.graph)
         raise MemoryError
@@ -60,7 +60,8 @@ def analyze(bytes sections, bytes entities, bytes symbol_entity, bytes symbol_ro
             if i < n and e[i].flags & EF_DEFINED:
                 s.regcount[i] = e[i].regcount
         search(&s, e, n)
-        count_recursive(&s.graph, e, n, s.stack, rows)
+        count_recursive(&s.graph, e, n, s.stack, memory + 10 * (nodes + 1),
+                        memory + 11 * (nodes + 1), rows)
         for i in range(n):
             rows[i].regcount = s.regcount[i] if e[i].flags & EF_KERNEL else e[i].regcount
             rows[i].raised_by = s.highest[i] if s.highest[i] != <int32_t>i else -1
@@ -119,10 +120,21 @@ cdef void search(Search* s, const EntityRow* e, size_t n) noexcept nogil:
 
 
 cdef void count_recursive(const CallGraph* graph, const EntityRow* e, size_t n,
-                          const uint32_t* stack, FunctionRow* rows) noexcept nogil:
-    """How many functions that a kernel calls, directly or through a pointer, have no bound."""
+                          const uint32_t* stack, uint32_t* unbounded, uint32_t* last,
+                          FunctionRow* rows) noexcept nogil:
+    """How many functions that a kernel calls, directly or through a pointer, have no bound.
+
+    A function counts once for a prototype, whatever number of files takes its address: `unbounded`
+    and `last` are zeros, one per node.
+    """
     cdef size_t i
-    cdef uint32_t j, k, to
+    cdef uint32_t j, to
+    for i in range(n, graph.nodes):
+        for j in range(graph.start[i], graph.start[i + 1]):
+            to = graph.edges[j]
+            if last[to] != i:
+                last[to] = <uint32_t>i
+                unbounded[i] += stack[to] == NO_STACK_BOUND
     for i in range(n):
         rows[i].recursive_calls = 0
         if not e[i].flags & EF_KERNEL or stack[i] != NO_STACK_BOUND:
@@ -131,9 +143,8 @@ cdef void count_recursive(const CallGraph* graph, const EntityRow* e, size_t n,
             to = graph.edges[j]
             if to < n:
                 rows[i].recursive_calls += stack[to] == NO_STACK_BOUND
-                continue
-            for k in range(graph.start[to], graph.start[to + 1]):
-                rows[i].recursive_calls += stack[graph.edges[k]] == NO_STACK_BOUND
+            else:
+                rows[i].recursive_calls += unbounded[to]
 
 
 cdef inline void inherit(Search* s, uint32_t caller, uint32_t callee) noexcept nogil:
