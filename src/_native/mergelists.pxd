@@ -193,6 +193,8 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
             continue
         if lost.count and in_lost_bytes(&lost, r.r_offset):
             continue
+        if target.kind == K_MERC_CONSTANT_FUNC and r.r_offset >= target.size:
+            continue            # of a copy that lost in an earlier stage (pools.cut_pools)
         e = m.entity[symbol]
         section = -1
         if e < 0:

@@ -7,7 +7,7 @@ of a weak function that came after the one that stays add their pools to its poo
 (docs/format-notes/literal-pools.md).
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, qsort
 from libc.string cimport memset
@@ -32,6 +32,54 @@ ctypedef struct Pools:
     uint32_t* stamp             # by node: the last function that it was visited for, and 1
     uint32_t* stack
     Vec rows
+
+
+def cut_pools(bytes sections, bytes symbols, bytes symbol_role):
+    """`sections` with the sizes that count: the pool of a copy that stays ends with its constants.
+
+    What an earlier stage put behind them, the pools of copies that lost, has none. Such a copy's
+    mercury form is cut with it. Other sections keep their sizes.
+    """
+    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef const SymbolRow* symbol = <const SymbolRow*>PyBytes_AS_STRING(symbols)
+    cdef const uint8_t* role = <const uint8_t*>PyBytes_AS_STRING(symbol_role)
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(sections)
+    cdef size_t section_count = size // sizeof(SectionRow)
+    cdef size_t symbol_count = PyBytes_GET_SIZE(symbols) // sizeof(SymbolRow), i
+    cdef bytes result = sections
+    cdef SectionRow* row = NULL
+    cdef uint64_t* end = NULL           # by symbol of a function: where its constants end
+    cdef int32_t at
+    for i in range(section_count):
+        if is_pool(&s[i]):
+            end = <uint64_t*>calloc(symbol_count + 1, 8)
+            if end == NULL:
+                raise MemoryError
+            break
+    if end == NULL:
+        return sections
+    with nogil:
+        for i in range(symbol_count):
+            at = symbol[i].section
+            if at >= 0 and is_pool(&s[at]) and (symbol[i].info & 15) != STT_SECTION:
+                at = s[s[at].target].target
+                end[at] = max(end[at], symbol[i].value + symbol[i].size)
+    for i in range(section_count):
+        if not is_pool(&s[i]) and s[i].kind != K_MERC_CONSTANT_FUNC:
+            continue
+        at = s[s[i].target].target
+        if role[at] != ROLE_WON or end[at] == 0 or end[at] >= s[i].size:
+            continue
+        if row == NULL:
+            result = PyBytes_FromStringAndSize(PyBytes_AS_STRING(sections), size)
+            row = <SectionRow*>PyBytes_AS_STRING(result)
+        row[i].size = end[at]
+    free(end)
+    return result
+
+
+cdef inline bint is_pool(const SectionRow* s) noexcept nogil:
+    return s.kind == K_CONSTANT_FUNC and s.bank == 2
 
 
 def place_pools(bytes sections, bytes entities, bytes symbol_entity, bytes symbol_role,
@@ -96,7 +144,7 @@ cdef inline int32_t owner(const Pools* p, int32_t at, const int32_t* entity) noe
     """The live function whose pool section `at` is, or -1."""
     cdef const SectionRow* s = &p.sections[at]
     cdef int32_t k
-    if s.kind != K_CONSTANT_FUNC or s.bank != 2:
+    if not is_pool(s):
         return -1
     k = entity[p.sections[s.target].target]
     return k if k >= 0 and p.entities[k].flags & EF_LIVE else -1

@@ -85,6 +85,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
 
         report_clashes(objects, clashes, sink)
     steps.done("resolve")
+    objects.sections = pools.cut_pools(objects.sections, objects.symbols, merged.symbol_role)
     merged.entities = resolve.find_live(
         entities,
         merged.calls,
