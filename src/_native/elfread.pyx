@@ -132,40 +132,9 @@ cdef bint read_file(Reader* r, int32_t file, uint64_t offset, uint64_t size) noe
     row.section_count = <uint32_t>count
     row.first_symbol = <uint32_t>r.symbols.count
     row.e_flags = header.e_flags
-    if not (read_sections(r, file, row, table, <uint32_t>names)
+    return (read_sections(r, file, row, table, <uint32_t>names)
             and read_symbols(r, file, row)
-            and check_links(r, file, row)):
-        return False
-    return trim_pools(r, row)
-
-
-cdef bint trim_pools(Reader* r, const FileRow* row) noexcept nogil:
-    """A pool of bank 2 ends with the last constant in it.
-
-    What stands behind comes from an earlier link, and no link takes it over: pools of copies of the
-    function that lost (docs/format-notes/literal-pools.md).
-    """
-    cdef SectionRow* s = <SectionRow*>r.sections.data
-    cdef const SymbolRow* symbol = <const SymbolRow*>r.symbols.data + row.first_symbol
-    cdef uint32_t i, end = row.first_section + row.section_count
-    cdef uint64_t* used
-    cdef bint pools = False
-    for i in range(row.first_section, end):
-        pools |= s[i].kind == K_CONSTANT_FUNC and s[i].bank == 2
-    if not pools:
-        return True
-    used = <uint64_t*>calloc(row.section_count, 8)
-    if used == NULL:
-        return False
-    for i in range(row.symbol_count):
-        if symbol[i].section >= 0 and (symbol[i].info & 15) != STT_SECTION:
-            used[symbol[i].section - row.first_section] = max(
-                used[symbol[i].section - row.first_section], symbol[i].value + symbol[i].size)
-    for i in range(row.first_section, end):
-        if s[i].kind == K_CONSTANT_FUNC and s[i].bank == 2 and used[i - row.first_section]:
-            s[i].size = min(s[i].size, used[i - row.first_section])
-    free(used)
-    return True
+            and check_links(r, file, row))
 
 
 def find_kernels(bytes arena, bytes sections, bytes symbols, bint every):

@@ -37,9 +37,12 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_en
     cdef OutRow* row = <OutRow*>PyBytes_AS_STRING(grown)
     cdef const int32_t* entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
     cdef int32_t* constant0 = <int32_t*>calloc(n + 1, 4)
+    cdef int32_t* pool = <int32_t*>calloc(n + 1, 4)
     cdef int32_t section, common = -1
     cdef uint64_t align, constants = ~<uint64_t>0
-    if constant0 == NULL:
+    if constant0 == NULL or pool == NULL:
+        free(constant0)
+        free(pool)
         raise MemoryError
     with nogil:
         for i in range(out_count):
@@ -47,6 +50,8 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_en
                 common = <int32_t>i
             elif row[i].kind == K_CONSTANT0:
                 constant0[row[i].entity] = <int32_t>i + 1
+            elif row[i].kind == K_CONSTANT_FUNC and row[i].bank == 2:
+                pool[row[i].entity] = <int32_t>i + 1
             elif row[i].kind == K_CONSTANT and row[i].bank == 3:
                 constants = row[i].size
         for i in range(n):
@@ -64,6 +69,11 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_en
                     # Parameters of a kernel copy that lost are those of the copy that stays.
                     section = entity[s[s[section].target].target]
                     home[i] = constant0[section] - 1 if section >= 0 else -1
+                elif s[section].kind == K_CONSTANT_FUNC and s[section].bank == 2 \
+                        and out[section] < 0:
+                    # So are the constants of one that was replaced.
+                    section = entity[s[s[section].target].target]
+                    home[i] = pool[section] - 1 if section >= 0 else -1
         for i in range(symbol_count):
             section = born[symbol_count - 1 - i].entity
             if section < 0 or common < 0 or not e[section].flags & EF_COMMON:
@@ -77,6 +87,7 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_en
             if align > row[common].align:
                 row[common].align = <uint32_t>align
     free(constant0)
+    free(pool)
     return values, homes, grown
 
 

@@ -21,7 +21,7 @@ from mergebirths cimport *
 from mergelists cimport *
 from mergestate cimport *
 from names cimport *
-from poolrows cimport PoolRow
+from poolrows cimport POOL_BORN, PoolRow
 from rows cimport *
 from vec cimport *
 
@@ -75,6 +75,8 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     for i in range(pool_count):
         if pool_rows[i].kernel < 0 or <size_t>pool_rows[i].kernel >= m.entity_count:
             raise IndexError(f"pool {i} names an unknown entity")
+        if pool_rows[i].section < 0 or <size_t>pool_rows[i].section >= m.section_count:
+            raise IndexError(f"pool {i} names an unknown section")
     m.out_of = <int32_t*>PyBytes_AS_STRING(out_of)
     m.base = <uint64_t*>PyBytes_AS_STRING(base)
     memset(m.out_of, 0xff, 4 * m.section_count)
@@ -85,16 +87,23 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     m.uses_array = <uint8_t*>PyBytes_AS_STRING(uses_array)
     memset(m.uses_array, 0, m.entity_count)
     m.wanted = <uint8_t*>calloc(m.section_count + 1, 1)
+    m.alone = <uint8_t*>calloc(m.section_count + 1, 1)
+    m.pool_end = <uint64_t*>calloc(m.entity_count + 1, 8)
     m.patched = <uint8_t*>calloc(m.section_count + 1, 1)
     m.born = <int32_t*>calloc(m.entity_count + 1, 4)
     m.sections_of = <int32_t*>calloc(m.entity_count + 1, 4)
-    cdef bint ok = (m.wanted != NULL and m.patched != NULL and m.born != NULL
-                    and m.sections_of != NULL and strings_init(&m.shstr) and strings_init(&m.str)
+    cdef bint ok = (m.wanted != NULL and m.alone != NULL and m.pool_end != NULL
+                    and m.patched != NULL and m.born != NULL and m.sections_of != NULL and strings_init(&m.shstr) and strings_init(&m.str)
                     and index_init(&m.by_name, 64))
     if ok:
         with nogil:
             memset(m.born, 0xff, 4 * m.entity_count)
             memset(m.sections_of, 0xff, 4 * m.entity_count)
+            for i in range(pool_count):
+                m.pool_end[pool_rows[i].kernel] = pool_rows[i].end
+                if (pool_rows[i].flags & POOL_BORN
+                        and pool_rows[i].kernel == <int32_t>pool_rows[i].function):
+                    m.alone[pool_rows[i].section] = True
             merge_all(&m, pool_rows, pool_count)
         ok = not m.failed
     shstr = strs = b""
@@ -110,6 +119,8 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     index_free(&m.by_name)
     pool_free(&m.pool)
     free(m.wanted)
+    free(m.alone)
+    free(m.pool_end)
     free(m.patched)
     free(m.born)
     free(m.sections_of)

@@ -226,7 +226,7 @@ cdef inline void birth(Merge* m, int32_t at) noexcept nogil:
         if s.kind == K_CONSTANT0 and m.family == FAMILY_C:
             return
         if (s.kind == K_CONSTANT_FUNC and not m.entities[e].flags & EF_KERNEL
-                and not m.mode & M_RELOCATABLE):
+                and not m.mode & M_RELOCATABLE and not m.alone[at]):
             return              # its bytes go to the pools of kernels
         if function_section(m, e, s.kind, s.bank) >= 0:
             return
@@ -291,20 +291,17 @@ cdef inline int32_t optimizer_section(Merge* m, int32_t e, uint32_t type, uint64
 cdef inline void born_pools(Merge* m, const PoolRow* rows, size_t count) noexcept nogil:
     """The pools that only device functions fill: of all kernels that reach a function together."""
     cdef size_t first = 0, last, i
-    cdef int32_t out, reloc
     while first < count and not m.failed:
         last = first
         while last < count and rows[last].function == rows[first].function:
-            if rows[last].flags & POOL_BORN:
+            if rows[last].flags & POOL_BORN and function_section(
+                    m, rows[last].kernel, K_CONSTANT_FUNC, 2) < 0:
                 born_pool(m, rows[last].kernel)
             last += 1
         for i in range(first, last):
             if m.family != FAMILY_C or m.failed or not rows[i].flags & POOL_BORN:
                 continue
-            out = function_section(m, rows[i].kernel, K_CONSTANT_FUNC, 2)
-            reloc = optimizer_relocations(m, out)
-            if reloc >= 0:
-                new_mercury_relocations(m, reloc, -1)
+            pool_relocations(m, rows[i].kernel)
         first = last
 
 
@@ -328,13 +325,26 @@ cdef inline void rest(Merge* m, const FileRow* file) noexcept nogil:
     for i in range(file.first_section, file.first_section + file.section_count):
         if m.sections[i].kind in (K_GLOBAL, K_SYSTEM_SHARED) and m.wanted[i] == 1:
             continue            # every symbol in it lost: it takes no room
-        if m.sections[i].kind == K_CONSTANT0 or m.sections[i].kind == K_CONSTANT_FUNC:
+        if m.alone[i] and is_lost_pool(m, <int32_t>i):
+            lost_pool(m, <int32_t>i)
+        elif m.sections[i].kind == K_CONSTANT0 or m.sections[i].kind == K_CONSTANT_FUNC:
             birth(m, <int32_t>i)
         elif m.sections[i].kind == K_DEBUG_SHARED:
             debug_shared(m, <int32_t>i)
         if m.failed:
             return
         place_piece(m, <int32_t>i)
+
+
+cdef inline void lost_pool(Merge* m, int32_t at) noexcept nogil:
+    """A pool for the function of a copy that lost, if copies before it brought none."""
+    cdef int32_t e = function_of(m, at)
+    cdef int32_t out
+    if function_section(m, e, K_CONSTANT_FUNC, 2) < 0:
+        constant_section(m, e, &m.sections[at])
+    out = function_section(m, e, K_CONSTANT_FUNC, 2)
+    if out >= 0 and m.family == FAMILY_C:
+        optimizer_twin(m, out, -1)
 
 
 cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
@@ -380,9 +390,9 @@ cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
             append_piece(m, at, out)
     elif s.kind == K_MERC_CONSTANT_FUNC:
         symbol = function_symbol(m, at)
-        if symbol >= 0 and m.entity[symbol] >= 0 and m.role[symbol] == ROLE_WON:
+        if symbol >= 0 and m.entity[symbol] >= 0:
             out = function_section(m, m.entity[symbol], K_CONSTANT_FUNC, 2)
-            if out >= 0:
+            if out >= 0 and m.role[symbol] == ROLE_WON:
                 out = optimizer_twin(m, out, at)
                 m.out_of[at] = out
                 out_row(m, out).size = s.size

@@ -103,6 +103,8 @@ cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
         if target.kind == K_CONSTANT_FUNC or target.kind == K_CONSTANT0:
             function = function_of(m, s.target)
     if out < 0:
+        if m.alone[s.target] and m.family == FAMILY_C:
+            pool_relocations(m, function)
         if m.mode & M_KEEP_RELOCS and target.kind == K_CONSTANT_FUNC and m.family == FAMILY_C:
             resolved_pool_name(m, function)
         return
@@ -193,8 +195,9 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
             continue
         if lost.count and in_lost_bytes(&lost, r.r_offset):
             continue
-        if target.kind == K_MERC_CONSTANT_FUNC and r.r_offset >= target.size:
-            continue            # of a copy that lost in an earlier stage (pools.cut_pools)
+        if target.kind == K_MERC_CONSTANT_FUNC and r.r_offset >= max(
+                out_row(m, out).size, m.pool_end[out_row(m, out).entity]):
+            continue            # of bytes that the output does not have (pools.cut_pools)
         e = m.entity[symbol]
         section = -1
         if e < 0:

@@ -37,6 +37,8 @@ ctypedef struct Merge:
     uint64_t* base              # by input section
     const int32_t* stand_in     # by input section: the one that stands for it, or NULL
     uint8_t* wanted             # by input section: 1 it has symbols, 2 one of them counts
+    uint8_t* alone              # by input section: a pool of its own that no kernel's takes over
+    uint64_t* pool_end          # by entity: the size of its pool with what other functions bring
     uint8_t* patched            # by input section: code that has relocations
     int32_t* born               # by entity: out symbol, or -1
     int32_t* sections_of        # by entity: newest OutRow, or -1
@@ -323,3 +325,10 @@ cdef inline int32_t new_mercury_relocations(Merge* m, int32_t plain, int32_t sou
         out_row(m, row).twin = plain
         out_row(m, plain).merc = row
     return row
+
+
+cdef inline void pool_relocations(Merge* m, int32_t e) noexcept nogil:
+    """Family C: those of a function's pool, in both forms."""
+    cdef int32_t reloc = optimizer_relocations(m, function_section(m, e, K_CONSTANT_FUNC, 2))
+    if reloc >= 0 and out_row(m, reloc).merc < 0:
+        new_mercury_relocations(m, reloc, -1)

@@ -105,13 +105,13 @@ def apply_pools(bytes arena, bytes sections, bytes symbols, bytes entities, byte
                     span.offset = start[o] - 1
                     span.size = out[o].size
                     memset(place, 0, out[o].size)
-                    if out[o].source >= 0:
+                    if out[o].source >= 0 and not row[i].flags & POOL_ALONE:
                         memcpy(place, base + s[out[o].source].offset, s[out[o].source].size)
                 place = blob.data + start[o] - 1 + row[i].offset
                 memcpy(place, base + s[row[i].section].offset, s[row[i].section].size)
                 if row[i].flags & POOL_LOST:
                     if row[i].kernel == <int32_t>row[i].function:
-                        stays = out[o].source
+                        stays = -1 if row[i].flags & POOL_ALONE else out[o].source
                     ok = translate(&tables, &row[i], stays, place)
                 else:
                     stays = row[i].section
@@ -186,12 +186,13 @@ cdef bint translate(Tables* t, const PoolRow* row, int32_t stays, uint8_t* place
 cdef bint learn_labels(Tables* t, int32_t stays) noexcept nogil:
     """The labels in the tables of the copy that stays, whose pool is section `stays`."""
     cdef uint64_t n, i
-    cdef const SectionRow* pool = &t.sections[stays]
+    cdef const SectionRow* pool
     cdef const Rela* r
     cdef Label* label
     t.labels.count = 0
     if stays < 0:
         return True
+    pool = &t.sections[stays]
     r = relocations_of(t, pool, &n)
     for i in range(n):
         if r[i].r_offset > pool.size or pool.size - r[i].r_offset < 4:
@@ -375,8 +376,8 @@ cdef bint adopt(Vec* table, OutRow* reloc, int32_t* tail, Inputs* inputs,
     cdef const Entry* entry
     cdef KeepRow* keep
     cdef size_t i
-    if not relocations:
-        return True
+    if not relocations or (own and not pool.flags & POOL_LOST):
+        return True             # those of a pool that stays where it was do, too
     if relocations != inputs.listed:
         if not list_entries(inputs, pool, relocations, own or pool.flags & POOL_LOST):
             return False

@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 cdef enum PoolFlag:
     POOL_BORN = 1               # the kernel had no pool before
     POOL_LOST = 2               # the piece comes from a copy of the function that lost
+    POOL_ALONE = 4              # the copy that stays has no pool
 
 # Where a piece of a function's pool goes, in one kernel.
 cdef packed struct PoolRow:

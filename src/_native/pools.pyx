@@ -24,7 +24,9 @@ ctypedef struct Pools:
     const EntityRow* entities
     size_t entity_count
     int32_t* piece              # by entity: the section of the copy that stays, -1: none
-    int32_t* last               # by entity: the section of the last copy that adds to it
+    int32_t* last               # by entity: the section of the last copy that adds to it, -1: none
+    int32_t* alone              # by entity without a piece: the first copy that lost with one, -1
+    uint8_t* named              # by section: constants lie there
     int32_t* next               # by section: the pool of the next copy, 0: none
     uint64_t* size              # by kernel: bytes so far
     uint32_t* align             # by kernel
@@ -37,8 +39,8 @@ ctypedef struct Pools:
 def cut_pools(bytes sections, bytes symbols, bytes symbol_role):
     """`sections` with the sizes that count: the pool of a copy that stays ends with its constants.
 
-    What an earlier stage put behind them, the pools of copies that lost, has none. Such a copy's
-    mercury form is cut with it. Other sections keep their sizes.
+    What an earlier stage put behind them, the pools of copies that lost, has none. Other sections
+    keep their sizes.
     """
     cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
     cdef const SymbolRow* symbol = <const SymbolRow*>PyBytes_AS_STRING(symbols)
@@ -65,7 +67,7 @@ def cut_pools(bytes sections, bytes symbols, bytes symbol_role):
                 at = s[s[at].target].target
                 end[at] = max(end[at], symbol[i].value + symbol[i].size)
     for i in range(section_count):
-        if not is_pool(&s[i]) and s[i].kind != K_MERC_CONSTANT_FUNC:
+        if not is_pool(&s[i]):
             continue
         at = s[s[i].target].target
         if role[at] != ROLE_WON or end[at] == 0 or end[at] >= s[i].size:
@@ -82,8 +84,8 @@ cdef inline bint is_pool(const SectionRow* s) noexcept nogil:
     return s.kind == K_CONSTANT_FUNC and s.bank == 2
 
 
-def place_pools(bytes sections, bytes entities, bytes symbol_entity, bytes symbol_role,
-                bytes calls, bytes prototypes, bint stay):
+def place_pools(bytes sections, bytes symbols, bytes entities, bytes symbol_entity,
+                bytes symbol_role, bytes calls, bytes prototypes, bint stay):
     """Place every pool that goes elsewhere: PoolRow rows in the order of placement.
 
     With `stay` (-r) those of device functions stay apart: only those of later copies move.
@@ -91,6 +93,8 @@ def place_pools(bytes sections, bytes entities, bytes symbol_entity, bytes symbo
     cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
     cdef size_t nodes = n + PyBytes_GET_SIZE(prototypes) // 8
     cdef size_t section_count = PyBytes_GET_SIZE(sections) // sizeof(SectionRow)
+    cdef size_t symbol_count = PyBytes_GET_SIZE(symbols) // sizeof(SymbolRow)
+    cdef const SymbolRow* symbol = <const SymbolRow*>PyBytes_AS_STRING(symbols)
     cdef const int32_t* entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
     cdef const uint8_t* role = <const uint8_t*>PyBytes_AS_STRING(symbol_role)
     cdef bint ok, copies = False, shared = False
@@ -101,6 +105,8 @@ def place_pools(bytes sections, bytes entities, bytes symbol_entity, bytes symbo
     p.entity_count = n
     p.piece = <int32_t*>calloc(n + 1, 4)
     p.last = <int32_t*>calloc(n + 1, 4)
+    p.alone = <int32_t*>calloc(n + 1, 4)
+    p.named = <uint8_t*>calloc(section_count + 1, 1)
     p.next = <int32_t*>calloc(section_count + 1, 4)
     p.size = <uint64_t*>calloc(n + 1, 8)
     p.align = <uint32_t*>calloc(n + 1, 4)
@@ -108,15 +114,20 @@ def place_pools(bytes sections, bytes entities, bytes symbol_entity, bytes symbo
     p.stack = <uint32_t*>calloc(nodes + 1, 4)
     p.callers.start = p.callers.edges = NULL
     vec_init(&p.rows, sizeof(PoolRow))
-    ok = (p.piece != NULL and p.last != NULL and p.next != NULL and p.size != NULL
-          and p.align != NULL and p.stamp != NULL and p.stack != NULL)
+    ok = (p.piece != NULL and p.last != NULL and p.alone != NULL and p.named != NULL
+          and p.next != NULL and p.size != NULL and p.align != NULL and p.stamp != NULL
+          and p.stack != NULL)
     if ok:
-        shared = find_pieces(&p, section_count, entity, role, &copies) and not stay
-    if ok and copies:
+        for i in range(symbol_count):
+            if symbol[i].section >= 0 and (symbol[i].info & 15) != STT_SECTION:
+                p.named[symbol[i].section] = True
+        shared = find_pieces(&p, section_count, symbol, entity, role, &copies) and not stay
+    if ok and (copies or shared):
         with nogil:
             for i in range(n):
-                if ok and p.piece[i] >= 0 and (stay or p.entities[i].flags & EF_KERNEL):
-                    ok = place_own(&p, <uint32_t>i)
+                if ok and (p.alone[i] >= 0 or p.piece[i] >= 0
+                           and (stay or not is_shared(&p, <uint32_t>i))):
+                    ok = place_own(&p, <uint32_t>i, stay)
     if ok and shared:
         ok = graph_init(&p.callers, <const CallRow*>PyBytes_AS_STRING(calls),
                         PyBytes_GET_SIZE(calls) // sizeof(CallRow), n, nodes, True)
@@ -124,11 +135,13 @@ def place_pools(bytes sections, bytes entities, bytes symbol_entity, bytes symbo
             for i in range(section_count):
                 at = <int32_t>(section_count - 1 - i)
                 k = owner(&p, at, entity)
-                if ok and k >= 0 and p.piece[k] == at and not p.entities[k].flags & EF_KERNEL:
+                if ok and k >= 0 and p.piece[k] == at and is_shared(&p, <uint32_t>k):
                     ok = place_shared(&p, <uint32_t>k)
     graph_free(&p.callers)
     free(p.piece)
     free(p.last)
+    free(p.alone)
+    free(p.named)
     free(p.next)
     free(p.size)
     free(p.align)
@@ -150,8 +163,16 @@ cdef inline int32_t owner(const Pools* p, int32_t at, const int32_t* entity) noe
     return k if k >= 0 and p.entities[k].flags & EF_LIVE else -1
 
 
-cdef bint find_pieces(Pools* p, size_t section_count, const int32_t* entity,
-                      const uint8_t* role, bint* copies) noexcept nogil:
+cdef inline bint is_shared(const Pools* p, uint32_t k) noexcept nogil:
+    """Whether the pool goes to kernels: that of a device function, if it has constants.
+
+    It has none where an earlier stage made it of the pools of copies that lost.
+    """
+    return not p.entities[k].flags & EF_KERNEL and p.named[p.piece[k]]
+
+
+cdef bint find_pieces(Pools* p, size_t section_count, const SymbolRow* symbol,
+                      const int32_t* entity, const uint8_t* role, bint* copies) noexcept nogil:
     """The pools of each function, in input order; whether a device function has one.
 
     `copies` says whether copies that lost have some.
@@ -160,6 +181,8 @@ cdef bint find_pieces(Pools* p, size_t section_count, const int32_t* entity,
     cdef int32_t k
     cdef bint found = False
     memset(p.piece, 0xff, 4 * p.entity_count)
+    memset(p.last, 0xff, 4 * p.entity_count)
+    memset(p.alone, 0xff, 4 * p.entity_count)
     for i in range(section_count):
         k = owner(p, <int32_t>i, entity)
         if k < 0:
@@ -171,12 +194,16 @@ cdef bint find_pieces(Pools* p, size_t section_count, const int32_t* entity,
             found |= not p.entities[k].flags & EF_KERNEL
     for i in range(section_count):
         k = owner(p, <int32_t>i, entity)
-        if k < 0 or p.piece[k] < 0 or p.piece[k] >= <int32_t>i:
+        if k < 0 or role[p.sections[p.sections[i].target].target] != ROLE_LOST:
             continue
-        if role[p.sections[p.sections[i].target].target] == ROLE_LOST:
+        if max(p.piece[k], symbol[p.entities[k].winner].section) > <int32_t>i:
+            continue            # it lost against one that was replaced
+        if p.last[k] >= 0:
             p.next[p.last[k]] = <int32_t>i
-            p.last[k] = <int32_t>i
-            copies[0] = True
+        else:
+            p.alone[k] = <int32_t>i
+        p.last[k] = <int32_t>i
+        copies[0] = True
     return found
 
 
@@ -195,15 +222,28 @@ cdef inline PoolRow* new_row(Pools* p, int32_t section, int32_t kernel,
     return row
 
 
-cdef bint place_own(Pools* p, uint32_t kernel) noexcept nogil:
-    """The pools of a kernel's later copies, behind its own; with -r of any function's."""
-    cdef int32_t at = p.next[p.piece[kernel]]
+cdef bint place_own(Pools* p, uint32_t kernel, bint stay) noexcept nogil:
+    """The pools of a kernel's later copies, behind its own; with -r of any function's.
+
+    Where the copy that stays has none, they make one, of a device function as well.
+    """
+    cdef bint alone = p.alone[kernel] >= 0
+    cdef int32_t at = p.alone[kernel] if alone else p.next[p.piece[kernel]]
     cdef PoolRow* row
+    if not (alone or stay or p.entities[kernel].flags & EF_KERNEL):
+        row = new_row(p, p.piece[kernel], <int32_t>kernel, kernel)
+        if row == NULL:
+            return False
+        row.flags = POOL_BORN
+        row.end = p.size[kernel]
+        row.align = p.align[kernel]
     while at:
         row = new_row(p, at, <int32_t>kernel, kernel)
         if row == NULL:
             return False
-        row.flags = POOL_LOST
+        row.flags = POOL_LOST | (POOL_ALONE if alone else 0)
+        if at == p.alone[kernel]:
+            row.flags |= POOL_BORN
         row.offset = rounded(p.size[kernel], p.sections[at].align)
         p.size[kernel] = row.end = row.offset + p.sections[at].size
         p.align[kernel] = row.align = max(p.align[kernel], p.sections[at].align)

@@ -1,11 +1,14 @@
-"""Jump tables of functions in several files: links equal nvlink's, byte for byte."""
+"""Jump tables and constants in several files: links equal nvlink's, byte for byte."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 from pathlib import Path
 
 import pytest
-from helpers import oracle, programs_switch
+from differential.check import as_pylink
+from helpers import oracle, programs_copies, programs_switch
 from helpers.compare import compare
 
 from pylink.cli import main
@@ -61,3 +64,32 @@ def test_second_stages_equal_nvlinks(
     assert first is not None
     Path("first.cubin").write_bytes(first)
     assert differences(seed, options, ["first.cubin", last]) == []
+
+
+@pytest.mark.parametrize("plain", ["0000", "1000"])
+@pytest.mark.parametrize("arch", ARCHS)
+def test_copies_equal_nvlinks_in_every_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arch: str, plain: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sources = programs_copies.generate(*(digit == "1" for digit in plain))
+    for number, text in enumerate(sources):
+        image = oracle.compile(text, arch, name=f"m{number}.cu")
+        Path(f"m{number}.cubin").write_bytes(image)
+    links = [
+        ("r1", "-r m0.cubin m1.cubin"),
+        ("r2", "-r m2.cubin r1.cubin"),
+        ("all", "m0.cubin m1.cubin m2.cubin m3.cubin"),
+        ("chosen", "--kernels-used=k0 m0.cubin m1.cubin m2.cubin"),
+        ("behind", "m2.cubin r1.cubin m3.cubin"),
+    ]
+    links += [("r3", "-r r1.cubin m2.cubin"), ("first", "r1.cubin m2.cubin m3.cubin")]
+    for name, words in links:
+        argv = [f"-arch=sm_{arch}", *words.split(), "-o", f"{name}.cubin"]
+        expected = oracle.run_nvlink(argv, tmp_path, f"{name}.cubin")
+        assert expected.image is not None
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            assert main(argv) == 0
+        assert compare(Path(f"{name}.cubin").read_bytes(), expected.image) == []
+        assert said.getvalue() == as_pylink(expected.stderr)

@@ -11,12 +11,13 @@ from helpers.graph_reference import Graph, random_graph
 
 from pylink._native import pools, resolve
 from pylink.sections import rules
-from pylink.tables import SECTION
+from pylink.tables import SECTION, SYMBOL
 
 POOL = Struct("<iiQQIIII")
 BANK = 2
 LOST, WON = 1, 3
-BORN, OF_LOST = 1, 2
+BORN, OF_LOST, ALONE = 1, 2, 4
+OBJECT = 1
 
 # A pool of the input: its function, its size and alignment in bytes, and whether the copy of the
 # function that has it stays. A placed one: its number, kernel, offset, where the pool of the kernel
@@ -29,10 +30,17 @@ def section(kind: int, target: int, size: int = 0, align: int = 1, bank: int = 0
     return SECTION.pack(0, 0, size, 0, 0, 0, 0, 0, align, 0, 0, target, kind, bank)
 
 
-def place(graph: Graph, own: list[Pool], *, stay: bool = False) -> Placed:
+def symbol(section: int, value: int = 0, size: int = 0) -> bytes:
+    return SYMBOL.pack(0, value, size, 0, 0, 0, section, 0, OBJECT, 0)
+
+
+def place(
+    graph: Graph, own: list[Pool], *, stay: bool = False, unnamed: tuple[int, ...] = ()
+) -> Placed:
     """What the kernel says; section and symbol i are the code of function i that stays.
 
-    Behind these are a symbol and its code for each pool of a copy that lost.
+    Behind these are a symbol and its code for each pool of a copy that lost, and a constant in each
+    pool but `unnamed`.
     """
     entities = list(range(graph.count)) + [pool[0] for pool in own if not pool[3]]
     roles = [WON] * graph.count + [LOST] * (len(entities) - graph.count)
@@ -43,9 +51,12 @@ def place(graph: Graph, own: list[Pool], *, stay: bool = False) -> Placed:
             section(rules.CONSTANT_FUNC, function if stays else copy, size, align, BANK)
         )
         copy += not stays
+    symbols = [symbol(i) for i in range(len(entities))]
+    symbols += [symbol(len(entities) + i) for i in range(len(own)) if i not in unnamed]
     calls, prototypes = graph.call_rows(), bytes(8 * graph.prototypes)
     table = pools.place_pools(
         b"".join(sections),
+        b"".join(symbols),
         resolve.find_live(graph.entities(), calls, prototypes, b"", False),
         b"".join(i.to_bytes(4, "little") for i in entities),
         bytes(roles),
@@ -171,6 +182,33 @@ def test_copies_that_lost_follow_the_one_that_stays() -> None:
 def test_an_earlier_copy_that_was_replaced_adds_nothing() -> None:
     graph = Graph({0}, [8] * 2, [0] * 2, [(0, 1)])
     assert place(graph, [(1, 4, 4, False), (1, 8, 4, True)]) == [(1, 0, 0, 8, 4, BORN)]
+
+
+def test_copies_that_lost_make_a_pool_for_one_that_has_none() -> None:
+    graph = Graph({0}, [8] * 2, [0] * 2, [(0, 1)])
+    own = [(1, 8, 4, False), (1, 12, 8, False)]
+    first = BORN | OF_LOST | ALONE
+    assert place(graph, own) == [(0, 1, 0, 8, 4, first), (1, 1, 8, 20, 8, OF_LOST | ALONE)]
+    assert place(graph, own) == place(graph, own, stay=True)
+
+
+def test_a_pool_without_constants_stays_with_its_function() -> None:
+    graph = Graph({0}, [8] * 2, [0] * 2, [(0, 1)])
+    own = [(1, 8, 4, True), (1, 4, 4, False)]
+    assert place(graph, own, unnamed=(0,)) == [(0, 1, 0, 8, 4, BORN), (1, 1, 8, 12, 4, OF_LOST)]
+
+
+def test_a_pool_ends_with_its_constants() -> None:
+    sections = section(rules.TEXT, 0) + section(rules.TEXT, 1)
+    sections += b"".join(section(rules.CONSTANT_FUNC, i, 32, 4, BANK) for i in (0, 1))
+    symbols = symbol(0) + symbol(1) + b"".join(symbol(at, 4, 8) for at in (2, 3))
+    sizes = [
+        SECTION.unpack_from(pools.cut_pools(sections, symbols, bytes(roles)), at * SECTION.size)[2]
+        for roles in ((WON, LOST), (LOST, WON))
+        for at in (2, 3)
+    ]
+    assert sizes == [12, 32, 32, 12]
+    assert pools.cut_pools(sections, symbols[: 2 * SYMBOL.size], bytes((WON, WON))) == sections
 
 
 def test_relocatable_output_leaves_the_pools_of_functions_where_they_are() -> None:

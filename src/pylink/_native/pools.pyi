@@ -7,11 +7,19 @@ i32, offset u64, end u64, function u32, align u32, flags u32, 4 spare bytes) for
 input section, entity, offset in the kernel's pool in bytes, size of the kernel's pool with all
 pieces of the function, entity (the kernel itself for pieces of its own), alignment of the kernel's
 pool from there on, and flags: 1 where the kernel had no pool before, 2 for a piece of a copy that
-lost.
+lost, 4 where the copy that stays has no pool.
 """
+
+def cut_pools(sections: bytes, symbols: bytes, symbol_role: bytes) -> bytes:
+    """The section table with the sizes that count.
+
+    The pool of a copy that stays ends with its constants; what an earlier stage put behind them
+    goes.
+    """
 
 def place_pools(
     sections: bytes,
+    symbols: bytes,
     entities: bytes,
     symbol_entity: bytes,
     symbol_role: bytes,

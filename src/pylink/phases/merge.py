@@ -112,6 +112,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         return None
     merged.pools = pools.place_pools(
         objects.sections,
+        objects.symbols,
         merged.entities,
         merged.symbol_entity,
         merged.symbol_role,
