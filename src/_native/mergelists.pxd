@@ -203,6 +203,8 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
         if e < 0:
             section = mercury_home(m, file, r.r_sym) if mercury else m.symbols[symbol].section
         if action == CLEAR:
+            if not mercury and relocation_row(m, at, out, explicit) < 0:
+                break
             if not replaced:
                 add_fix(m, r, addend, patched, e, section, function,
                         FIX_CLEAR | (FIX_MERC if mercury else 0), base, -1)
