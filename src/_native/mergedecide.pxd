@@ -14,9 +14,9 @@ cdef enum Action:
     DROP = 0                    # leaves no trace
     KEEP = 1
     FIX = 2
-    CLEAR = 3                   # writes zeros and leaves no trace
+    CLEAR = 3                   # writes zeros and names the section
     GONE = 4                    # counts for the sibling rule, then vanishes
-    DEAD = 5                    # debug data of a dead function: counts, but brings no section
+    DEAD = 5                    # debug data of a dead function: counts and names the section
 
 
 cdef inline bint out_of_debug(Merge* m, int32_t symbol) noexcept nogil:

@@ -190,6 +190,8 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
                 add_rebuild(m, at, r, addend, out, symbol, m.entity[symbol], -1)
             continue
         if action == DEAD:
+            if not mercury and relocation_row(m, at, out, explicit) < 0:
+                break
             if explicit and not mercury:
                 count_dead(m, at, out, addend, m.entity[symbol])
             continue
