@@ -87,8 +87,8 @@ def test_all_that_is_missing_is_told() -> None:
     with pytest.raises(LinkError):
         find_libraries(options, [False, False], sink)
     assert [record.message for record in sink.diagnostics] == [
-        "Library -lno1 not found in 'a b', 'c'",
-        "Library -lno2 not found in 'a b', 'c'",
+        "Library -lno1 not found in 'a b', 'c'; --allow-missing-libraries passes over it",
+        "Library -lno2 not found in 'a b', 'c'; --allow-missing-libraries passes over it",
     ]
     assert find("no1", "no2", allow_missing_libraries=True) == []
 
@@ -101,7 +101,8 @@ def test_under_the_name_nvlink_missing_libraries_are_no_mistake(
     assert main(words) == 255
     assert (
         capsys.readouterr().err
-        == "pylink error   : Library -lnone not found in any directory, as -L names none\n"
+        == "pylink error   : Library -lnone not found in any directory, as -L names none; "
+        "--allow-missing-libraries passes over it\n"
     )
     assert not Path("out.cubin").exists()
     assert main([*words, "--allow-missing-libraries"]) == 0

@@ -132,7 +132,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Skipping incompatible '{file}' when searching for -l{library}",
     ),
     "not-folded": (206, WARNING, "Mercury sections of '{file}' are not folded: {reason}"),
-    "library-missing": (207, ERROR, "Library -l{library} not found in {directories}"),
+    "library-missing": (
+        207,
+        ERROR,
+        "Library -l{library} not found in {directories}; --allow-missing-libraries passes over it",
+    ),
     "not-elf": (210, CATASTROPHE, "cubin not an elf?"),
     "empty-file": (211, ERROR, "Input file '{file}' is empty"),
     "wrong-class": (212, ERROR, "Input file '{file}' is not a 64-bit ELF file"),
