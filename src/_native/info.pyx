@@ -133,8 +133,8 @@ cdef bint find_givers(Info* m) noexcept nogil:
         at = 0
         while at < s.size:
             data = m.arena + s.offset + at
-            if data[1] in (EIATTR_NUM_BARRIERS, EIATTR_EXTERNS, EIATTR_RESERVED_SMEM_USED,
-                           EIATTR_CTAIDZ_USED):
+            if data[1] in (EIATTR_NUM_BARRIERS, EIATTR_NUM_MBARRIERS, EIATTR_EXTERNS,
+                           EIATTR_RESERVED_SMEM_USED, EIATTR_CTAIDZ_USED):
                 if not m.gives[out.entity]:
                     row = <int32_t*>vec_push(&m.givers)
                     if row == NULL:

@@ -1,5 +1,5 @@
 # What a kernel's records take over from the functions that it reaches: barriers, reserved shared
-# memory and external functions, and a mark for recursion (docs/format-notes.md).
+# memory, external functions and the third dimension of grids, and a mark for recursion (docs/format-notes.md).
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
@@ -54,14 +54,12 @@ cdef inline bint find_reached(Info* m, int32_t kernel) noexcept nogil:
 cdef inline bint inherit(Info* m, int32_t kernel, uint64_t start) noexcept nogil:
     """Add to the kernel's records, which begin at `start`, what it takes from its callees."""
     cdef uint8_t crs[8]
-    cdef uint8_t empty[4]
     cdef int64_t at
     cdef uint64_t offset
     cdef size_t i
     cdef const SectionRow* s
     cdef const uint8_t* data
-    cdef uint16_t theirs
-    cdef int32_t function
+    cdef int32_t function, turn
     if m.functions[kernel].stack == NO_STACK_BOUND:
         memset(crs, 0xff, 8)
         crs[0] = 4
@@ -75,49 +73,64 @@ cdef inline bint inherit(Info* m, int32_t kernel, uint64_t start) noexcept nogil
             return False
     if not find_reached(m, kernel):
         return False
-    # The mark of a single kernel comes before all else.
-    for i in range(m.reached.count if m.live_kernels == 1 else 0):
-        s = info_source(m, m.outs[(<int32_t*>m.reached.data)[i]].entity)
-        if s != NULL and not inherit_mark(m, start, s, EIATTR_CTAIDZ_USED):
-            return False
-    for i in range(m.reached.count):
-        function = m.outs[(<int32_t*>m.reached.data)[i]].entity
-        s = info_source(m, function)
-        if function == kernel or s == NULL:
-            continue
-        offset = 0
-        while offset < s.size:
-            data = m.arena + s.offset + offset
-            offset += record_size(data)
-            if data[1] in (EIATTR_NUM_BARRIERS, EIATTR_RESERVED_SMEM_USED, EIATTR_CTAIDZ_USED):
-                at = own_record(m, start, data[1])
-                if at < 0:
-                    if put(m, data, record_size(data)) == NULL:
-                        return False
-                elif data[1] == EIATTR_NUM_BARRIERS:
-                    theirs = load16(data + 2)
-                    if theirs > load16(m.blob.data + at + 2):
-                        memcpy(m.blob.data + at + 2, &theirs, 2)
-            elif data[1] == EIATTR_EXTERNS and data[0] == 4 and m.live_kernels > 1:
-                if own_record(m, start, EIATTR_EXTERNS) < 0:
-                    empty[0] = 4
-                    empty[1] = EIATTR_EXTERNS
-                    empty[2] = empty[3] = 0
-                    if put(m, empty, 4) == NULL:
-                        return False
-                if not add_externs(m, start, data, s.file):
+    for turn in range(3 if m.live_kernels == 1 else 1):
+        for i in range(m.reached.count):
+            function = m.outs[(<int32_t*>m.reached.data)[i]].entity
+            s = info_source(m, function)
+            if function == kernel or s == NULL:
+                continue
+            offset = 0
+            while offset < s.size:
+                data = m.arena + s.offset + offset
+                offset += record_size(data)
+                if m.live_kernels == 1 and turn_of(data[1]) != turn:
+                    continue
+                if not inherit_record(m, start, data, s.file):
                     return False
     if m.live_kernels == 1 and not gather_externs(m, start):
         return False
     return drop_empty_externs(m, start)
 
 
-cdef inline bint inherit_mark(Info* m, uint64_t start, const SectionRow* s,
-                              uint8_t attribute) noexcept nogil:
-    """Add a record without value that the callee's section `s` has and the kernel has not."""
-    cdef const uint8_t* data = find_record(m.arena + s.offset, s.size, attribute)
-    return (data == NULL or own_record(m, start, attribute) >= 0
-            or put(m, data, record_size(data)) != NULL)
+cdef inline int32_t turn_of(uint8_t attribute) noexcept nogil:
+    """A single kernel takes over by attribute, in three turns, not function by function."""
+    if attribute == EIATTR_CTAIDZ_USED:
+        return 0
+    return 2 if attribute == EIATTR_NUM_MBARRIERS else 1
+
+
+cdef inline bint inherit_record(Info* m, uint64_t start, const uint8_t* data,
+                                uint32_t file) noexcept nogil:
+    """Add to the kernel's records what one record of a callee in that file gives it."""
+    cdef uint8_t attribute = data[1]
+    cdef uint8_t empty[4]
+    cdef int64_t at
+    cdef uint16_t mine, theirs
+    if attribute in (EIATTR_NUM_BARRIERS, EIATTR_NUM_MBARRIERS, EIATTR_RESERVED_SMEM_USED,
+                     EIATTR_CTAIDZ_USED):
+        at = own_record(m, start, attribute)
+        theirs = load16(data + 2)
+        if at < 0 and attribute == EIATTR_NUM_MBARRIERS and not theirs and m.live_kernels == 1:
+            return True
+        if at < 0:
+            return put(m, data, record_size(data)) != NULL
+        mine = load16(m.blob.data + at + 2)
+        if attribute == EIATTR_NUM_BARRIERS and theirs > mine:
+            memcpy(m.blob.data + at + 2, &theirs, 2)
+        elif attribute == EIATTR_NUM_MBARRIERS:
+            # 0xffff is a number that is not known.
+            if mine != 0xffff:
+                mine = <uint16_t>(mine + theirs) if theirs != 0xffff else 0xffff
+                memcpy(m.blob.data + at + 2, &mine, 2)
+    elif attribute == EIATTR_EXTERNS and data[0] == 4 and m.live_kernels > 1:
+        if own_record(m, start, EIATTR_EXTERNS) < 0:
+            empty[0] = 4
+            empty[1] = EIATTR_EXTERNS
+            empty[2] = empty[3] = 0
+            if put(m, empty, 4) == NULL:
+                return False
+        return add_externs(m, start, data, file)
+    return True
 
 
 cdef inline bint gather_externs(Info* m, uint64_t start) noexcept nogil:
