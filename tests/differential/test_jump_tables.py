@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from differential.check import as_pylink
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import Symbol, SymbolTableSection
 from helpers import oracle, programs_copies, programs_switch
 from helpers.compare import compare
 
@@ -16,6 +18,44 @@ from pylink.cli import main
 pytestmark = oracle.needs_oracle
 
 ARCHS = ("75", "90a", "100")
+
+# The compiler lists the tables of this function in another order than they lie in its pool.
+UNORDERED = """
+__device__ __noinline__ int f(int k, int j, int *p) {
+    int r = 0;
+    for (int i = 0; i < j; i++) {
+        switch (k) {
+        case 0: r += p[0]; break;
+        case 1: r ^= p[1] * 3; break;
+        case 2:
+            switch (j) {
+            case 0: p[3] = r; break;
+            case 1: p[4] *= r; break;
+            case 2: __syncthreads(); break;
+            case 3: r -= p[9]; break;
+            case 4: return 3;
+            }
+            break;
+        case 3: r = p[r & 3]; break;
+        case 4: r *= 7 + p[6]; break;
+        case 5: p[5] = 9; break;
+        }
+        if (p[7])
+            switch (p[8]) {
+            case 0: r += p[20]; break;
+            case 1: r ^= p[21] * 3; break;
+            case 2: p[4] = 1; break;
+            case 3: r = p[r & 7]; break;
+            case 4: r *= 17 + p[26]; break;
+            }
+        k = p[i];
+    }
+    return r;
+}
+extern "C" __global__ void k(int *p, int a, int b) { p[0] = f(a, b, p); }
+extern "C" __global__ void l(int *p, int a) { p[1] = f(a, a, p); }
+"""
+
 OPTIONS = ("", "-r", "-g", "-preserve-relocs", "--kernels-used=k0_0")
 
 
@@ -27,6 +67,12 @@ def cubins(seed: int) -> list[str]:
         image = oracle.compile(text, ARCHS[seed % len(ARCHS)], name=f"m{number}.cu")
         Path(names[-1]).write_bytes(image)
     return names
+
+
+def symbols(image: bytes) -> list[Symbol]:
+    table = ELFFile(io.BytesIO(image)).get_section_by_name(".symtab")
+    assert isinstance(table, SymbolTableSection)
+    return list(table.iter_symbols())
 
 
 def differences(seed: int, options: str, names: list[str]) -> list[str]:
@@ -93,3 +139,17 @@ def test_copies_equal_nvlinks_in_every_stage(
             assert main(argv) == 0
         assert compare(Path(f"{name}.cubin").read_bytes(), expected.image) == []
         assert said.getvalue() == as_pylink(expected.stderr)
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_tables_out_of_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stages: int) -> None:
+    monkeypatch.chdir(tmp_path)
+    image = oracle.compile(UNORDERED, "100")
+    places = [s["st_value"] for s in symbols(image) if s.name.startswith("_Z1fiiPi.const_opt.")]
+    assert places != sorted(places)
+    if stages == 2:
+        first = oracle.link([image], "100", ["-r"]).image
+        assert first is not None
+        image = first
+    Path("m.cubin").write_bytes(image)
+    assert differences(ARCHS.index("100"), "", ["m.cubin"]) == []
