@@ -9,10 +9,12 @@ from rows cimport *
 from vec cimport *
 
 
-def emit_callgraph(bytes calls, bytes entities, bytes symbol_index, bytes prototype_offsets):
+def emit_callgraph(bytes calls, bytes entities, bytes symbol_index, bytes prototype_offsets,
+                   bint once):
     """Contents of .nv.callgraph and .nv.prototype: rows by birth of the function they begin with.
 
     Direct and indirect calls of one function come newest first; the other rows once a function.
+    With `once` (-r) a direct call that copies of the function share stands at the oldest's place.
     """
     cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
     cdef size_t count = PyBytes_GET_SIZE(calls) // sizeof(CallRow)
@@ -22,18 +24,21 @@ def emit_callgraph(bytes calls, bytes entities, bytes symbol_index, bytes protot
     cdef const uint32_t* offsets = <const uint32_t*>PyBytes_AS_STRING(prototype_offsets)
     cdef int32_t* head = <int32_t*>calloc(n + 1, 4)
     cdef int32_t* next_row = <int32_t*>calloc(count + 1, 4)
+    cdef int32_t* oldest = <int32_t*>calloc(n + 1, 4)       # by callee: the row that stays
     cdef Vec graph, prototypes
     cdef int32_t block
-    cdef bint ok = head != NULL and next_row != NULL
+    cdef bint ok = head != NULL and next_row != NULL and oldest != NULL
     vec_init(&graph, 8)
     vec_init(&prototypes, 8)
     if ok:
         with nogil:
             for block in range(-1, -6, -1):
                 ok = ok and emit_block(block, call, count, e, n, index, offsets, head, next_row,
+                                       oldest if once and block == -1 else NULL,
                                        &prototypes if block == BLOCK_PROTOTYPE else &graph)
     free(head)
     free(next_row)
+    free(oldest)
     result = vec_take(&graph), vec_take(&prototypes)
     if not ok:
         raise MemoryError
@@ -42,7 +47,7 @@ def emit_callgraph(bytes calls, bytes entities, bytes symbol_index, bytes protot
 
 cdef bint emit_block(int32_t block, const CallRow* call, size_t count, const EntityRow* e,
                      size_t n, const uint32_t* index, const uint32_t* offsets, int32_t* head,
-                     int32_t* next_row, Vec* out) noexcept nogil:
+                     int32_t* next_row, int32_t* oldest, Vec* out) noexcept nogil:
     cdef size_t i
     cdef uint32_t* pair
     cdef int32_t at
@@ -64,8 +69,13 @@ cdef bint emit_block(int32_t block, const CallRow* call, size_t count, const Ent
             head[call[i].caller] = <int32_t>i
     for i in range(n):
         at = head[i]
+        while oldest != NULL and at >= 0:
+            oldest[call[at].callee] = at
+            at = next_row[at]
+        at = head[i]
         while at >= 0:
-            if not lists or index[call[at].callee]:
+            if (not lists or index[call[at].callee]) and (
+                    oldest == NULL or oldest[call[at].callee] == at):
                 pair = <uint32_t*>vec_push(out)
                 if pair == NULL:
                     return False

@@ -236,7 +236,11 @@ def _make_contents(placed: Placed) -> None:
     )
     placed.add(blob, spans)
     graph, prototypes = callgraph.emit_callgraph(
-        merged.calls, merged.entities, placed.symbol_index, merged.prototype_offsets
+        merged.calls,
+        merged.entities,
+        placed.symbol_index,
+        merged.prototype_offsets,
+        not job.executable,
     )
     inherited = (
         notes.join_sections(objects.arena, objects.sections, rules.TKINFO)
