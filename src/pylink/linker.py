@@ -12,7 +12,7 @@ from pylink.errors import LinkError
 from pylink.libraries import find_libraries
 from pylink.optioncheck import check
 from pylink.options import Input, Options
-from pylink.optiontable import BY_ATTRIBUTE, FLAG, LIST, NUMBER, OPTIONS, TRUTH
+from pylink.optiontable import BY_ATTRIBUTE, FLAG, LIST, NUMBER, OPTIONS, SIZE, TRUTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def _value(option: Option, given: object) -> Value:
     if option.takes in (FLAG, TRUTH):
         if isinstance(given, bool):
             return given
-    elif option.takes == NUMBER:
+    elif option.takes in (NUMBER, SIZE):
         if isinstance(given, int) and not isinstance(given, bool):
             return given
     elif option.takes == LIST:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from pylink.optionfile import split_items, split_words
-from pylink.optiontable import FLAG, JOINED, LIST, NUMBER, SPELLINGS, TRUTH
+from pylink.optiontable import FLAG, JOINED, LIST, NUMBER, SIZE, SPELLINGS, TRUTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,6 +144,8 @@ def _store(option: Option, argument: str, line: CommandLine, sink: Sink) -> None
         return
     if option.takes == NUMBER:
         value = parse_number(argument, sink)
+    elif option.takes == SIZE:
+        value = _integer(argument, sink)
     elif option.takes == TRUTH:
         if argument not in ("true", "false"):
             sink.fatal("boolean-expected", value=argument)
@@ -158,6 +160,14 @@ def _store(option: Option, argument: str, line: CommandLine, sink: Sink) -> None
 
 
 def parse_number(text: str, sink: Sink) -> int:
+    """A number as `_integer` reads it, of 32 bits."""
+    number = _integer(text, sink)
+    if not -(1 << 31) <= number < 1 << 31:
+        sink.fatal("integer-range", value=text)
+    return number
+
+
+def _integer(text: str, sink: Sink) -> int:
     """A number in C notation: decimal, 0x or 0 for octal; an empty text is 0."""
     digits = text.lstrip(" \t\n\v\f\r")
     negative = digits.startswith("-")
@@ -177,8 +187,4 @@ def parse_number(text: str, sink: Sink) -> int:
         if text:
             sink.fatal("number-expected", value=text)
         number = 0
-    if negative:
-        number = -number
-    if not -(1 << 31) <= number < 1 << 31:
-        sink.fatal("integer-range", value=text)
-    return number
+    return -number if negative else number

@@ -10,6 +10,7 @@ from __future__ import annotations
 FLAG = "flag"  # nothing
 TEXT = "text"  # one argument, unquoted
 NUMBER = "number"  # a 32-bit integer in C notation
+SIZE = "size"  # bytes, in the same notation, however many
 TRUTH = "truth"  # true or false
 LIST = "list"  # items between commas; a repeated option adds more
 
@@ -160,7 +161,7 @@ OPTIONS = (
     Option("list-rules", "", recorded=NEVER),
     Option("ptxas-path", "", TEXT, recorded=NEVER),
     Option("tool-timeout", "", NUMBER, recorded=NEVER),
-    Option("max-uncompressed-size", "", NUMBER, recorded=NEVER),
+    Option("max-uncompressed-size", "", SIZE, recorded=NEVER),
     # nvcc says what the host link is like, which makes no difference to the device code.
     Option("host-ccbin", "host-ccbin", TEXT, recorded=NEVER),
     Option("shared", "shared", recorded=NEVER),

@@ -110,6 +110,12 @@ def test_mistakes(words: list[str], message: str) -> None:
     assert mistake(*words) == message
 
 
+def test_sizes_may_be_larger_than_numbers() -> None:
+    given = parsed("--max-uncompressed-size", "0x200000000")
+    assert given.values == {"max_uncompressed_size": 1 << 33}
+
+
+
 def test_the_first_mistake_is_the_one_reported() -> None:
     assert mistake("-m", "32", "-bogus") == "Value '32' is not defined for option 'machine'"
     assert mistake("-bogus", "-m", "32") == "Unknown option 'bogus'"
