@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
+from rows cimport K_MERC_CONSTANT_FUNC, K_MERC_RELA, SectionRow
+
 cdef enum PoolFlag:
     POOL_BORN = 1               # the kernel had no pool before
     POOL_LOST = 2               # the piece comes from a copy of the function that lost
@@ -17,3 +19,12 @@ cdef packed struct PoolRow:
     uint32_t align              # of .nv.constant2 of the kernel from here on
     uint32_t flags              # PoolFlag
     uint32_t spare
+
+
+cdef inline void find_lists(int32_t* list_of, const SectionRow* s,
+                            size_t section_count) noexcept nogil:
+    """The mercury relocations that the pool of a function brings, by its symbol."""
+    cdef size_t i
+    for i in range(section_count):
+        if s[i].kind == K_MERC_RELA and s[s[i].target].kind == K_MERC_CONSTANT_FUNC:
+            list_of[s[s[s[i].target].target].target] = <int32_t>i + 1

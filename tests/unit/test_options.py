@@ -115,7 +115,6 @@ def test_sizes_may_be_larger_than_numbers() -> None:
     assert given.values == {"max_uncompressed_size": 1 << 33}
 
 
-
 def test_the_first_mistake_is_the_one_reported() -> None:
     assert mistake("-m", "32", "-bogus") == "Value '32' is not defined for option 'machine'"
     assert mistake("-bogus", "-m", "32") == "Unknown option 'bogus'"

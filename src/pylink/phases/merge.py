@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink._native import elfread, poolfill, pools, resolve
+from pylink._native import elfread, poolrelocs, pools, resolve
 from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
 from pylink.diagnostics.stream import to_bytes
@@ -152,7 +152,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     )
     steps.done("merge_sections")
     if job.target.family == FAMILY_C and merged.pools:
-        merged.outs, merged.keeps = poolfill.adopt_relocations(
+        merged.outs, merged.keeps = poolrelocs.adopt_relocations(
             objects.arena,
             objects.files,
             objects.sections,
