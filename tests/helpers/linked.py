@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pylink.inspect.image import Image
 
 
@@ -18,3 +20,13 @@ def kernels(cubin: bytes) -> set[str]:
 def _behind(prefix: str, cubin: bytes) -> set[str]:
     names = (section.name for section in Image(cubin).sections)
     return {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
+
+
+def runnable(image: bytes) -> list[str]:
+    """Kernels of one pointer argument, by their mangled name."""
+    return sorted(name for name in kernels(image) if re.search(r"P[a-z]$", name))
+
+
+def forces(image: bytes) -> list[str]:
+    """The kernels of the demo that sum up the energy of a force."""
+    return sorted(name for name in kernels(image) if name.startswith("_Z7field_"))

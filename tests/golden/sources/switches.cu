@@ -33,13 +33,15 @@ extern "C" __device__ __noinline__ int second(int x, int *p)
 extern "C" __device__ int second(int x, int *p);
 extern "C" __device__ int first(int x, int *p);
 
-extern "C" __global__ void both(int *p, int x)
+__global__ void both(int *p)
 {
+    int x = p[0] & 7;
     p[8] = second(x, p) + first(x, p);
 }
 
-extern "C" __global__ void own(int *p, int x)
+__global__ void own(int *p)
 {
+    int x = p[0] & 7;
     TABLE(5)
     p[8] = first(x, p) + shared_by_both(x, p);
 }
