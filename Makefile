@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # What pip installs beside pylink for the tests. EXTRAS=test leaves out nvlink and the CUDA compiler.
 EXTRAS ?= test,oracle,cuda
 
-NATIVE := $(wildcard src/_native/*.pyx src/_native/*.pxd)
+NATIVE := $(wildcard src/_native/*/*.pyx src/_native/*/*.pxd)
 
 .PHONY: help demo test lint types pytest bench test-gpu package clean
 
@@ -22,39 +22,43 @@ $(VENV)/bin/python:
 	@$(PYTHON) scripts/check_machine.py
 	$(PYTHON) -m venv $(VENV)
 
-# The stamps say what is installed; the install also compiles the native sources. The bytecode is
-# made here since PYTHONDONTWRITEBYTECODE, where it is set, keeps the first run from doing it.
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
-BYTECODE := $(BIN)/python -m compileall -q src/pylink
+# The stamps say what is installed. Native code is built apart from the installs, by all cores, and
+# only what changed. The bytecode is made here since PYTHONDONTWRITEBYTECODE, where it is set, keeps
+# the first run from doing it.
+INSTALL := PYLINK_NATIVE=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
-$(VENV)/built: $(VENV)/bin/python pyproject.toml setup.py $(NATIVE)
-	$(INSTALL) '.[plot]'
-	$(BYTECODE)
+$(VENV)/base: $(VENV)/bin/python pyproject.toml
+	$(INSTALL) '.[build,plot]'
 	@touch $@
 
-$(VENV)/extras: $(VENV)/bin/python pyproject.toml setup.py $(NATIVE)
-	$(INSTALL) '.[$(EXTRAS)]'
-	$(BYTECODE)
-	@touch $@ $(VENV)/built
+$(VENV)/extras: $(VENV)/bin/python pyproject.toml
+	$(INSTALL) '.[build,$(EXTRAS)]'
+	@touch $(VENV)/base $@
+
+$(VENV)/built: $(VENV)/base setup.py $(NATIVE)
+	$(BIN)/python setup.py --quiet build_ext --inplace
+	$(BIN)/python -m compileall -q src/pylink
+	@touch $@
 
 demo: $(VENV)/built
 	$(BIN)/python demo/run.py
 
 test: lint types pytest
 
-lint: $(VENV)/extras
+lint: $(VENV)/extras $(VENV)/built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	PATH=$(BIN):$$PATH cython-lint src/_native
 
-types: $(VENV)/extras
+types: $(VENV)/extras $(VENV)/built
 	$(BIN)/mypy
 
 # With nvlink installed no test may be skipped for the lack of it.
-pytest: $(VENV)/extras
-	PYLINK_REQUIRE_ORACLE=$(if $(findstring oracle,$(EXTRAS)),1,0) $(BIN)/pytest
+pytest: $(VENV)/extras $(VENV)/built
+	PYLINK_REQUIRE_ORACLE=$(if $(findstring oracle,$(EXTRAS)),1,0) $(BIN)/pytest -n auto
 
 # BENCH=--bench-large also links 10,000 cubins; BENCH="-k startup" runs a part.
-bench: $(VENV)/extras
+bench: $(VENV)/extras $(VENV)/built
 	$(BIN)/pytest benchmarks --benchmark-enable --benchmark-only --benchmark-columns=min,median,rounds $(BENCH)
 
 # pylink is there already; its extra is what pip adds.
@@ -62,7 +66,7 @@ test-gpu: $(VENV)/built
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pytest 'pylink[gpu]'
 	$(BIN)/python -m pytest -rsf -p no:cacheprovider -o addopts= tests/gpu
 
-package: $(VENV)/extras
+package: $(VENV)/extras $(VENV)/built
 	$(BIN)/python scripts/check_package.py
 
 clean:

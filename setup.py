@@ -8,22 +8,27 @@ from setuptools import Extension, setup
 
 NATIVE = Path("src/_native")
 DEBUG = os.environ.get("PYLINK_DEBUG") == "1"
+# make builds native code by itself and keeps what has not changed: its install has none to build.
+WANTED = os.environ.get("PYLINK_NATIVE") != "0"
+JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
+# A source's headers are found by cythonize, so that a change builds again what includes it alone.
 extensions = [
     Extension(
         f"pylink._native.{source.stem}",
         [str(source)],
-        depends=sorted(map(str, NATIVE.glob("*.pxd"))),
         extra_compile_args=["-O0", "-g"] if DEBUG else ["-O3", "-g0"],
     )
-    for source in sorted(NATIVE.glob("*.pyx"))
+    for source in sorted(NATIVE.glob("*/*.pyx"))
+    if WANTED
 ]
 
 setup(
     ext_modules=cythonize(
         extensions,
-        include_path=[str(NATIVE)],
+        include_path=sorted({str(header.parent) for header in NATIVE.glob("*/*.pxd")}),
         build_dir="build/cython",
+        nthreads=JOBS,
         compiler_directives={
             "language_level": 3,
             "boundscheck": DEBUG,
@@ -31,5 +36,6 @@ setup(
             "cdivision": True,
             "initializedcheck": False,
         },
-    )
+    ),
+    options={"build_ext": {"parallel": JOBS}},
 )

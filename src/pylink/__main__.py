@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink.cli import run
+from pylink.command.cli import run
 
 if __name__ == "__main__":
     run()

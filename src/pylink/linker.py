@@ -6,21 +6,21 @@ import os
 from io import StringIO
 
 from pylink import pipeline
+from pylink.command.optioncheck import check
+from pylink.command.optiontable import BY_ATTRIBUTE, FLAG, LIST, NUMBER, OPTIONS, SIZE, TRUTH
 from pylink.diagnostics import Sink
 from pylink.diagnostics.configure import obey
 from pylink.errors import LinkError
-from pylink.libraries import find_libraries
-from pylink.optioncheck import check
+from pylink.inputs.libraries import find_libraries
 from pylink.options import Input, Options
-from pylink.optiontable import BY_ATTRIBUTE, FLAG, LIST, NUMBER, OPTIONS, SIZE, TRUTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import TextIO
 
+    from pylink.command.optiontable import Option, Value
     from pylink.diagnostics import Diagnostic
-    from pylink.optiontable import Option, Value
     from pylink.profile.model import Profile
 
     Buffer = bytes | bytearray | memoryview

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pylink.optiontable import ALWAYS, DEBUG, FLAG, OPTIONS, TRUTH
+from pylink.command.optiontable import ALWAYS, DEBUG, FLAG, OPTIONS, TRUTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import NoReturn
 
-    from pylink.optiontable import Value
+    from pylink.command.optiontable import Value
 
 
 class Input:

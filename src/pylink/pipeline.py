@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from pylink.observers import Steps
 from pylink.phases.finalize import finalize
 from pylink.phases.init import init
 from pylink.phases.layout import layout
@@ -14,7 +13,8 @@ from pylink.phases.read import read
 from pylink.phases.relocate import relocate
 from pylink.phases.write import write
 from pylink.timing import TRACE, CsvTiming, PhaseTimer
-from pylink.watching import observers
+from pylink.watch.observers import Steps
+from pylink.watch.watching import observers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from typing import Protocol, TypeVar
 
     from pylink.diagnostics import Sink
-    from pylink.observers import Observer
     from pylink.options import Input, Options
     from pylink.phases.load import Loaded
     from pylink.phases.lto import Optimized
     from pylink.profile.model import Profile
+    from pylink.watch.observers import Observer
 
     T = TypeVar("T")
 
@@ -118,7 +118,7 @@ def run_phases(
     finally:
         # nvlink writes this file as soon as it has merged, so errors do not keep it from that.
         if options.register_link_binaries is not None and sink.exit_code() != 1:
-            from pylink.registerlink import write_register_file  # noqa: PLC0415
+            from pylink.outputs.registerlink import write_register_file  # noqa: PLC0415
 
             write_register_file(options.register_link_binaries, loaded.registered, sink)
 

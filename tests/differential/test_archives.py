@@ -12,7 +12,7 @@ from helpers.archive_builder import bsd, gnu, thin, write
 from helpers.compare import compare
 from helpers.fatbin_builder import SEGMENT, container, entry, host_object
 
-from pylink.cli import main
+from pylink.command.cli import main
 
 pytestmark = oracle.needs_oracle
 ARCHS = ("75", "90a", "100")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from helpers import oracle
 
-from pylink.cli import main
+from pylink.command.cli import main
 
 pytestmark = oracle.needs_oracle
 

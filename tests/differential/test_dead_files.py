@@ -8,7 +8,7 @@ import pytest
 from helpers import oracle
 from helpers.compare import compare
 
-from pylink.cli import main
+from pylink.command.cli import main
 
 pytestmark = oracle.needs_oracle
 DEAD = "__device__ int dead(int n) { return n + 1; }\n"

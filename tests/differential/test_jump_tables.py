@@ -13,7 +13,7 @@ from elftools.elf.sections import Symbol, SymbolTableSection
 from helpers import oracle, programs_copies, programs_switch
 from helpers.compare import compare
 
-from pylink.cli import main
+from pylink.command.cli import main
 
 pytestmark = oracle.needs_oracle
 

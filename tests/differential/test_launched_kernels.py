@@ -9,7 +9,7 @@ from helpers import oracle
 from helpers.compare import compare
 from helpers.fatbin_builder import SEGMENT, container, entry, host_object
 
-from pylink.cli import main
+from pylink.command.cli import main
 
 pytestmark = oracle.needs_oracle
 KERNELS = """

@@ -14,8 +14,8 @@ from helpers.linked import functions, kernels
 from helpers.lto_sources import SOURCES, write_fatbin, write_host_object, write_ltoir, write_nvvm
 from helpers.toolkit import Toolkit, run
 
-from pylink import timetrace
-from pylink.cli import main
+from pylink.command.cli import main
+from pylink.profile import timetrace
 from pylink.report import read_report
 
 pytestmark = oracle.needs_oracle

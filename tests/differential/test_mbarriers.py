@@ -11,7 +11,7 @@ from elftools.elf.elffile import ELFFile
 from helpers import oracle
 from helpers.compare import compare
 
-from pylink.cli import main
+from pylink.command.cli import main
 
 pytestmark = oracle.needs_oracle
 

@@ -10,7 +10,7 @@ import pytest
 from helpers import oracle
 from helpers.compare import compare
 
-from pylink.cli import main
+from pylink.command.cli import main
 
 # The PTX of one arch runs on all later ones; the headers take the compiler most of the time.
 PTX = "80"

@@ -12,7 +12,7 @@ from helpers import demo, oracle
 
 import pylink
 from pylink.inspect import main as inspect
-from pylink.timetrace import load
+from pylink.profile.timetrace import load
 
 CALLER = """
 __device__ float helper(float x);

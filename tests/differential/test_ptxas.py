@@ -11,7 +11,7 @@ from helpers import oracle
 from helpers.compare import compare
 from helpers.lto_sources import ALONE, LIBRARY, USER, write_fatbin, write_host_object
 
-from pylink.cli import main
+from pylink.command.cli import main
 
 pytestmark = oracle.needs_oracle
 

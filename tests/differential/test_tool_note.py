@@ -10,7 +10,7 @@ import pytest
 from helpers import oracle
 
 from pylink import __version__
-from pylink.cli import main
+from pylink.command.cli import main
 from pylink.inspect.image import Image
 
 pytestmark = oracle.needs_oracle

@@ -16,7 +16,7 @@ from gpu.device import FLOAT, INT, POINTER, Gpu, needs_gpu
 from helpers.linked import forces, runnable
 
 import pylink
-from pylink.cli import main
+from pylink.command.cli import main
 
 pytestmark = needs_gpu
 

@@ -11,14 +11,14 @@ from unittest import mock
 from helpers.cubin_builder import Cubin
 
 from pylink import pipeline
+from pylink.command.optiontable import Value
 from pylink.diagnostics import Sink
 from pylink.errors import LinkError
-from pylink.observers import Observer
 from pylink.options import Input, Options
-from pylink.optiontable import Value
 from pylink.remarks import Remark, Remarks
 from pylink.remarks.passes import PASSES
 from pylink.remarks.record import TAGS
+from pylink.watch.observers import Observer
 
 BUILT_FOR = "80"  # what the builder of cubins makes them for
 

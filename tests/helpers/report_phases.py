@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pylink.cli import main
+from pylink.command.cli import main
 from pylink.report.file import write_report
 from pylink.report.model import (
     Action,

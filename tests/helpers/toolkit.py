@@ -11,7 +11,7 @@ import pytest
 from helpers import oracle
 from helpers.compare import compare
 
-from pylink.overlay import OverlayError, make_overlay
+from pylink.command.overlay import OverlayError, make_overlay
 
 # Stands in the place of the overlay's linker. Each link leaves two files, numbered.
 BOTH = """\

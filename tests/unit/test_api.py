@@ -13,7 +13,7 @@ from helpers import demo
 from helpers.fatbin_builder import host_object
 
 import pylink
-from pylink.cli import main
+from pylink.command.cli import main
 from pylink.options import Input
 
 ARCH = "sm_90a"

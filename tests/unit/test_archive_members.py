@@ -12,7 +12,7 @@ from helpers.fatbin_builder import container, entry, host_object
 from helpers.linked import functions
 
 import pylink
-from pylink.cli import main
+from pylink.command.cli import main
 from pylink.inputs import archive
 
 ARCH = "-arch=sm_80"

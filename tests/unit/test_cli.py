@@ -13,9 +13,9 @@ from helpers.cubin_builder import one_kernel
 
 import pylink
 from pylink import __version__
-from pylink.cli import MANY_INPUTS, main
-from pylink.hostscript import SECTIONS
-from pylink.registerlink import register_text
+from pylink.command.cli import MANY_INPUTS, main
+from pylink.outputs.hostscript import SECTIONS
+from pylink.outputs.registerlink import register_text
 
 
 def run(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -226,7 +226,7 @@ def test_a_name_that_is_no_utf8_is_shown_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("before", ["", "import atexit; atexit.register(print, 'end');"])
 def test_the_program_ends_as_programs_do(before: str) -> None:
     """What is still in a buffer is written, and what asked to run at the end does."""
-    code = f"import sys; {before} print('begin'); from pylink.cli import run; run()"
+    code = f"import sys; {before} print('begin'); from pylink.command.cli import run; run()"
     for words, status in ((["--version"], 0), (["-bogus"], 1)):
         done = subprocess.run(
             [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False

@@ -12,8 +12,8 @@ from helpers.archive_builder import thin, write
 from helpers.cubin_builder import one_kernel
 
 import pylink
-from pylink.cli import main
-from pylink.depfile import files_of, rule
+from pylink.command.cli import main
+from pylink.outputs.depfile import files_of, rule
 
 NAMES = ["a.cubin", "with blank.cubin", "dollar$.cubin", "hash#.cubin"]
 TAB = "tab\t.cubin"  # Ninja knows no way to write it

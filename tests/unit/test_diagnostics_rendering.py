@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from pylink.command.optionparse import parse
 from pylink.diagnostics import Sink, note
 from pylink.diagnostics.configure import obey
 from pylink.diagnostics.record import Source
 from pylink.errors import LinkError
-from pylink.optionparse import parse
 
 LONG = "\tf(" + "x, " * 60 + "y);"
 

@@ -46,7 +46,7 @@ def using(name: str) -> bytes:
 
 def run(folder: Path, *words: str, shell: str = "") -> subprocess.CompletedProcess[bytes]:
     """pylink, with redirections of the shell; never a traceback."""
-    program = f"import sys; sys.path[:0] = [{str(SOURCES)!r}]; from pylink.cli import main"
+    program = f"import sys; sys.path[:0] = [{str(SOURCES)!r}]; from pylink.command.cli import main"
     argv = [sys.executable, "-c", f"{program}; sys.exit(main())", *words]
     command = ["bash", "-c", f'exec "$@" {shell}', "bash", *argv] if shell else argv
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False)

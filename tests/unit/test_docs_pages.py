@@ -19,9 +19,9 @@ from helpers import archive_builder, fatbin_builder
 
 import pylink
 from pylink import remarks
+from pylink.command.optiontable import SPELLINGS
 from pylink.dedup.command import parser as dedup_parser
 from pylink.inspect.command import parser as inspect_parser
-from pylink.optiontable import SPELLINGS
 from pylink.remarks.command import parser as remarks_parser
 from pylink.remarks.container import LLVM_19
 from pylink.report.view.arguments import parser as report_parser

@@ -7,6 +7,7 @@ from helpers.cubin_builder import one_kernel
 from helpers.fatbin_builder import container, entry, host_object
 
 import pylink
+from pylink.facts.target import Target
 from pylink.inputs.choice import (
     CHIP,
     COMPATIBLE,
@@ -17,7 +18,6 @@ from pylink.inputs.choice import (
     WIDE,
     Chooser,
 )
-from pylink.target import Target
 
 # Target, entries (s: machine code, p: PTX), and the one that nvlink takes, or nothing.
 MEASURED = """

@@ -12,7 +12,7 @@ import pytest
 from helpers.cubin_builder import LOCAL, SECTION, SHT_PROGBITS, Cubin, Section, Symbol, one_kernel
 from helpers.inspect_expected import CALLS, GUARD
 
-from pylink.cli import main as pylink
+from pylink.command.cli import main as pylink
 from pylink.inspect import main
 from pylink.inspect.columns import pairs
 from pylink.inspect.image import Image, MalformedCubin

@@ -8,11 +8,11 @@ import pytest
 from helpers.archive_builder import THIN, bsd, device, gnu, thin, write
 
 import pylink
-from pylink import libraries
-from pylink.cli import main
+from pylink.command.cli import main
 from pylink.diagnostics import Sink
 from pylink.errors import LinkError
-from pylink.libraries import find_libraries
+from pylink.inputs import libraries
+from pylink.inputs.libraries import find_libraries
 from pylink.options import Options
 
 X86_64, AARCH64 = 62, 183

@@ -19,7 +19,7 @@ from helpers.cubin_builder import (
     one_kernel,
 )
 
-from pylink.cli import main
+from pylink.command.cli import main
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 LINKS = sorted(path.parent for path in GOLDEN.glob("*/*/exec.nvlink.cubin"))

@@ -341,7 +341,7 @@ def test_nvlinks_format_reads_no_lines(folder: Path, format: str) -> None:
     (folder / "k.cubin").write_bytes(calling().build())
     program = (
         f"import sys; sys.path[:0] = [{str(Path(pylink.__file__).parents[1])!r}];"
-        "from pylink.cli import main; main(sys.argv[1:]);"
+        "from pylink.command.cli import main; main(sys.argv[1:]);"
         "print(*[n for n in ('elftools', 'pylink.locate.places', 'pylink.locate.linemap')"
         " if n in sys.modules])"
     )

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from pylink import LinkError, optionparse
+from pylink import LinkError
+from pylink.command import optionparse
+from pylink.command.helptext import HELP, help_text
+from pylink.command.optioncheck import check
+from pylink.command.optionparse import CommandLine, parse
+from pylink.command.optiontable import LIST, NUMBER, OPTIONS, TEXT, TRUTH, Option, Value
 from pylink.diagnostics import Sink
-from pylink.helptext import HELP, help_text
-from pylink.optioncheck import check
-from pylink.optionparse import CommandLine, parse
 from pylink.options import Options, recorded
-from pylink.optiontable import LIST, NUMBER, OPTIONS, TEXT, TRUTH, Option, Value
 
 
 def parsed(*words: str) -> CommandLine:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pylink.cli import main
-from pylink.overlay import launcher_text
+from pylink.command.cli import main
+from pylink.command.overlay import launcher_text
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ def test_installed_script_is_plain() -> None:
     assert script is not None
     lines = Path(script).read_text().splitlines()
     assert [line for line in lines if line.startswith(("import", "from"))] == [
-        "from pylink.cli import run",
+        "from pylink.command.cli import run",
     ]
     done = subprocess.run([script, "-bogus"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "pylink fatal   : Unknown option 'bogus'\n")

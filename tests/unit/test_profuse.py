@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pylink.cli import main
-from pylink.profuse import DEDUP, TWINS, WIZARD, channels
+from pylink.command.cli import main
+from pylink.remarks.profuse import DEDUP, TWINS, WIZARD, channels
 
 WEAK = Path(__file__).parents[1] / "golden/100/weak"
 OLDER = Path(__file__).parents[1] / "golden/80/weak"

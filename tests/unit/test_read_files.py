@@ -14,7 +14,7 @@ from helpers.privileges import ordinary_user
 
 import pylink
 from pylink._native import elfread, inputfiles
-from pylink.cli import main
+from pylink.command.cli import main
 from pylink.sections import rules
 from pylink.tables import FILE, SECTION, SYMBOL, text
 

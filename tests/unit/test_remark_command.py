@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.remark_samples import SAMPLE, YAML, bitstream_reference, written
 
-from pylink.cli import main
+from pylink.command.cli import main
 from pylink.remarks import write_remarks
 from pylink.remarks.container import LLVM_19, LLVM_22
 

@@ -12,12 +12,12 @@ from helpers import demo
 from helpers.privileges import ordinary_user
 
 import pylink
-from pylink.cli import main
+from pylink.command.cli import main
+from pylink.command.optionparse import parse
+from pylink.command.optiontable import Value
 from pylink.diagnostics import Sink
 from pylink.errors import LinkError
-from pylink.optionparse import parse
 from pylink.options import Options
-from pylink.optiontable import Value
 from pylink.remarks import read_remarks
 from pylink.remarks.settings import Settings
 from pylink.remarks.xopt import read_words

@@ -12,12 +12,12 @@ import pytest
 from helpers.remarked import Listed, Passes
 
 from pylink import pipeline
+from pylink.command.optiontable import Value
 from pylink.diagnostics import Sink
 from pylink.errors import LinkError
-from pylink.observers import Observer
 from pylink.options import Input, Options
-from pylink.optiontable import Value
 from pylink.remarks import Remarks
+from pylink.watch.observers import Observer
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FOLDERS = sorted(path.parent for path in GOLDEN.glob("*/*/m1.cubin"))

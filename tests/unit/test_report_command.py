@@ -9,7 +9,7 @@ from helpers.report_files import of_section, rule_text, section_text
 from helpers.report_phases import show, written
 
 from pylink import aprof
-from pylink.cli import main
+from pylink.command.cli import main
 from pylink.report.file import read_report
 
 

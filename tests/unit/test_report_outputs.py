@@ -259,7 +259,7 @@ def test_without_matplotlib_pages_have_no_plots(
     out = tmp_path / "out.svg"
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
-        "from pylink.cli import main\n"
+        "from pylink.command.cli import main\n"
         "sys.exit(main(['report', *sys.argv[1:]], tool='pylink'))"
     )
     done = subprocess.run(

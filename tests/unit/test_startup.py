@@ -60,7 +60,7 @@ PROGRAM = """
 import sys
 sys.path[:0] = {path!r}
 before = set(sys.modules)
-from pylink.cli import main
+from pylink.command.cli import main
 status = main({argv!r})
 print(status, *sorted(set(sys.modules) - before))
 """

@@ -15,18 +15,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import pylink
-from pylink.cli import main
+from pylink.command.cli import main
+from pylink.command.optiontable import Value
 from pylink.diagnostics import Sink
 from pylink.errors import LinkError
+from pylink.facts.target import Target
 from pylink.inputs.entries import check_entries, entry_text
 from pylink.inputs.kinds import LTOIR
 from pylink.inputs.pieces import Piece
 from pylink.options import Options
-from pylink.optiontable import Value
 from pylink.phases.lto import EXTERN
 from pylink.subtools import lto
 from pylink.subtools.keep import keep_source, quote
-from pylink.target import Target
 
 ARCH = "sm_90"
 LTO = ("-lto", "-nvvmpath=nvvm")
@@ -207,7 +207,7 @@ def test_damaged_ltoir(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
 def test_a_compiler_that_does_not_end(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     Path("python").write_text("#!/bin/sh\nexec sleep 60\n")
     Path("python").chmod(0o755)
-    code = "import sys; from pylink.cli import main; sys.executable = './python'; "
+    code = "import sys; from pylink.command.cli import main; sys.executable = './python'; "
     code += "sys.exit(main(sys.argv[1:]))"
     argv = [f"-arch={ARCH}", "-o", "out", *LTO, "a.ltoir", "--tool-timeout=1"]
     done = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, check=False)

@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pylink
-from pylink.cli import main
+from pylink.command.cli import main
+from pylink.command.optiontable import Value
+from pylink.facts.target import Target
 from pylink.options import Options
-from pylink.optiontable import Value
 from pylink.subtools import find
 from pylink.subtools.ptxas import Request, arguments, entry_options
 from pylink.subtools.toolnote import forget_files
-from pylink.target import Target
 from pylink.timing import HEADER, read_rows
 
 ARCH = "sm_90"
@@ -259,7 +259,7 @@ def test_nothing_is_left_in_the_temporary_directory(
 
 def test_a_link_of_cubins_loads_none_of_this(link: Link) -> None:
     code = (
-        "import sys; from pylink.cli import main; main(sys.argv[1:]);"
+        "import sys; from pylink.command.cli import main; main(sys.argv[1:]);"
         "print([name for name in sys.modules if 'subprocess' in name or 'subtools' in name])"
     )
     argv = [sys.executable, "-c", code, f"-arch={ARCH}", "-o", "out", "a.made", "-time=t"]

@@ -10,8 +10,9 @@ from types import ModuleType
 
 import pytest
 
-from pylink import tables, target
+from pylink import tables
 from pylink.elf import constants, records
+from pylink.facts import target
 from pylink.inputs import damage, hosted, kinds, pieces
 from pylink.phases import faults, init, report_symbols
 from pylink.profile import counted
@@ -58,7 +59,8 @@ ROWS = [
 
 @cache
 def source(file: str) -> str:
-    return re.sub(r"#.*", "", (NATIVE / file).read_text(encoding="utf-8"))
+    (path,) = NATIVE.rglob(file)
+    return re.sub(r"#.*", "", path.read_text(encoding="utf-8"))
 
 
 def fields(file: str, name: str) -> str:

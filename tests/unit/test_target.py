@@ -7,9 +7,9 @@ from struct import pack
 import pytest
 
 from pylink._native import notes
+from pylink.facts.target import FAMILY_B, FAMILY_C, Target
 from pylink.sections import rules
 from pylink.tables import SECTION
-from pylink.target import FAMILY_B, FAMILY_C, Target
 
 NAMES = "75 80 86 87 88 89 90 90a 100 100a 100f 103 103a 103f 110 110a 110f 120 120a 120f 121 121a"
 

@@ -14,8 +14,8 @@ import pytest
 from helpers import demo
 
 import pylink
-from pylink import timetrace
-from pylink.timetrace import Event, MalformedTrace, load
+from pylink.profile import timetrace
+from pylink.profile.timetrace import Event, MalformedTrace, load
 
 CUBINS = demo.cubins("sm_100")
 PHASES = ["init", "read", "merge", "layout", "relocate", "finalize", "write"]

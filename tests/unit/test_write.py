@@ -11,8 +11,8 @@ from helpers.cubin_builder import one_kernel
 from helpers.privileges import ordinary_user
 
 import pylink
-from pylink.cli import main
-from pylink.wholefile import WholeFile
+from pylink.command.cli import main
+from pylink.outputs.wholefile import WholeFile
 
 ARCH = "-arch=sm_80"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.target import Target
+    from pylink.facts.target import Target
 
 # Kinds of entries.
 ENTRY_PTX = 1

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 
 from pylink._native import inputfiles
+from pylink.facts.target import FAMILY_A
 from pylink.inputs import kinds
 from pylink.inputs.hosted import unpack_hosted
 from pylink.inputs.pieces import ALWAYS, NEEDED, PIECE_KINDS, Piece, Source
 from pylink.inputs.references import host_references, identifiers
 from pylink.inputs.selection import is_system, select, warn_of_skipped
 from pylink.phases.load import Loaded, identity
-from pylink.target import FAMILY_A
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

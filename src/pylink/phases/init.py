@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pylink.target import FAMILY_A, FAMILY_C, Target
+from pylink.facts.target import FAMILY_A, FAMILY_C, Target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
-    from pylink.observers import Steps
     from pylink.options import Input, Options
+    from pylink.watch.observers import Steps
 
 # Bits of Job.mode; rows.pxd has the same.
 RELOCATABLE = 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pylink._native import callgraph, info, notes, poolfill
 from pylink._native import layout as native_layout
+from pylink.facts.target import FAMILY_B, FAMILY_C, SYSTEM_SHARED
 from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note
 from pylink.phases.shared import place_shared
 from pylink.sections import rules
 from pylink.tables import span
-from pylink.target import FAMILY_B, FAMILY_C, SYSTEM_SHARED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

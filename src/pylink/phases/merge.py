@@ -6,10 +6,10 @@ from pylink._native import elfread, poolrelocs, pools, resolve
 from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
 from pylink.diagnostics.stream import to_bytes
+from pylink.facts.target import FAMILY_C
 from pylink.phases.init import HOST_INFO, KEEP_CODE
 from pylink.phases.kernels import rewrite_kernels
 from pylink.phases.rebuild import rebuild_debug
-from pylink.target import FAMILY_C
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from struct import pack
 from pylink import __version__
 from pylink._native import notes
 from pylink.diagnostics.stream import to_bytes
+from pylink.facts.target import FAMILY_A, FAMILY_C
 from pylink.sections import rules
-from pylink.target import FAMILY_A, FAMILY_C
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pylink._native import report
+from pylink.facts.target import FAMILY_C, SYSTEM_SHARED
 from pylink.tables import entity_name
-from pylink.target import FAMILY_C, SYSTEM_SHARED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink.wholefile import holds, write_output
+from pylink.outputs.wholefile import holds, write_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import time
 
 from pylink._native import counts
-from pylink.observers import Observer
 from pylink.profile.clock import Clock, between
 from pylink.profile.counted import FILE_COUNT, column
 from pylink.profile.model import Profile
 from pylink.profile.phase import Phase, Step
 from pylink.profile.sizes import fill_sizes
 from pylink.tables import FILE
+from pylink.watch.observers import Observer
 
 # Bytes of an offset and a size.
 EXTENT_SIZE = 16

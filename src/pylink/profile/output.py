@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink.errors import reason_of
-from pylink.wholefile import write_whole
+from pylink.outputs.wholefile import write_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def write_outputs(profile: Profile, results: Results | None, options: Options, s
     """Write what the options ask for; what cannot be written is reported."""
 
     def trace() -> bytes:
-        from pylink.timetrace import encode, trace_events  # noqa: PLC0415 -- one output of three
+        from pylink.profile.timetrace import encode, trace_events  # noqa: PLC0415 -- one output of three
 
         return encode(trace_events(profile), profile.created)
 

@@ -17,7 +17,6 @@ from pylink._native import elfread, inputfiles
 from pylink.diagnostics import Sink
 from pylink.diagnostics.severity import CATASTROPHE, DISCRETIONARY
 from pylink.errors import LinkError
-from pylink.observers import Steps
 from pylink.phases.finalize import finalize
 from pylink.phases.layout import layout
 from pylink.phases.merge import merge
@@ -26,6 +25,7 @@ from pylink.phases.relocate import relocate
 from pylink.profile.collect import Recorder, Results, profile_of
 from pylink.sections import rules
 from pylink.tables import FILE, SECTION, SYMBOL
+from pylink.watch.observers import Steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink.diagnostics.stream import show_bytes
-from pylink.wholefile import WholeFile
+from pylink.outputs.wholefile import WholeFile
 
 # Bytes that are collected before they are written.
 _BUFFER = 1 << 20

@@ -11,9 +11,9 @@ from pylink.remarks.xopt import read_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink.command.optiontable import Value
     from pylink.diagnostics import Sink
     from pylink.options import Options
-    from pylink.optiontable import Value
     from pylink.remarks.channel import Writer
 
 # Attributes in `Options`; `-Xopt` takes the same options with one dash.

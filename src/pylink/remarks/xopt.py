@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from pylink.optionparse import parse_number
-from pylink.optiontable import BY_ATTRIBUTE, FLAG, NUMBER
+from pylink.command.optionparse import parse_number
+from pylink.command.optiontable import BY_ATTRIBUTE, FLAG, NUMBER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pylink.command.optiontable import Value
     from pylink.diagnostics import Sink
-    from pylink.optiontable import Value
 
 PREFIX = "pass-remarks"
 
-# Channels of unstructured text, see pylink.profuse.
+# Channels of unstructured text, see pylink.remarks.profuse.
 PROFUSE = ("profusededup", "profusetwins")
 
 # How LLVM spells truth on a command line.

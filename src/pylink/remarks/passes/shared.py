@@ -6,6 +6,7 @@ from collections import defaultdict
 from itertools import pairwise
 from struct import Struct, iter_unpack
 
+from pylink.facts.target import FAMILY_A, SYSTEM_SHARED
 from pylink.phases.shared import gather_shared
 from pylink.remarks.passes.catalogue import (
     ARRAY_PLACED,
@@ -20,7 +21,6 @@ from pylink.remarks.passes.graph import CallGraph
 from pylink.remarks.passes.view import View
 from pylink.sections import rules
 from pylink.tables import FIX, OUT, rows
-from pylink.target import FAMILY_A, SYSTEM_SHARED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from itertools import groupby
 
+from pylink.outputs.wholefile import write_whole
 from pylink.report.errors import ReportError
 from pylink.report.file.actions import ActionWriter
 from pylink.report.file.convert import to_message
@@ -14,7 +15,6 @@ from pylink.report.model import Action, Process, Report, Scope
 from pylink.report.model.report import MAGIC
 from pylink.report.proto import report_pb2 as pb
 from pylink.report.proto.source_pb2 import SourceData
-from pylink.wholefile import write_whole
 
 # A reader takes a block's payload at once; real reports have about this much in one.
 _BLOCK_SIZE = 32 << 20

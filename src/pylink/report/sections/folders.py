@@ -9,8 +9,8 @@ from pathlib import Path
 from zlib import crc32
 
 from pylink import __version__
+from pylink.outputs.wholefile import write_whole
 from pylink.report.errors import ReportError
-from pylink.wholefile import write_whole
 
 STOCK = Path(__file__).parents[1] / "stock"
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from pylink import aprof
 from pylink.diagnostics.stream import write
+from pylink.outputs.wholefile import write_whole
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
 from pylink.report.model.report import MAGIC
 from pylink.report.view.arguments import parser
-from pylink.wholefile import write_whole
 
 
 @dataclass(slots=True)

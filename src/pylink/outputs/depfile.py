@@ -10,8 +10,8 @@ import os
 from pylink.diagnostics.stream import to_bytes
 from pylink.errors import reason_of
 from pylink.inputs.archiveformat import THIN_MAGIC, read_archive
-from pylink.observers import Observer
-from pylink.wholefile import write_whole
+from pylink.outputs.wholefile import write_whole
+from pylink.watch.observers import Observer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylink.diagnostics.stream import show, to_bytes, write
 from pylink.errors import reason_of
-from pylink.wholefile import write_output
+from pylink.outputs.wholefile import write_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from struct import iter_unpack
 
 from pylink.diagnostics.stream import one_line, write
 from pylink.locate.places import places_of
-from pylink.observers import Observer
 from pylink.phases.merge import Merged
 from pylink.tables import section_name
+from pylink.watch.observers import Observer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,22 +1,22 @@
 """From argv to option values, with nvlink's rules and its words for each mistake.
 
 Arguments are read from left to right and the first mistake ends the parse. What options mean
-together is checked afterwards, in `pylink.optioncheck`.
+together is checked afterwards, in `pylink.command.optioncheck`.
 """
 
 from __future__ import annotations
 
 import os
 
-from pylink.optionfile import split_items, split_words
-from pylink.optiontable import FLAG, JOINED, LIST, NUMBER, SIZE, SPELLINGS, TRUTH
+from pylink.command.optionfile import split_items, split_words
+from pylink.command.optiontable import FLAG, JOINED, LIST, NUMBER, SIZE, SPELLINGS, TRUTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pylink.command.optiontable import Option, Value
     from pylink.diagnostics import Sink
-    from pylink.optiontable import Option, Value
 
     Identity = tuple[int, int]  # device and inode
 

@@ -30,7 +30,7 @@ cdef inline bint read_names(const uint8_t* text, uint64_t size, NameIndex* index
 cdef inline bint clear_registers(uint8_t* data, uint64_t size, NameIndex* index,
                                  Fault* fault) noexcept nogil:
     """Clear, in one piece, the ranges of functions absent or already described."""
-    cdef uint64_t at = 0, start, length, count, i
+    cdef uint64_t at = 0, start, length, count, _i
     cdef uint8_t* stop
     cdef NameSlot* slot
     cdef bint keep
@@ -52,7 +52,7 @@ cdef inline bint clear_registers(uint8_t* data, uint64_t size, NameIndex* index,
         at += length + 1 + 4
         if count > (size - at) // REGISTER:
             return fail(fault, start, R_COUNT)
-        for i in range(count):
+        for _i in range(count):
             stop = NULL
             if size - at >= REGISTER:
                 stop = <uint8_t*>memchr(data + at + 4, 0, size - at - 4)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pylink.optiontable import OPTIONS
+from pylink.command.optiontable import OPTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pylink.command.optiontable import Value
     from pylink.diagnostics import Sink
-    from pylink.optiontable import Value
 
 FAST_COMPILE = ("0", "min", "mid", "max")
 

@@ -288,7 +288,7 @@ cdef size_t write_blocks(uint8_t* data, const RemarkRow* row, const ArgRow* arg,
     cdef Bits b
     cdef uint8_t* start
     cdef uint32_t words
-    cdef size_t i, j
+    cdef size_t i, _j
     b.at = data
     b.word = 0
     b.used = 0
@@ -307,7 +307,7 @@ cdef size_t write_blocks(uint8_t* data, const RemarkRow* row, const ArgRow* arg,
         if row[i].has_hotness:
             put(&b, HOTNESS, 4)
             put_vbr(&b, row[i].hotness, 8)
-        for j in range(row[i].args):
+        for _j in range(row[i].args):
             put(&b, ARGUMENT_WITH_LOCATION if arg.has_file else ARGUMENT, 4)
             put_vbr(&b, arg.key, 7)
             put_vbr(&b, arg.value, 7)

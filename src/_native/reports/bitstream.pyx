@@ -232,7 +232,7 @@ cdef inline void keep(Record* r, uint64_t value) noexcept nogil:
 
 cdef void read_plain(Cursor* c, Record* r) noexcept nogil:
     """A record without abbreviation, behind its id."""
-    cdef uint64_t count, i
+    cdef uint64_t count, _i
     r.code = take_vbr(c, 6)
     r.count = 0
     r.blob = 0
@@ -241,13 +241,13 @@ cdef void read_plain(Cursor* c, Record* r) noexcept nogil:
     if count > (c.limit - c.bit) // 6:
         fail(c, b"the block ends within a record")
         return
-    for i in range(count):
+    for _i in range(count):
         keep(r, take_vbr(c, 6))
 
 
 cdef void read_short(Cursor* c, const Abbreviation* a, Record* r) noexcept nogil:
     """A record with an abbreviation, behind its id."""
-    cdef uint64_t count, j
+    cdef uint64_t count, _j
     cdef uint32_t i
     r.code = scalar(c, a.encodings[0], a.values[0])
     r.count = 0
@@ -259,7 +259,7 @@ cdef void read_short(Cursor* c, const Abbreviation* a, Record* r) noexcept nogil
             if count > (MOST_VALUES if a.encodings[i + 1] == LITERAL else c.limit - c.bit):
                 fail(c, b"an array is longer than its block")
                 return
-            for j in range(count):
+            for _j in range(count):
                 keep(r, scalar(c, a.encodings[i + 1], a.values[i + 1]))
             return
         if a.encodings[i] == BLOB:

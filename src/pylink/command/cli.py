@@ -10,19 +10,19 @@ from __future__ import annotations
 import os
 import sys
 
+from pylink.command.optioncheck import check
+from pylink.command.optionparse import parse
 from pylink.diagnostics import NvlinkRenderer, Sink
 from pylink.diagnostics.configure import obey
 from pylink.diagnostics.stream import write
 from pylink.errors import LinkError
-from pylink.optioncheck import check
-from pylink.optionparse import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
-    from pylink.optionparse import CommandLine
+    from pylink.command.optionparse import CommandLine
 
 # Commands besides `link`, and the modules whose `main` takes the rest of the words.
 COMMANDS = {
@@ -30,7 +30,7 @@ COMMANDS = {
     "dedup": "pylink.dedup.command",
     "remarks": "pylink.remarks.command",
     "report": "pylink.report.view.command",
-    "toolkit-overlay": "pylink.overlay",
+    "toolkit-overlay": "pylink.command.overlay",
 }
 
 # Links of fewer inputs need less memory than one large page for each of their tables.
@@ -138,7 +138,7 @@ def _internal(error: Exception, sink: Sink) -> int:
 
 
 def _inform(line: CommandLine, tool: str) -> int:
-    from pylink.helptext import help_text, version_text  # noqa: PLC0415
+    from pylink.command.helptext import help_text, version_text  # noqa: PLC0415
 
     if sys.stdout is not None:  # closed when the process was started
         write(sys.stdout, help_text(tool) if line.values.get("help") else version_text(tool))
@@ -155,7 +155,7 @@ def _list_files(line: CommandLine, sink: Sink) -> int:
 
 
 def _host_script(line: CommandLine, sink: Sink) -> int:
-    from pylink.hostscript import write_host_script  # noqa: PLC0415
+    from pylink.outputs.hostscript import write_host_script  # noqa: PLC0415
 
     if line.inputs:
         sink.fatal("inputs-with-host-script")

@@ -142,7 +142,7 @@ cdef inline bint read_extended(Lines* lines, uint64_t op, uint64_t* at, bint* en
 
 cdef inline bint move_sequence(Lines* lines, uint64_t* at, Fault* fault) noexcept nogil:
     """Copy one sequence, or encode it anew once its kernel turns out to have changed."""
-    cdef uint64_t start = at[0], op, value, operand, copied = start
+    cdef uint64_t start = at[0], op, value, _operand, copied = start
     cdef int64_t advance
     cdef bint ended = False
     cdef const Code* code
@@ -188,7 +188,7 @@ cdef inline bint move_sequence(Lines* lines, uint64_t* at, Fault* fault) noexcep
             if lines.data[op] == LNS_FIXED_ADVANCE_PC:
                 at[0] += 2
         else:
-            for operand in range(lines.data[lines.start + UNIT_HEADER + lines.data[op] - 1]):
+            for _operand in range(lines.data[lines.start + UNIT_HEADER + lines.data[op] - 1]):
                 if not read_uleb(lines.data, lines.end, at, &value):
                     return fail(fault, lines.section, op, R_CUT_OFF)
             if code != NULL and not put_bytes(lines.out, lines.data + op, at[0] - op):

@@ -31,8 +31,8 @@ ctypedef struct Inputs:
     const SectionRow* sections
     const SymbolRow* symbols
     const int32_t* entity       # by symbol
-    int32_t* list_of            # by symbol of a function: its pool's mercury relocations, a section,
-                                # numbered from 1, 0 is none
+    # By symbol of a function: its pool's mercury relocations, a section; from 1, 0 is none.
+    int32_t* list_of
     Vec constants               # of all pools, by section and place
     int32_t* end_of             # by section with a pool: the end of its constants
     Vec entries                 # the relocations `listed` as kernels take them over
@@ -43,9 +43,9 @@ def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, b
                       bytes symbol_entity, bytes pools, bytes outs, bytes keeps):
     """Family C: the mercury relocations of pools go with their bytes: `(outs, keeps)`.
 
-    A kernel's own entries come first, then function by function those of each constant in its pool,
-    the constant of the highest place first. Those of a copy that lost stand before those of the copy
-    that stays, the last copy's first. Each run has the reverse order of the input.
+    A kernel's own entries come first, then function by function those of each constant in its
+    pool, the constant of the highest place first. Those of a copy that lost stand before those of
+    the copy that stays, the last copy's first. Each run has the reverse order of the input.
     """
     cdef size_t n = PyBytes_GET_SIZE(pools) // sizeof(PoolRow), i
     cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)

@@ -1,5 +1,6 @@
 # What a kernel's records take over from the functions that it reaches: barriers, reserved shared
-# memory, external functions and the third dimension of grids, and a mark for recursion (docs/format-notes.md).
+# memory, external functions and the third dimension of grids, and a mark for recursion
+# (docs/format-notes.md).
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort

@@ -118,7 +118,7 @@ cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
 
 
 cdef inline void resolved_pool_name(Merge* m, int32_t function) noexcept nogil:
-    """--preserve-relocs names what would list the pool of a device function, which is no section."""
+    """--preserve-relocs names what would list a device function's pool, which is no section."""
     cdef uint32_t size
     cdef const uint8_t* name
     if function < 0 or not m.entities[function].flags & EF_LIVE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from pylink.diagnostics.stream import to_bytes
-from pylink.wholefile import write_output
+from pylink.outputs.wholefile import write_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from struct import iter_unpack
 from pylink.diagnostics.stream import one_line, to_bytes
 from pylink.elf.constants import SHT_NOBITS
 from pylink.errors import reason_of
-from pylink.observers import Observer
+from pylink.outputs.wholefile import write_whole
 from pylink.phases.layout import Placed
 from pylink.tables import (
     CALL,
@@ -32,7 +32,7 @@ from pylink.tables import (
     symbol_file,
     symbol_name,
 )
-from pylink.wholefile import write_whole
+from pylink.watch.observers import Observer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

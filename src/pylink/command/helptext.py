@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink import __version__
-from pylink.optiontable import ARCHES, OPTIONS
+from pylink.command.optiontable import ARCHES, OPTIONS
 
 WIDTH = 80
 INDENT = " " * 8

@@ -93,7 +93,8 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     m.born = <int32_t*>calloc(m.entity_count + 1, 4)
     m.sections_of = <int32_t*>calloc(m.entity_count + 1, 4)
     cdef bint ok = (m.wanted != NULL and m.alone != NULL and m.pool_end != NULL
-                    and m.patched != NULL and m.born != NULL and m.sections_of != NULL and strings_init(&m.shstr) and strings_init(&m.str)
+                    and m.patched != NULL and m.born != NULL and m.sections_of != NULL
+                    and strings_init(&m.shstr) and strings_init(&m.str)
                     and index_init(&m.by_name, 64))
     if ok:
         with nogil:

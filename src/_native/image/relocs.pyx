@@ -241,8 +241,8 @@ cdef inline uint32_t plain_type(const FixRow* fix) noexcept nogil:
 cdef enum:
     R_ABS16_32 = 59             # the offset of a constant as a number, which no bank is read with
 
-# One reference of a function to a constant. The code and its mercury form have the same ones, in the
-# same order.
+# One reference of a function to a constant. The code and its mercury form have the same ones, in
+# the same order.
 ctypedef struct Reference:
     int32_t out                 # OutRow of the code
     uint32_t type

@@ -7,8 +7,8 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
-    from pylink.observers import Observer
     from pylink.options import Options
+    from pylink.watch.observers import Observer
 
 # Options of which any may ask for remarks; the others say how.
 REMARK_OPTIONS = (
@@ -37,11 +37,11 @@ def observers(options: Options, sink: Sink) -> list[Observer]:
 
         watching.append(Collector(options, sink))
     if options.Map is not None:
-        from pylink.linkmap import MapObserver  # noqa: PLC0415 -- few links ask
+        from pylink.outputs.linkmap import MapObserver  # noqa: PLC0415 -- few links ask
 
         watching.append(MapObserver(options.Map, sink))
     if options.depfile is not None:
-        from pylink.depfile import DepfileObserver  # noqa: PLC0415
+        from pylink.outputs.depfile import DepfileObserver  # noqa: PLC0415
 
         watching.append(DepfileObserver(options, sink))
     if settings is not None:
@@ -56,7 +56,7 @@ def observers(options: Options, sink: Sink) -> list[Observer]:
 
 
 def _add_profuse(watching: list[Observer], said: dict[str, bool]) -> None:
-    from pylink.profuse import ProfuseObserver, channels  # noqa: PLC0415 -- few links trace
+    from pylink.remarks.profuse import ProfuseObserver, channels  # noqa: PLC0415 -- few links trace
 
     speaking = channels(said)
     if speaking:

@@ -1,0 +1,1 @@
+"""What things of CUDA are, as tables."""

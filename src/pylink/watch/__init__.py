@@ -1,0 +1,1 @@
+"""Who watches a link, told of each phase's result."""
