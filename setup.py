@@ -8,16 +8,25 @@ from setuptools import Extension, setup
 
 NATIVE = Path("src/_native")
 DEBUG = os.environ.get("PYLINK_DEBUG") == "1"
+# For `make fuzz`: the first error in memory or undefined behaviour ends the process with a report.
+SANITIZE = os.environ.get("PYLINK_SANITIZE") == "1"
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 # make builds native code by itself and keeps what has not changed: its install has none to build.
 WANTED = os.environ.get("PYLINK_NATIVE") != "0"
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+if SANITIZE:
+    FLAGS = ["-O1", "-g1", "-fno-omit-frame-pointer", *SANITIZERS]
+else:
+    FLAGS = ["-O0", "-g"] if DEBUG else ["-O3", "-g0"]
 
 # A source's headers are found by cythonize, so that a change builds again what includes it alone.
 extensions = [
     Extension(
         f"pylink._native.{source.stem}",
         [str(source)],
-        extra_compile_args=["-O0", "-g"] if DEBUG else ["-O3", "-g0"],
+        extra_compile_args=FLAGS,
+        extra_link_args=SANITIZERS if SANITIZE else [],
     )
     for source in sorted(NATIVE.glob("*/*.pyx"))
     if WANTED

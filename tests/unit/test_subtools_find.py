@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
+import sysconfig
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from helpers.fake_tool import fake_tool
@@ -17,15 +17,14 @@ from pylink.subtools.find import find_ptxas
 @pytest.fixture
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     """A ptxas in every place, by the name of the place."""
-    wheel = tmp_path / "site" / "nvidia"
+    site = tmp_path / "site"
     found = {
-        "wheel": fake_tool(wheel / "cu13" / "bin" / "ptxas", ""),
+        "wheel": fake_tool(site / "nvidia" / "cu13" / "bin" / "ptxas", ""),
         "CUDA_HOME": fake_tool(tmp_path / "home" / "bin" / "ptxas", ""),
         "CUDA_PATH": fake_tool(tmp_path / "path" / "bin" / "ptxas", ""),
         "PATH": fake_tool(tmp_path / "bin" / "ptxas", ""),
     }
-    spec = SimpleNamespace(submodule_search_locations=[str(wheel)])
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
+    monkeypatch.setattr(sys, "path", [str(site)])
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CUDA_PATH", str(tmp_path / "path"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
@@ -60,6 +59,40 @@ def test_the_newest_wheel_comes_first(places: dict[str, Path]) -> None:
     assert names == ["cu14", "cu13", "cu9", "cuda_nvcc"]
 
 
-def test_no_wheels_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+def test_no_wheels_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "missing")])
     assert find.wheel_directories() == []
+
+
+def test_relative_places_and_the_working_directory_are_passed_over(
+    places: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = places["PATH"].parents[1]
+    monkeypatch.chdir(root / "site")
+    monkeypatch.setattr(sys, "path", ["", ".", str(root / "site"), "../site"])
+    monkeypatch.setenv("CUDA_HOME", "../home")
+    monkeypatch.setenv("CUDA_PATH", "../path")
+    monkeypatch.setenv("PATH", ":../bin::.:")
+    assert find_ptxas(Options({})) is None
+    # What the user names is relative to the working directory, and not looked for in PATH.
+    assert find_ptxas(Options({"ptxas_path": "../bin"})) == str(places["PATH"])
+    assert find_ptxas(Options({"ptxas_path": "ptxas"})) == str(root / "site" / "ptxas")
+
+
+def test_a_site_directory_stays_where_it_is_the_working_directory(
+    places: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = str(places["wheel"].parents[3])
+    monkeypatch.chdir(site)
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: site)
+    assert find_ptxas(Options({})) == str(places["wheel"])
+
+
+def test_a_deleted_working_directory(
+    places: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert find_ptxas(Options({})) == str(places["wheel"])
+    monkeypatch.chdir(tmp_path)

@@ -21,7 +21,7 @@ from pylink.command.cli import main
 from pylink.command.optiontable import Value
 from pylink.facts.target import Target
 from pylink.options import Options
-from pylink.subtools import find
+from pylink.subtools import find, messages
 from pylink.subtools.ptxas import Request, arguments, entry_options
 from pylink.subtools.toolnote import forget_files
 from pylink.timing import HEADER, read_rows
@@ -207,7 +207,8 @@ def test_a_hanging_ptxas(link: Link, capfd: pytest.CaptureFixture[str]) -> None:
 def test_no_ptxas(
     link: Link, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(find, "candidates", lambda: ())
+    monkeypatch.setattr(find, "wheel_directories", lambda: [])
+    monkeypatch.setattr(find, "toolkits", lambda: [])
     monkeypatch.setenv("PATH", "")
     assert main([f"-arch={ARCH}", "-o", "out", "a.ptx"]) == 1
     assert capfd.readouterr().err == (
@@ -217,6 +218,15 @@ def test_no_ptxas(
     assert main([f"-arch={ARCH}", "-o", "out", "a.ptx", "--ptxas-path=/no/ptxas"]) == 1
     assert "/no/ptxas cannot be started: No such file or directory" in capfd.readouterr().err
     assert not Path("out").exists()
+
+
+def test_a_ptxas_with_much_to_say(
+    link: Link, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(messages, "MOST_LINES", 5)
+    assert link(f"yes said | head -n 8; {COMPILE}", "a.ptx") == 0
+    said = capfd.readouterr().err.splitlines()
+    assert said == ["said"] * 5 + ["3 more lines of the compiler are left out"]
 
 
 def test_a_ptxas_that_makes_no_cubin(link: Link, capfd: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,70 @@ def test_a_program_that_prints_without_end_is_stopped(
     assert reason == "printed more than 10000 bytes and was stopped"
 
 
+def test_what_is_printed_is_counted_as_it_arrives(tmp_path: Path) -> None:
+    """As fast as it comes: nothing beyond the limit is kept, in memory or in a file."""
+    tool = fake_tool(tmp_path / "tool", "exec yes")
+    (outcome,) = run_all([Command([str(tool)], b"in", limit=1000)], timeout=60)
+    assert (outcome.failure, len(outcome.printed)) == (
+        "printed more than 1000 bytes and was stopped",
+        1000,
+    )
+    exact = fake_tool(tmp_path / "exact", f"head -c 1000 /dev/zero; {COPY}")
+    (outcome,) = run_all([Command([str(exact)], b"in", limit=1000)], timeout=60)
+    assert (outcome.failure, len(outcome.printed)) == (None, 1000)
+
+
+@pytest.mark.parametrize("body", ['exec cat /dev/zero > "$out"', 'exec truncate -s 4G "$out"'])
+def test_a_result_without_end_is_stopped(
+    body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "RESULT_LIMIT", 1 << 20)
+    reason = failure(fake_tool(tmp_path / "tool", body))
+    assert reason == "made a result that is too large and was stopped"
+
+
+def test_programs_that_only_print(tmp_path: Path) -> None:
+    tool = fake_tool(tmp_path / "tool", 'echo "$@"; cat "$out"; echo fine >&2')
+    (outcome,) = run_all([Command([str(tool), "word"], b"in ", prints=True)], timeout=60)
+    words, _, rest = outcome.log.partition("\n")
+    assert (outcome.failure, words, rest) == (None, f"word {outcome.input}", "in fine\n")
+    (outcome,) = run_all([Command(["/bin/echo", "alone"], None, prints=True)], timeout=60)
+    assert (outcome.failure, outcome.printed, outcome.input) == (None, b"alone\n", "")
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (f"sleep 60 & echo $! > {{folder}}/pid; {COPY}", None),
+        ("sleep 60 & echo $! > {folder}/pid; exit 3", "ended with status 3"),
+        (
+            "sleep 60 & echo $! > {folder}/pid; exec sleep 60",
+            "did not end in time and was stopped; see --tool-timeout",
+        ),
+        (
+            "sleep 60 & echo $! > {folder}/pid; exec yes",
+            f"printed more than {run.LOG_LIMIT} bytes and was stopped",
+        ),
+    ],
+)
+def test_what_a_program_started_ends_with_it(body: str, reason: str | None, tmp_path: Path) -> None:
+    tool = fake_tool(tmp_path / "tool", body.format(folder=tmp_path))
+    start = time.monotonic()
+    assert failure(tool, timeout=2) == reason
+    assert time.monotonic() - start < 30
+    child = int((tmp_path / "pid").read_text())
+    while is_running(child):
+        assert time.monotonic() - start < 30
+        time.sleep(0.01)
+
+
+def test_streams_that_are_closed_early_cost_no_time(tmp_path: Path) -> None:
+    tool = fake_tool(tmp_path / "tool", f"exec >&- 2>&-; sleep 0.5; {COPY}")
+    before = time.process_time()
+    assert failure(tool) is None
+    assert time.process_time() - before < 0.4
+
+
 def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "temporary"
     folder.mkdir()
@@ -127,19 +192,19 @@ def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_an_exception_ends_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = fake_tool(tmp_path / "tool", f"echo $$ > {tmp_path}/pid; exec sleep 60")
 
-    def interrupt(seconds: float) -> None:
+    def interrupt(running: Sequence[run.Run]) -> None:
         if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
             raise KeyboardInterrupt
 
     before = open_files()
-    monkeypatch.setattr(time, "sleep", interrupt)
+    monkeypatch.setattr(run, "wait", interrupt)
     with pytest.raises(KeyboardInterrupt):
         run_all([Command([str(tool)], b"")], timeout=60)
     assert not is_running(int((tmp_path / "pid").read_text()))
     assert open_files() == before
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_that_ends_pylink_ends_what_runs(number: int, tmp_path: Path) -> None:
     tool = fake_tool(tmp_path / "tool", f"echo $$ > {tmp_path}/pid; exec sleep 60")
     # A parent such as nohup may have this process ignore the signal.

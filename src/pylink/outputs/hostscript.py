@@ -23,6 +23,10 @@ SECTIONS
 """
 
 
+# Each of the commands takes some milliseconds.
+_SECONDS = 60
+
+
 def write_host_script(kind: str, file: str | None, sink: Sink, *, verbose: bool = False) -> None:
     """Write a script of this kind to the file, or to standard output when there is none.
 
@@ -71,22 +75,16 @@ def _linker_flags(driver: str) -> list[str]:
     return flags
 
 
-def _output(command: Sequence[str], *, verbose: bool) -> str | None:
+def _output(words: Sequence[str], *, verbose: bool) -> str | None:
     """Both streams of a command, None when it cannot be run or fails."""
-    import subprocess  # noqa: PLC0415 -- needed by no link
+    from pylink.subtools.find import find_program  # noqa: PLC0415 -- needed by no link
+    from pylink.subtools.run import Command, run_all  # noqa: PLC0415
 
     if verbose:
-        write(None, f"#$ {' '.join(command)}\n")
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-            encoding="utf-8",
-            errors="surrogateescape",
-        )
-    except OSError:
+        write(None, f"#$ {' '.join(words)}\n")
+    program = find_program(words[0])
+    if program is None:
         return None
-    return done.stdout if done.returncode == 0 else None
+    command = Command([program, *words[1:]], None, prints=True)
+    (outcome,) = run_all([command], timeout=_SECONDS)
+    return None if outcome.failure else outcome.printed.decode("utf-8", "surrogateescape")

@@ -1,10 +1,16 @@
-"""Where ptxas is: an option, a wheel beside this Python, a toolkit, PATH."""
+"""Where the programs are that pylink starts: an option, a wheel beside this Python, a toolkit, PATH.
+
+Only absolute places count: what lies in the working directory is there by chance, or for a trap.
+Python has that directory among its module paths when it is started with -m or -c, and an empty
+element of PATH stands for it.
+"""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
+import sys
+import sysconfig
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,23 +27,37 @@ def find_ptxas(options: Options) -> str | None:
     What --ptxas-path names is taken as it is: starting it tells whether it can be.
     """
     if options.ptxas_path is not None:
-        if os.path.isdir(options.ptxas_path):
-            return os.path.join(options.ptxas_path, "ptxas")
-        return options.ptxas_path
-    for path in candidates():
+        path = os.path.abspath(options.ptxas_path)
+        return os.path.join(path, "ptxas") if os.path.isdir(path) else path
+    return find_cuda_tool("ptxas")
+
+
+def find_cuda_tool(name: str) -> str | None:
+    """The absolute path of a tool of a CUDA toolkit: of the wheels, of toolkits, of PATH."""
+    for toolkit in (*wheel_directories(), *toolkits()):
+        path = os.path.join(toolkit, "bin", name)
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
-    return shutil.which("ptxas")
+    return find_program(name)
 
 
-def candidates() -> Iterator[str]:
-    """Places for ptxas before PATH, in the order in which they are tried."""
-    for toolkit in wheel_directories():
-        yield os.path.join(toolkit, "bin", "ptxas")
+def find_program(name: str) -> str | None:
+    """The absolute path of a program in PATH, by its absolute elements alone."""
+    search = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return shutil.which(name, path=os.pathsep.join(filter(os.path.isabs, search)))
+
+
+def find_python() -> str:
+    """The absolute path of this Python; a program that embeds it may not say."""
+    return sys.executable or os.path.join(sys.base_prefix, "bin", "python3")
+
+
+def toolkits() -> Iterator[str]:
+    """The directories of toolkits that the environment names."""
     for variable in TOOLKIT_VARIABLES:
         toolkit = os.environ.get(variable, "")
-        if toolkit:
-            yield os.path.join(toolkit, "bin", "ptxas")
+        if os.path.isabs(toolkit):
+            yield toolkit
 
 
 def wheel_directories() -> list[str]:
@@ -46,12 +66,9 @@ def wheel_directories() -> list[str]:
     The wheels of CUDA 13 share `nvidia/cu13`; before, `nvidia-cuda-nvcc-cu12` had
     `nvidia/cuda_nvcc` for itself.
     """
-    try:
-        spec = importlib.util.find_spec("nvidia")
-    except (ImportError, ValueError):
-        return []
     found: list[tuple[int, str]] = []
-    for place in (spec and spec.submodule_search_locations) or ():
+    for site in module_paths():
+        place = os.path.join(site, "nvidia")
         try:
             names = os.listdir(place)
         except OSError:
@@ -62,3 +79,20 @@ def wheel_directories() -> list[str]:
             elif name == "cuda_nvcc":
                 found.append((0, os.path.join(place, name)))
     return [path for _, path in sorted(found, key=lambda one: -one[0])]
+
+
+def module_paths() -> list[str]:
+    """Where this Python has its modules, without the working directory and relative places.
+
+    A working directory that is a site directory of this Python stays.
+    """
+    sites = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    try:
+        here = os.path.realpath(os.getcwd())
+    except OSError:  # it was deleted
+        here = ""
+    return [
+        place
+        for place in sys.path
+        if os.path.isabs(place) and (place in sites or os.path.realpath(place) != here)
+    ]

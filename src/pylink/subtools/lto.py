@@ -5,12 +5,11 @@ from __future__ import annotations
 import glob
 import json
 import os
-import sys
 
 from pylink.diagnostics.stream import to_bytes
 from pylink.inputs.entries import check_entries, is_fatbin
 from pylink.subtools import worker
-from pylink.subtools.find import wheel_directories
+from pylink.subtools.find import find_python, module_paths, wheel_directories
 from pylink.subtools.keep import keep_source
 from pylink.subtools.ptxas import Request, split, time_limit, write_row
 from pylink.subtools.run import Command, run_all
@@ -46,7 +45,7 @@ def compile_lto(
     """
     check_entries(modules, sink)
     task = {
-        "path": [os.path.abspath(place) for place in sys.path],
+        "path": module_paths(),
         "options": arguments(options, whole=keep is None, used=used),
         "preload": libraries(options.nvvmpath),
         "keep": keep_source(keep or ()),
@@ -61,7 +60,7 @@ def compile_lto(
     }
     head = json.dumps(task).encode() + b"\n"
     command = Command(
-        [sys.executable or "python3", worker.__file__],
+        [find_python(), worker.__file__],
         head + b"".join(one.data for one in modules),
     )
     (outcome,) = run_all([command], timeout=time_limit(options))

@@ -20,6 +20,9 @@ LINE = re.compile(
 # It follows the errors that say more.
 LAST_LINE = "Ptx assembly aborted due to errors"
 
+# Lines of one run that become diagnostics. `ptxas -v` prints four for a kernel.
+MOST_LINES = 50_000
+
 
 def report_messages(outcome: Outcome, name: str, sink: Sink) -> None:
     """Report what a run on the PTX `name` printed: errors as such, the rest as it is.
@@ -27,7 +30,11 @@ def report_messages(outcome: Outcome, name: str, sink: Sink) -> None:
     nvlink shows warnings and infos of ptxas whatever -w and -Werror say, so they are no warnings
     of the link.
     """
-    for line in outcome.log.splitlines():
+    lines = outcome.log.splitlines()
+    rest = len(lines) - MOST_LINES
+    if rest > 0:
+        lines[MOST_LINES:] = [f"{rest} more lines of the compiler are left out"]
+    for line in lines:
         match = LINE.fullmatch(line)
         word = match["word"] if match else ""
         if not match or outcome.failure is None or word not in ("error", "fatal"):

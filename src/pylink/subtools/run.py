@@ -1,12 +1,16 @@
-"""Running programs on data in memory: several at once, bounded in time, leaving nothing behind.
+"""Running programs on data in memory: several at once, bounded in time and output, nothing left.
 
-Each program reads one input and writes one output, both anonymous files that it reaches through
+A program reads one input and writes one output, both anonymous files that it reaches through
 `/proc/self/fd`. No path exists, so nothing is left over, not even when pylink itself is killed.
+What it prints comes through a pipe and is counted as it arrives. Each program has a process group
+of its own, so that what it started ends with it.
 """
 
 from __future__ import annotations
 
 import os
+import resource
+import select
 import signal
 import subprocess
 import threading
@@ -22,69 +26,121 @@ if TYPE_CHECKING:
 
     from pylink.timing import Moment
 
-# More output than any message of a compiler is a program out of control.
+# More than any message of a compiler is a program out of control.
 LOG_LIMIT = 1 << 24
 
-# A poll costs microseconds, and the shortest run of ptxas some ten milliseconds.
-POLL_SECONDS = 0.002
+# So is a cubin beyond this; in memory it takes twice as much for a moment.
+RESULT_LIMIT = 1 << 30
 
-ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+_TOO_LARGE = "made a result that is too large and was stopped"
+
+# How long to wait for something to be printed before looking whether a program has ended: a look
+# costs microseconds, and the shortest run of ptxas some ten milliseconds.
+POLL_MS = 2
+
+# The terminal sends the last two to pylink's process group alone.
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Command:
-    """A program, its arguments before `INPUT -o OUTPUT`, and the bytes of the input."""
+    """A program by its absolute path, its arguments, and the bytes of its input, None for none.
 
-    __slots__ = ("argv", "data")
+    It is called as `ARGV... INPUT -o OUTPUT`; one that `prints` as `ARGV... INPUT`, and has no
+    other result than what it prints, `limit` bytes at most.
+    """
 
-    def __init__(self, argv: Sequence[str], data: bytes) -> None:
+    __slots__ = ("argv", "data", "limit", "prints")
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        data: bytes | None,
+        *,
+        prints: bool = False,
+        limit: int | None = None,
+    ) -> None:
         self.argv = argv
         self.data = data
+        self.prints = prints
+        self.limit = LOG_LIMIT if limit is None else limit
 
 
 class Outcome:
     """How a run ended: `failure` says what went wrong, None after success.
 
-    `log` is what the program printed, `input` and `output` the paths by which it knew its files,
-    `elapsed` milliseconds.
+    `printed` is what the program wrote to both its streams, `input` and `output` the paths by which
+    it knew its files, `elapsed` milliseconds.
     """
 
-    __slots__ = ("data", "elapsed", "failure", "input", "log", "output", "status")
+    __slots__ = ("data", "elapsed", "failure", "input", "output", "printed", "status")
 
     def __init__(self, failure: str | None = None) -> None:
         self.data = b""
         self.elapsed = 0.0
         self.failure = failure
         self.input = ""
-        self.log = ""
         self.output = ""
+        self.printed = b""
         self.status: int | None = None
+
+    @property
+    def log(self) -> str:
+        """What was printed, as text."""
+        return self.printed.decode("utf-8", "replace")
 
 
 class Run:
     """One started program with its files."""
 
-    __slots__ = ("deadline", "files", "outcome", "process", "start")
+    __slots__ = (
+        "command",
+        "deadline",
+        "files",
+        "outcome",
+        "pipe",
+        "printed",
+        "process",
+        "result",
+        "start",
+    )
 
     def __init__(self, command: Command, timeout: float) -> None:
         """Start it; OSError when that cannot be done."""
+        self.command = command
         self.files: list[int] = []
         self.outcome = Outcome()
+        self.printed = bytearray()
+        self.result: int | None = None
         try:
-            source, result, log = (self._file(name) for name in ("input", "output", "log"))
-            _write(source, command.data)
-            self.outcome.input = f"/proc/self/fd/{source}"
-            self.outcome.output = f"/proc/self/fd/{result}"
+            words, passed = [*command.argv], []
+            if command.data is not None:
+                passed.append(self._file("input"))
+                _write(passed[-1], command.data)
+                self.outcome.input = f"/proc/self/fd/{passed[-1]}"
+                words.append(self.outcome.input)
+            if not command.prints:
+                self.result = self._file("output")
+                passed.append(self.result)
+                self.outcome.output = f"/proc/self/fd/{self.result}"
+                words += ["-o", self.outcome.output]
+            self.pipe, log = os.pipe2(os.O_CLOEXEC)
+            self.files += [self.pipe, log]
+            os.set_blocking(self.pipe, False)
             self.start: Moment = now()
             self.process = subprocess.Popen(
-                [*command.argv, self.outcome.input, "-o", self.outcome.output],
+                words,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                pass_fds=(source, result),
+                pass_fds=passed,
+                start_new_session=True,
             )
+            self.files.remove(log)
+            os.close(log)
         except BaseException:
             self.close()
             raise
+        limit_files(self.process.pid)
         self.deadline = time.monotonic() + timeout if timeout else float("inf")
 
     def _file(self, name: str) -> int:
@@ -93,30 +149,58 @@ class Run:
 
     def ended(self) -> bool:
         """Whether the program is no longer running; one that exceeds a limit is stopped."""
-        status = self.process.poll()
         outcome = self.outcome
-        if status is None:
-            if time.monotonic() > self.deadline:
-                outcome.failure = "did not end in time and was stopped; see --tool-timeout"
-            elif os.fstat(self.files[2]).st_size > LOG_LIMIT:
-                outcome.failure = f"printed more than {LOG_LIMIT} bytes and was stopped"
-            else:
+        # It is not reaped yet: nothing else can have its number before its group is gone.
+        running = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        is_whole = self.read()
+        if not is_whole:
+            outcome.failure = f"printed more than {self.command.limit} bytes and was stopped"
+        elif self.result is not None and os.fstat(self.result).st_size >= RESULT_LIMIT:
+            outcome.failure = _TOO_LARGE
+        elif running is None:
+            if time.monotonic() <= self.deadline:
                 return False
-            self.kill()
-        elif status < 0:
-            outcome.failure = f"was killed by signal {-status}"
-        elif status > 0:
-            outcome.failure = f"ended with status {status}"
-        outcome.status = status
+            outcome.failure = "did not end in time and was stopped; see --tool-timeout"
+        self.kill()
+        status = self.process.returncode
+        if outcome.failure is None:
+            outcome.status = status
+            if status == -signal.SIGXFSZ:
+                outcome.failure = _TOO_LARGE
+            elif status < 0:
+                outcome.failure = f"was killed by signal {-status}"
+            elif status > 0:
+                outcome.failure = f"ended with status {status}"
         outcome.elapsed = elapsed_ms(self.start, now())
-        outcome.data = _read(self.files[1], None)
-        outcome.log = _read(self.files[2], LOG_LIMIT).decode("utf-8", "replace")
-        if outcome.failure is None and not outcome.data:
-            outcome.failure = "ended without a result"
+        outcome.printed = bytes(self.printed)
+        if self.result is not None and outcome.failure is None:
+            outcome.data = _read(self.result)
+            if not outcome.data:
+                outcome.failure = "ended without a result"
         return True
 
+    def read(self) -> bool:
+        """Take over what was printed; False when that is more than the limit."""
+        while True:
+            room = self.command.limit - len(self.printed)
+            try:
+                chunk = os.read(self.pipe, min(room + 1, 1 << 16))
+            except BlockingIOError:
+                return True
+            if not chunk:
+                return True
+            self.printed += chunk[:room]
+            if len(chunk) > room:
+                return False
+
+    def signal(self) -> None:
+        """Have the program end, and all that it started and that stayed in its process group."""
+        if self.process.returncode is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+
     def kill(self) -> None:
-        self.process.kill()
+        """End the program and wait for that."""
+        self.signal()
         self.process.wait()
 
     def close(self) -> None:
@@ -128,7 +212,7 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
     """Run the commands, as many at once as there are cores for this process; outcomes in order.
 
     `timeout` is seconds for each, 0 for no limit. No program outlives this call, also not when it
-    ends by an exception or this process by SIGTERM or SIGHUP.
+    ends by an exception or this process by SIGTERM, SIGHUP or SIGQUIT.
     """
     cores = len(os.sched_getaffinity(0))
     outcomes: list[Outcome] = []
@@ -149,7 +233,7 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
                 run.close()
                 running.remove(run)
             if running:
-                time.sleep(POLL_SECONDS)
+                wait(running)
     finally:
         for run in running:
             run.kill()
@@ -166,6 +250,26 @@ def start(command: Command, timeout: float, running: list[Run]) -> Outcome:
         return Outcome(f"cannot be started: {reason_of(error)}")
     running.append(run)
     return run.outcome
+
+
+def wait(running: Sequence[Run]) -> None:
+    """Wait until one of them prints or closes its streams, or for `POLL_MS`."""
+    poll = select.poll()
+    for run in running:
+        poll.register(run.pipe, select.POLLIN)
+    events = poll.poll(POLL_MS)
+    if events and not any(event & select.POLLIN for _, event in events):
+        time.sleep(POLL_MS / 1000)  # streams that a program closed early are reported each time
+
+
+def limit_files(process: int) -> None:
+    """Keep a process from writing files beyond the limit of results, in between two looks."""
+    try:
+        _, most = resource.prlimit(process, resource.RLIMIT_FSIZE)
+        soft = RESULT_LIMIT if most == resource.RLIM_INFINITY else min(RESULT_LIMIT, most)
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (soft, most))
+    except (OSError, ValueError):
+        return  # it has ended, or has another user's rights: looking is all that is left
 
 
 class _Guard:
@@ -202,7 +306,7 @@ class _Guard:
             self._waiting = number
             return
         for run in self._running:
-            run.process.kill()
+            run.signal()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
@@ -217,9 +321,8 @@ def _write(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _read(descriptor: int, limit: int | None) -> bytes:
+def _read(descriptor: int) -> bytes:
     size = os.fstat(descriptor).st_size
-    size = size if limit is None else min(size, limit)
     chunks = []
     offset = 0
     while offset < size:

@@ -154,8 +154,8 @@ class IAction:
     def sass_by_pc(self, address: int) -> str:
         """The instruction at an address; "" if it cannot be had.
 
-        A report holds the cubin and not its disassembly, so this needs `nvdisasm` on PATH or in
-        CUDA_HOME.
+        A report holds the cubin and not its disassembly, so this needs `nvdisasm`: of
+        NVIDIA's wheels, of a toolkit in CUDA_HOME or CUDA_PATH, or on PATH.
         """
         return self._map().sass(address)
 

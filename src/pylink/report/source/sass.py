@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
-import tempfile
-from pathlib import Path
+
+from pylink.subtools.find import find_cuda_tool
+from pylink.subtools.run import Command, run_all
 
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
 _PREDICATE = re.compile(r"(@!?U?P\w+)\s+")
 _SECONDS = 20
+_MOST_TEXT = 1 << 28
 
 
 def disassemble(code: bytes, sm: int, start: int) -> dict[int, str]:
@@ -21,30 +20,13 @@ def disassemble(code: bytes, sm: int, start: int) -> dict[int, str]:
     it does not know the target. It is given bare code: at the symbols and line tables of a cubin
     with load addresses it does not end.
     """
-    tool = _find()
+    tool = find_cuda_tool("nvdisasm")
     if tool is None:
         return {}
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "code"
-        path.write_bytes(code)
-        try:
-            result = subprocess.run(
-                [tool, "--binary", f"SM{sm}", "--base-address", hex(start), str(path)],
-                capture_output=True,
-                text=True,
-                timeout=_SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return {}
-    return _read(result.stdout, start) if result.returncode == 0 else {}
-
-
-def _find() -> str | None:
-    folder = os.environ.get("CUDA_HOME")
-    return shutil.which("nvdisasm") or (
-        shutil.which("nvdisasm", path=os.path.join(folder, "bin")) if folder else None
-    )
+    words = [tool, "--binary", f"SM{sm}", "--base-address", hex(start)]
+    command = Command(words, code, prints=True, limit=_MOST_TEXT)
+    (outcome,) = run_all([command], timeout=_SECONDS)
+    return {} if outcome.failure else _read(outcome.log, start)
 
 
 def _read(text: str, start: int) -> dict[int, str]:
