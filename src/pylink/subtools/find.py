@@ -1,4 +1,4 @@
-"""Where the programs are that pylink starts: an option, a wheel beside this Python, a toolkit, PATH.
+"""Where the programs are that pylink starts: an option, a wheel, a toolkit, PATH.
 
 Only absolute places count: what lies in the working directory is there by chance, or for a trap.
 Python has that directory among its module paths when it is started with -m or -c, and an empty
