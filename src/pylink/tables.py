@@ -28,6 +28,7 @@ REBUILD = Struct("<QqiiIIiiI")
 PLACE = Struct("<QQII")
 FIX = Struct("<QqI4iIii")
 KEEP = Struct("<QqIiii")
+POOL = Struct("<iiQQIIII")
 
 # Flags of an entity row.
 KERNEL = 1
@@ -38,9 +39,10 @@ TAKEN = 64
 UNSIZED = 512
 DESELECTED = 2048
 
-# Roles of a definition that does not reach the output: an earlier one stayed, a later one came.
+# Roles of a definition: an earlier one stayed, a later one came, it reaches the output.
 LOST = 1
 REPLACED = 2
+WON = 3
 
 # Kinds of an entity row.
 FUNCTION_KIND = 0

@@ -42,6 +42,7 @@ ROWS = [
     (tables.PLACE, "rows.pxd", "PlaceRow"),
     (tables.FIX, "rows.pxd", "FixRow"),
     (tables.KEEP, "rows.pxd", "KeepRow"),
+    (tables.POOL, "poolrows.pxd", "PoolRow"),
     (tables.PATCH, "rows.pxd", "PatchRow"),
     (tables.REBUILD, "rows.pxd", "RebuildRow"),
     (hosted.ENTRY, "fatbin.pyx", "EntryRow"),

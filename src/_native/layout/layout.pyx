@@ -335,3 +335,14 @@ def constant_size(bytes outs, int bank):
         if row[i].kind == K_CONSTANT and row[i].bank == bank:
             return row[i].size
     return 0
+
+
+def find_large_pools(bytes outs, uint64_t limit):
+    """The OutRow numbers of the literal pools and jump tables with more than `limit` bytes."""
+    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
+    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef list found = []
+    for i in range(n):
+        if row[i].kind == K_CONSTANT_FUNC and row[i].bank == 2 and row[i].size > limit:
+            found.append(i)
+    return found

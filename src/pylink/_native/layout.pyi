@@ -61,3 +61,6 @@ def find_kind(outs: bytes, kind: int) -> int:
 
 def constant_size(outs: bytes, bank: int) -> int:
     """Bytes of the file-scope constant bank, 0 without one."""
+
+def find_large_pools(outs: bytes, limit: int) -> list[int]:
+    """The OutRow numbers of the literal pools and jump tables with more than ``limit`` bytes."""

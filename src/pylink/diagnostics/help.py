@@ -152,8 +152,19 @@ HELP: dict[str, str] = {
     "stack-size": "The stack a kernel needs is unknown, because its calls are recursive or go "
     "through pointers. Set enough with `cudaDeviceSetLimit(cudaLimitStackSize, ...)`; silence this "
     "with `-suppress-stack-size-warning`.",
-    "too-much-memory": "A kernel and what it calls need more of a memory space than there is.",
-    "too-much-file-memory": "The variables of all files need more of a memory space than there is.",
+    "too-much-memory": "A kernel and what it calls need more of a memory space than there is. The "
+    "notes list its variables, the largest first. Ask for memory beyond the limit at launch, as an "
+    "`extern __shared__` array, or let variables that are not used together share one.",
+    "too-much-file-memory": "The variables of all files need more of a memory space than there is. "
+    "The notes list them, the largest first: make some `__device__` instead of `__constant__`.",
+    "too-many-literals": "The literals and the tables of `switch` of a kernel and of the functions "
+    "that it calls need more of a constant bank than code can address. The notes list them, the "
+    "largest first: recompile the files of these functions with `-Xptxas "
+    "--disable-optimizer-constants`, or split a large `switch`. Linked regardless, code "
+    "would read other constants.",
+    "memory-needed": "The bytes that are needed, and how many there are.",
+    "memory-share": "One variable or function, and how many bytes of the memory it takes.",
+    "memory-rest": "The sum of all that is not listed.",
     "too-many-registers": (
         "A kernel was compiled for fewer registers than a function that it calls needs."
     ),

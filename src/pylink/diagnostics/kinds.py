@@ -264,8 +264,21 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "entry function '{symbol}' with max regcount of {limit} calls function '{callee}' "
         "with regcount of {registers}",
     ),
+    "too-many-literals": (
+        505,
+        ERROR,
+        "Entry function '{entry}' uses too much data for compiler-generated constants; "
+        "please recompile with -Xptxas --disable-optimizer-constants",
+    ),
     "recursion-here": (510, NOTE, "{where}: recursion: '{symbol}' calls '{callee}' here"),
     "indirect-call-here": (511, NOTE, "{where}: recursion: '{symbol}' calls through a pointer"),
+    "memory-needed": (
+        512,
+        NOTE,
+        "{size} bytes are needed and there are {limit}: {over} too many",
+    ),
+    "memory-share": (513, NOTE, "{where}: '{name}' takes {size} bytes"),
+    "memory-rest": (514, NOTE, "{count} more take {size} bytes"),
     # 7xx: what -v prints
     "verbose-memory": (701, REMARK, "{sizes}"),
     "verbose-function": (702, REMARK, "Function properties for '{symbol}':"),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.merge import Merged
 
-# The bank of file-scope constants, and how many bytes of it code can address.
+# The bank of file-scope constants, and how many bytes of a bank code can address.
 CONSTANT_BANK = 3
 CONSTANT_LIMIT = 0x10000
 
@@ -117,7 +117,14 @@ def layout(merged: Merged, sink: Sink) -> Placed:
     steps.done("place_shared")
     size = native_layout.constant_size(placed.outs, CONSTANT_BANK)
     if size > CONSTANT_LIMIT:
-        sink.report("too-much-file-memory", space="constant", size=size, limit=CONSTANT_LIMIT)
+        from pylink.phases.report_memory import report_constants  # noqa: PLC0415 -- an error
+
+        report_constants(placed, size, CONSTANT_LIMIT, sink)
+    large = native_layout.find_large_pools(placed.outs, CONSTANT_LIMIT)
+    if large:
+        from pylink.phases.report_memory import report_pools  # noqa: PLC0415 -- an error
+
+        report_pools(placed, large, CONSTANT_LIMIT, sink)
     if job.options.preserve_relocs and job.executable:
         _check_deleted(placed, sink)
     if job.folds_constants or objects.references is not None:

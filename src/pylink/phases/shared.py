@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from struct import Struct, unpack
+
 from pylink._native import shared, sharedmap
-from pylink.tables import FUNCTION, entity_name
+from pylink.tables import ENTITY, FUNCTION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.phases.layout import Placed
     from pylink.phases.merge import Merged
+
+
+# Rows of `gather_shared`: size, alignment, owner, flags; variable, kernel.
+_VARIABLE = Struct("<QQiI")
+_USE = Struct("<II")
 
 
 def gather_shared(merged: Merged) -> tuple[bytes, bytes, bytes, bytes, bytes]:
@@ -54,7 +61,12 @@ def place_shared(placed: Placed, sink: Sink) -> None:
         limit = job.target.shared_limit
         oversized = sharedmap.find_oversized(kernel_entities, kernels, limit, job.target.family)
         if oversized:
-            _report_oversized(merged, oversized, limit, sink)
+            from pylink.phases.report_memory import report_shared  # noqa: PLC0415 -- an error
+
+            def shares(kernel: int) -> list[tuple[int, int]]:
+                return _shares(merged, variables, uses, variable_entities, kernel_entities, kernel)
+
+            report_shared(merged, oversized, shares, limit, sink)
     else:
         kernels, ties = shared.layout_relocatable(kernel_count, tie_count, variables, extern_uses)
     (
@@ -85,18 +97,27 @@ def place_shared(placed: Placed, sink: Sink) -> None:
     )
 
 
-def _report_oversized(
-    merged: Merged, oversized: list[tuple[int, int]], limit: int, sink: Sink
-) -> None:
-    from pylink.phases.report_symbols import explain_entity  # noqa: PLC0415 -- errors
-
-    objects = merged.objects
-    for kernel, size in oversized:
-        sink.report(
-            "too-much-memory",
-            explain=explain_entity(merged, kernel),
-            symbol=entity_name(objects.arena, objects.symbols, merged.entities, kernel),
-            space="shared",
-            size=size,
-            limit=limit,
+def _shares(
+    merged: Merged,
+    variables: bytes,
+    uses: bytes,
+    variable_entities: bytes,
+    kernel_entities: bytes,
+    kernel: int,
+) -> list[tuple[int, int]]:
+    """The variables of one kernel, in the tables of `gather_shared`: symbol row and bytes each."""
+    number = unpack(f"<{len(kernel_entities) // 4}i", kernel_entities).index(kernel)
+    entities = unpack(f"<{len(variable_entities) // 4}i", variable_entities)
+    own = [
+        row
+        for row, (*_, owner, _) in enumerate(_VARIABLE.iter_unpack(variables))
+        if owner == number
+    ]
+    used = [variable for variable, user in _USE.iter_unpack(uses) if user == number]
+    return [
+        (
+            ENTITY.unpack_from(merged.entities, entities[variable] * ENTITY.size)[1],
+            _VARIABLE.unpack_from(variables, variable * _VARIABLE.size)[0],
         )
+        for variable in dict.fromkeys(own + used)
+    ]

@@ -1,0 +1,174 @@
+"""Part of layout: memory that is too small for what was linked, and who takes how much of it.
+
+Loaded only when there is something to report. Who takes what is found when somebody looks at it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pylink.facts.target import FAMILY_C
+from pylink.sections import rules
+from pylink.tables import (
+    CONSTANT_KIND,
+    DEFINED,
+    ENTITY,
+    OUT,
+    POOL,
+    SECTION,
+    SYMBOL,
+    WON,
+    entity_name,
+    rows,
+    symbol_name,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pylink.diagnostics import Diagnostic, Sink
+    from pylink.phases.layout import Placed
+    from pylink.phases.merge import Merged
+
+    # A symbol row and the bytes that it takes.
+    Share = tuple[int, int]
+
+# So many rows of a table are shown, the largest; the rest is one sum.
+MOST_SHARES = 10
+
+# The bank of literal pools and jump tables.
+POOL_BANK = 2
+
+# What nvlink puts in front of the name, from sm_100 on: it cuts `.nv.constant.optimizer.NAME` where
+# `.nv.constant2.NAME` begins with the name.
+_BEFORE_NAME = "optimizer."
+
+
+def report_pools(placed: Placed, large: Sequence[int], limit: int, sink: Sink) -> None:
+    """The functions whose literals and jump tables, OutRows `large`, do not fit into their bank."""
+    merged = placed.merged
+    objects = merged.objects
+    prefix = _BEFORE_NAME if objects.job.target.family == FAMILY_C else ""
+    for out in large:
+        fields = OUT.unpack_from(placed.outs, out * OUT.size)
+        size, function = fields[6], fields[9]
+        name = entity_name(objects.arena, objects.symbols, merged.entities, function)
+        shares = list(_pool_shares(merged, function))
+        sink.report(
+            "too-many-literals",
+            explain=_explained(merged, function, shares, size, limit),
+            symbol=name,
+            entry=prefix + name,
+        )
+
+
+def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
+    """Whose literals and tables the pool of a function has, that of a copy that lost included."""
+    objects = merged.objects
+    for row in rows(merged.pools, POOL):
+        section, kernel = row[0], row[1]
+        if kernel == function:
+            yield _share(merged, section)
+    for number, fields in enumerate(rows(objects.sections, SECTION)):
+        target, kind, bank = fields[11:14]
+        if kind != rules.CONSTANT_FUNC or bank != POOL_BANK:
+            continue
+        symbol = SECTION.unpack_from(objects.sections, target * SECTION.size)[11]
+        entity = int.from_bytes(
+            merged.symbol_entity[4 * symbol : 4 * symbol + 4], "little", signed=True
+        )
+        if entity == function and merged.symbol_role[symbol] == WON:
+            yield _share(merged, number)
+
+
+def _share(merged: Merged, section: int) -> Share:
+    """The function that a section of bank 2 belongs to, and its bytes."""
+    sections = merged.objects.sections
+    fields = SECTION.unpack_from(sections, section * SECTION.size)
+    return SECTION.unpack_from(sections, fields[11] * SECTION.size)[11], fields[2]
+
+
+def report_constants(placed: Placed, size: int, limit: int, sink: Sink) -> None:
+    """The variables of all files do not fit into the bank of constants."""
+    merged = placed.merged
+    shares = [
+        (winner, SYMBOL.unpack_from(merged.objects.symbols, winner * SYMBOL.size)[2])
+        for _, winner, kind, flags, *_ in rows(merged.entities, ENTITY)
+        if kind == CONSTANT_KIND and flags & DEFINED and _is_of_file(merged, winner)
+    ]
+    sink.report(
+        "too-much-file-memory",
+        explain=_explained(merged, -1, shares, size, limit),
+        space="constant",
+        size=size,
+        limit=limit,
+    )
+
+
+def _is_of_file(merged: Merged, symbol: int) -> bool:
+    """Whether a constant is a variable in a section that the output has, and no literal."""
+    section = SYMBOL.unpack_from(merged.objects.symbols, symbol * SYMBOL.size)[6]
+    if section < 0:
+        return False
+    kind = SECTION.unpack_from(merged.objects.sections, section * SECTION.size)[12]
+    out = int.from_bytes(merged.out_of[4 * section : 4 * section + 4], "little", signed=True)
+    return bool(kind == rules.CONSTANT) and out >= 0
+
+
+def report_shared(
+    merged: Merged,
+    oversized: Sequence[tuple[int, int]],
+    shares: Callable[[int], list[Share]],
+    limit: int,
+    sink: Sink,
+) -> None:
+    """The kernels, each with its bytes, that use more shared memory than there is."""
+    objects = merged.objects
+    for kernel, size in oversized:
+        sink.report(
+            "too-much-memory",
+            explain=_explained(merged, kernel, shares(kernel), size, limit),
+            symbol=entity_name(objects.arena, objects.symbols, merged.entities, kernel),
+            space="shared",
+            size=size,
+            limit=limit,
+        )
+
+
+def _explained(
+    merged: Merged, function: int, shares: list[Share], size: int, limit: int
+) -> Callable[[Diagnostic], None]:
+    """The place of a function, unless it is -1, and who takes how much, the largest first."""
+
+    def explain(diagnostic: Diagnostic) -> None:
+        from pylink.diagnostics.record import note  # noqa: PLC0415 -- when it is looked at
+        from pylink.locate.places import places_of  # noqa: PLC0415
+
+        places = places_of(merged.objects)
+        if function >= 0:
+            winner = ENTITY.unpack_from(merged.entities, function * ENTITY.size)[1]
+            places.fill_definition(diagnostic, winner)
+        shown = sorted(shares, key=lambda share: -share[1])
+        rest = shown[MOST_SHARES:]
+        diagnostic.notes.append(note("memory-needed", size=size, limit=limit, over=size - limit))
+        diagnostic.notes += [
+            places.note_definition(
+                "memory-share", symbol, size=taken, name=_readable(merged, symbol)
+            )
+            for symbol, taken in shown[:MOST_SHARES]
+        ]
+        if rest:
+            total = sum(taken for _, taken in rest)
+            diagnostic.notes.append(note("memory-rest", count=len(rest), size=total))
+
+    return explain
+
+
+def _readable(merged: Merged, symbol: int) -> str:
+    """A symbol row's name in source: `f()::x` for what the compiler calls `$___ZZ1fvE1x__24`."""
+    from pylink.demangle import demangle  # noqa: PLC0415 -- when it is looked at
+
+    name = symbol_name(merged.objects.arena, merged.objects.symbols, symbol)
+    local = re.fullmatch(r"\$__(_ZZ.*?)(?:__\d+)?", name, re.DOTALL)
+    return demangle(local[1] if local else name)

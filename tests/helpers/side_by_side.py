@@ -1,0 +1,53 @@
+"""One command line for nvlink and for pylink, in the same folder."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from helpers import oracle
+
+from pylink.command.cli import main
+
+# What each of them makes, in the folder.
+THEIRS, OURS = "theirs.out", "ours.out"
+
+
+@dataclass(frozen=True)
+class Said:
+    """Exit status and the lines that were said, without the name of the tool in front."""
+
+    code: int
+    lines: list[str]
+
+
+def nvlink(folder: Path, words: Sequence[str]) -> Said:
+    done = oracle.run_nvlink([*words, "-o", THEIRS], folder)
+    return _said(done.code, done.stdout + done.stderr, "nvlink")
+
+
+def pylink(folder: Path, words: Sequence[str], *, name: str = "nvlink") -> Said:
+    """pylink under that name."""
+    text = io.StringIO()
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        with contextlib.redirect_stderr(text), contextlib.redirect_stdout(text):
+            code = main([*words, "-o", OURS], tool=name)
+    finally:
+        os.chdir(before)
+    return _said(code, text.getvalue(), name)
+
+
+def explained(folder: Path, words: Sequence[str]) -> str:
+    """What pylink says to people, without the blank lines."""
+    options = ["--diagnostics_format=text", "--brief-diagnostics=true", "--no_wrap_diagnostics"]
+    return "\n".join(pylink(folder, [*words, *options], name="pylink").lines)
+
+
+def _said(code: int, text: str, name: str) -> Said:
+    return Said(code, [line.removeprefix(f"{name} ") for line in text.splitlines()])
