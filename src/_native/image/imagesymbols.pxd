@@ -42,6 +42,8 @@ cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
             else:
                 out.st_value = w.values[row.entity]
             set_section(w, w.homes[row.entity], out, wide)
+        elif is_missing(e, s):
+            out.st_value = w.values[row.entity]
         elif e.kind == E_CONST0_SIZE:
             out.st_value = w.values[row.entity]
             type = STT_CUDA_OBJECT

@@ -60,6 +60,8 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_en
             value[i] = sym[e[i].winner].value
             if e[i].kind == E_CONST0_SIZE:
                 value[i] = constants    # all ones when there is no such bank
+            if is_missing(&e[i], &sym[e[i].winner]):
+                value[i] = ~<uint64_t>0
             if section >= 0:
                 home[i] = out[section]
                 value[i] += piece[section]

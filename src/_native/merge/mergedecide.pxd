@@ -88,7 +88,7 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
         return GONE             # marks an instruction, for the null symbol
     if e < 0:
         if m.symbols[symbol].section < 0:
-            return DROP
+            return FIX if m.symbols[symbol].name_size else DROP     # a label; the null symbol
         kind = m.sections[m.symbols[symbol].section].kind
         if mercury and type == 0x10008:
             return KEEP
@@ -125,7 +125,7 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
             return GONE
         return KEEP
     if row.kind == E_CONSTANT:
-        if m.mode & M_RELOCATABLE and row.flags & EF_WEAK:
+        if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or not row.flags & EF_DEFINED):
             return KEEP         # a later stage may have a strong definition
         return KEEP if loader_only(type, mercury) else FIX
     if row.kind == E_SHARED:
@@ -136,7 +136,7 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
                 return KEEP
             how[0] |= FIX_ZERO
             return FIX
-        if m.mode & M_RELOCATABLE and row.flags & EF_WEAK:
+        if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or not row.flags & EF_DEFINED):
             return KEEP
         return FIX
     if row.kind == E_UNIFIED:

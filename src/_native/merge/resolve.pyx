@@ -25,7 +25,7 @@ def resolve(bytes arena, bytes files, bytes sections, bytes symbols):
 
     Takes the tables of `elfread.parse`. Returns `(entities, symbol_entity, symbol_role, calls,
     prototypes, clashes)`: EntityRow table; int32 entity number and uint8 Role per symbol (-1: a
-    section or null symbol); CallRow table in input order; uint64 arena offsets of the distinct
+    section, a label or the null symbol); CallRow table in input order; uint64 arena offsets of the distinct
     prototype strings; ClashRow table of the first file that clashes.
     """
     cdef Resolver r
@@ -85,7 +85,8 @@ cdef bint resolve_all(Resolver* r) noexcept nogil:
                 return False
         for i in range(first, end):
             if ((r.symbols[i].info & 15) != STT_FUNC and (r.symbols[i].info & 15) != STT_SECTION
-                    and i != first and not enter(r, <int32_t>i)):
+                    and i != first and not is_label(&r.symbols[i])
+                    and not enter(r, <int32_t>i)):
                 return False
         if not read_calls(r, &r.files[f]):
             return False

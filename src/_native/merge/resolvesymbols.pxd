@@ -97,6 +97,14 @@ cdef inline uint32_t kind_of(Resolver* r, const SymbolRow* s) noexcept nogil:
     return E_GLOBAL
 
 
+cdef inline bint is_label(const SymbolRow* s) noexcept nogil:
+    """A name of debug data that the compiler left undefined: no other file can define it.
+
+    It stands for the null symbol. (`$L__tmp` labels of .debug_loc, for code that is not there.)
+    """
+    return s.info == STB_LOCAL << 4 | STT_NOTYPE and s.shndx == SHN_UNDEF
+
+
 cdef inline bint clash(Resolver* r, uint32_t kind, int32_t symbol, int32_t first) noexcept nogil:
     cdef ClashRow* row = <ClashRow*>vec_push(&r.clashes)
     if row == NULL:

@@ -4,6 +4,8 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from elf64 cimport STT_CUDA_OBJECT
+
 # What a section is. The names behind the numbers are in pylink/sections/rules.py.
 cdef enum Kind:
     K_OTHER = 0
@@ -346,3 +348,9 @@ cdef inline bint is_instance(const EntityRow* e) noexcept nogil:
     """An instance of an extern array, made by an earlier -r link; the output may keep its name."""
     return (e.kind == E_SHARED and e.flags & (EF_UNSIZED | EF_DEFINED | EF_WEAK)
             == EF_UNSIZED | EF_WEAK)
+
+
+cdef inline bint is_missing(const EntityRow* e, const SymbolRow* s) noexcept nogil:
+    """A variable that this link (-r) leaves to a later one: it has no place, and no value yet."""
+    return (not e.flags & (EF_DEFINED | EF_UNSIZED) and s.info & 15 == STT_CUDA_OBJECT
+            and (e.kind == E_GLOBAL or e.kind == E_CONSTANT or e.kind == E_SHARED))
