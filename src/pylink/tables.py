@@ -30,6 +30,9 @@ FIX = Struct("<QqI4iIii")
 KEEP = Struct("<QqIiii")
 POOL = Struct("<iiQQIIII")
 
+# Column of an out row: the input section that it was born for.
+OUT_SOURCE = 20
+
 # Flags of an entity row.
 KERNEL = 1
 DEFINED = 2

@@ -11,6 +11,8 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcpy
 
 from elf64 cimport *
+from exitcapsule cimport CAPSULE_HEADER, Slot, read_record
+from exitwords cimport WORD
 from rows cimport *
 from vec cimport *
 
@@ -240,14 +242,14 @@ cdef inline uint32_t plain_type(const FixRow* fix) noexcept nogil:
 
 cdef enum:
     R_ABS16_32 = 59             # the offset of a constant as a number, which no bank is read with
+    OPERAND = 32                # bytes of a record that holds an operand of a constant bank
+    OPERAND_OFFSET = 0x1c       # where in it the offset stands
 
-# One reference of a function to a constant. The code and its mercury form have the same ones, in
-# the same order.
+# One reference of code to a constant.
 ctypedef struct Reference:
     int32_t out                 # OutRow of the code
-    uint32_t type
     uint32_t bank
-    uint64_t offset
+    uint64_t offset             # of its instruction
     uint64_t value
 
 
@@ -261,12 +263,13 @@ cdef int by_place(const void* a, const void* b) noexcept nogil:
 
 def patch_capsules(bytes image, bytes fixes, bytes outs, bytes places, bytes entities,
                    bytes values, bytes homes):
-    """Write constant offsets into the operand items of mercury capsules.
+    """Write constant offsets into the records of mercury capsules.
 
-    An item has 32 bytes and begins 02 22. Bank 3 with an immediate offset: byte 5 is 00, bytes 12
-    to 14 are 42 00 02, the word at 0x1c takes S + A. Bank 2, indexed by a register: bytes 12 and 13
-    are 41 00, byte 17 is 0a, the half-word at 0x1c takes S + A. Relocations meet items in order; an
-    offset that the code takes as a number (type 59) has no item.
+    The record of an instruction that reads a constant bank has 32 bytes and begins 02 22. Bank 3
+    with an immediate offset: byte 5 is 00, bytes 12 to 14 are 42 00 02, the word at 0x1c takes
+    S + A. Bank 2, indexed by a register: bytes 12 and 13 are 41 00, byte 17 is 0a, the half-word at
+    0x1c takes S + A. An offset that the code takes as a number (type 59) stands in no record.
+    Returns the OutRow of the first capsule whose records do not follow each other, or -1.
     """
     cdef Py_ssize_t n = PyBytes_GET_SIZE(fixes) // <Py_ssize_t>sizeof(FixRow), i
     cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
@@ -276,88 +279,87 @@ def patch_capsules(bytes image, bytes fixes, bytes outs, bytes places, bytes ent
     cdef const uint64_t* value = <const uint64_t*>PyBytes_AS_STRING(values)
     cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
     cdef uint8_t* data = <uint8_t*>PyBytes_AS_STRING(image)
-    cdef Vec plain, mercury
+    cdef Vec references
     cdef Reference* row
+    cdef int32_t bad = -1
     cdef bint ok = True
-    vec_init(&plain, sizeof(Reference))
-    vec_init(&mercury, sizeof(Reference))
+    vec_init(&references, sizeof(Reference))
     with nogil:
         for i in range(n):
-            if (out[fix[i].out].kind != K_TEXT or fix[i].entity < 0
-                    or e[fix[i].entity].kind != E_CONSTANT or out[fix[i].out].merc < 0):
+            if (out[fix[i].out].kind != K_TEXT or fix[i].how & FIX_MERC or fix[i].entity < 0
+                    or e[fix[i].entity].kind != E_CONSTANT or out[fix[i].out].merc < 0
+                    or fix[i].type == R_ABS16_32):
                 continue
-            row = <Reference*>vec_push(&mercury if fix[i].how & FIX_MERC else &plain)
+            row = <Reference*>vec_push(&references)
             if row == NULL:
                 ok = False
                 break
             row.out = fix[i].out
-            row.type = fix[i].type
             row.bank = bank_of(out, home[fix[i].entity])
             row.offset = fix[i].offset
             row.value = value[fix[i].entity] + <uint64_t>fix[i].addend
         if ok:
-            qsort(plain.data, plain.count, sizeof(Reference), by_place)
-            qsort(mercury.data, mercury.count, sizeof(Reference), by_place)
-            mark_numbers(<const Reference*>plain.data, plain.count, <Reference*>mercury.data,
-                         mercury.count)
-            patch_operands(data, place, out, <const Reference*>mercury.data, mercury.count)
-    vec_free(&plain)
-    vec_free(&mercury)
+            qsort(references.data, references.count, sizeof(Reference), by_place)
+            bad = patch_all(data, place, out, <const Reference*>references.data, references.count)
+    vec_free(&references)
     if not ok:
         raise MemoryError
+    return bad
 
 
-cdef inline size_t run_of(const Reference* row, size_t first, size_t n) noexcept nogil:
-    """The end of the rows of one function."""
-    cdef size_t last = first
-    while last < n and row[last].out == row[first].out:
-        last += 1
-    return last
+cdef int32_t patch_all(uint8_t* data, const PlaceRow* place, const OutRow* out,
+                       const Reference* row, size_t n) noexcept nogil:
+    """Patch the capsules of all functions; the OutRow of one that breaks the format, or -1."""
+    cdef size_t first = 0, last
+    cdef int32_t capsule
+    while first < n:
+        last = first
+        while last < n and row[last].out == row[first].out:
+            last += 1
+        capsule = out[row[first].out].merc
+        if not patch_capsule(data + place[capsule].offset, place[capsule].size, row + first,
+                             last - first):
+            return capsule
+        first = last
+    return -1
 
 
-cdef void mark_numbers(const Reference* plain, size_t plain_count, Reference* mercury,
-                       size_t n) noexcept nogil:
-    """Give the mercury form's references the types that the code's have, where each has its own."""
-    cdef size_t i = 0, k = 0, end, plain_end
-    while i < n:
-        end = run_of(mercury, i, n)
-        while k < plain_count and plain[k].out < mercury[i].out:
-            k += 1
-        plain_end = run_of(plain, k, plain_count) if k < plain_count else k
-        if k < plain_count and plain[k].out == mercury[i].out and plain_end - k == end - i:
-            while i < end:
-                mercury[i].type = plain[k].type
-                i += 1
-                k += 1
-        i = end
+cdef inline bint patch_capsule(uint8_t* capsule, uint64_t size, const Reference* row,
+                               size_t n) noexcept nogil:
+    """Follow the code of one function slot by slot; False where the capsule breaks its format."""
+    cdef uint64_t at, end = 0
+    cdef uint32_t slots, k
+    cdef size_t i = 0
+    cdef uint8_t* record
+    cdef Slot slot
+    if size < CAPSULE_HEADER:
+        return False
+    slots = load32(capsule + 8)
+    at = CAPSULE_HEADER + 4 * ((<uint64_t>slots + 31) // 32)
+    if at > size:
+        return False
+    for k in range(slots):
+        record = NULL
+        slot.count = 1
+        if not capsule[CAPSULE_HEADER + k // 8] >> (k % 8) & 1:
+            if not read_record(capsule, size, at, &slot):
+                return False
+            at += slot.record_size
+            if slot.record_size >= OPERAND:
+                record = capsule + at - OPERAND
+        end += slot.count * WORD
+        while i < n and row[i].offset < end:
+            if record != NULL and is_operand(record, row[i].bank):
+                memcpy(record + OPERAND_OFFSET, &row[i].value, 2 if row[i].bank == 2 else 4)
+            i += 1
+        if i == n:
+            return True
+    return False
 
 
-cdef inline bint is_operand(const uint8_t* item, uint32_t bank) noexcept nogil:
-    if item[0] != 0x02 or item[1] != 0x22 or item[13] != 0:
+cdef inline bint is_operand(const uint8_t* record, uint32_t bank) noexcept nogil:
+    if record[0] != 0x02 or record[1] != 0x22 or record[13] != 0:
         return False
     if bank == 2:
-        return item[12] == 0x41 and item[17] == 0x0a
-    return item[5] == 0 and item[12] == 0x42 and item[14] == 2
-
-
-cdef void patch_operands(uint8_t* data, const PlaceRow* place, const OutRow* out,
-                         const Reference* row, size_t n) noexcept nogil:
-    cdef size_t i
-    cdef uint8_t* capsule
-    cdef uint64_t at[2]         # where to look on: bank 2, others
-    cdef uint64_t size
-    cdef uint64_t* look
-    at[0] = at[1] = 0
-    for i in range(n):
-        if i == 0 or row[i].out != row[i - 1].out:
-            at[0] = at[1] = 0
-        if row[i].type == R_ABS16_32:
-            continue
-        capsule = data + place[out[row[i].out].merc].offset
-        size = place[out[row[i].out].merc].size
-        look = &at[row[i].bank != 2]
-        while look[0] + 32 <= size and not is_operand(capsule + look[0], row[i].bank):
-            look[0] += 1
-        if look[0] + 32 <= size:
-            memcpy(capsule + look[0] + 0x1c, &row[i].value, 2 if row[i].bank == 2 else 4)
-            look[0] += 32
+        return record[12] == 0x41 and record[17] == 0x0a
+    return record[5] == 0 and record[12] == 0x42 and record[14] == 2

@@ -41,9 +41,9 @@ def patch_capsules(
     entities: bytes,
     values: bytes,
     homes: bytes,
-) -> None:
-    """Write constant offsets into the operand items of mercury capsules, in place.
+) -> int:
+    """Write constant offsets into the records of mercury capsules, in place.
 
-    Relocations of one capsule and constant bank meet its items in order; the items are described
-    in the source and in docs/format-notes.md.
+    Returns the OutRow of the first capsule whose records do not follow each other, or -1. The
+    records are described in the source and in docs/format-notes/literal-pools.md.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pylink._native import image as native_image
 from pylink._native import relocs
+from pylink.tables import OUT, OUT_SOURCE, section_file, section_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ class Image:
         self.data = data
 
 
-def relocate(placed: Placed, sink: Sink) -> Image:
-    """Copy contents and write relocated fields and the relocations that stay."""
+def relocate(placed: Placed, sink: Sink) -> Image | None:
+    """Copy contents and write relocated fields and the relocations that stay; None after errors."""
     merged = placed.merged
     objects = merged.objects
     job = objects.job
@@ -60,7 +61,7 @@ def relocate(placed: Placed, sink: Sink) -> Image:
     if bad >= 0:
         _report_deleted(placed, patches, bad, sink)
     steps.done("patch")
-    relocs.patch_capsules(
+    bad = relocs.patch_capsules(
         data,
         merged.fixes,
         placed.outs,
@@ -69,6 +70,9 @@ def relocate(placed: Placed, sink: Sink) -> Image:
         placed.values,
         placed.homes,
     )
+    if bad >= 0:
+        _report_capsule(placed, bad, sink)
+        return None
     steps.done("patch_capsules")
     native_image.write_relocations(
         data,
@@ -94,3 +98,14 @@ def _report_deleted(placed: Placed, patches: bytes, bad: int, sink: Sink) -> NoR
 
     reason = "Internal error: reference to deleted symbol"
     sink.fatal("internal-error", explain=explain, reason=reason)
+
+
+def _report_capsule(placed: Placed, row: int, sink: Sink) -> None:
+    objects = placed.merged.objects
+    source = OUT.unpack_from(placed.outs, row * OUT.size)[OUT_SOURCE]
+    sink.report(
+        "capsule-format",
+        file=objects.names[section_file(objects.sections, source)],
+        section=section_name(objects.arena, objects.sections, source),
+        reason="its records do not cover the code of the function",
+    )
