@@ -25,8 +25,8 @@ def resolve(bytes arena, bytes files, bytes sections, bytes symbols):
 
     Takes the tables of `elfread.parse`. Returns `(entities, symbol_entity, symbol_role, calls,
     prototypes, clashes)`: EntityRow table; int32 entity number and uint8 Role per symbol (-1: a
-    section, a label or the null symbol); CallRow table in input order; uint64 arena offsets of the distinct
-    prototype strings; ClashRow table of the first file that clashes.
+    section, a label or the null symbol); CallRow table in input order; uint64 arena offsets of the
+    distinct prototype strings; ClashRow table of the first file that clashes.
     """
     cdef Resolver r
     cdef size_t symbol_count = PyBytes_GET_SIZE(symbols) // sizeof(SymbolRow)

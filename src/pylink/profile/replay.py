@@ -143,9 +143,10 @@ def _run(record: Recorder, part: Objects, sink: Quiet) -> Profile | None:
         record.resume()
         image = relocate(placed, sink)
         record.after("relocate", image)
-        record.resume()
-        final = finalize(image, sink)
-        record.after("finalize", final)
+        if image is not None:
+            record.resume()
+            final = finalize(image, sink)
+            record.after("finalize", final)
     return profile_of(record, Results(part, merged, placed, final))
 
 
