@@ -1,12 +1,17 @@
 """Builds the native kernels; every other fact about the package is in pyproject.toml."""
 
 import os
+import sys
 from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
+sys.path.insert(0, "src")
+from pylink.facts import header
+
 NATIVE = Path("src/_native")
+MADE = Path("build/facts")
 DEBUG = os.environ.get("PYLINK_DEBUG") == "1"
 # For `make fuzz`: the first error in memory or undefined behaviour ends the process with a report.
 SANITIZE = os.environ.get("PYLINK_SANITIZE") == "1"
@@ -19,6 +24,9 @@ if SANITIZE:
     FLAGS = ["-O1", "-g1", "-fno-omit-frame-pointer", *SANITIZERS]
 else:
     FLAGS = ["-O0", "-g"] if DEBUG else ["-O3", "-g0"]
+
+if WANTED:
+    header.write(MADE)
 
 # A source's headers are found by cythonize, so that a change builds again what includes it alone.
 extensions = [
@@ -35,7 +43,7 @@ extensions = [
 setup(
     ext_modules=cythonize(
         extensions,
-        include_path=sorted({str(header.parent) for header in NATIVE.glob("*/*.pxd")}),
+        include_path=[str(MADE), *sorted({str(one.parent) for one in NATIVE.glob("*/*.pxd")})],
         build_dir="build/cython",
         nthreads=JOBS,
         compiler_directives={

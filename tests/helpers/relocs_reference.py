@@ -1,7 +1,7 @@
 """What `pylink._native.relocs.patch` has to write, said plainly, and once more with numpy.
 
 A patch is (offset, value, type, bank, implicit) in the packed form of PATCH. Names of types end in
-the field's first bit, R_CUDA_ABS32_LO_26 in 26 (pylink/elf/relocations.py).
+the field's first bit, R_CUDA_ABS32_LO_26 in 26 (pylink/facts/relocations.py).
 """
 
 from __future__ import annotations

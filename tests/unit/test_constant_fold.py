@@ -7,7 +7,7 @@ from struct import pack
 import pytest
 
 from pylink._native import constants
-from pylink.sections import rules
+from pylink.facts import sectionkinds
 from pylink.tables import OUT, SECTION, SPAN
 
 
@@ -16,7 +16,7 @@ def fold(*pieces: tuple[bytes, int]) -> tuple[bytes, int]:
     arena = b"".join(data for data, _ in pieces)
     rows, at = [], 0
     for data, align in pieces:
-        row = [0, at, len(data), 2, 0, 1, 0, 0, align, 0, 0, -1, rules.CONSTANT, 3]
+        row = [0, at, len(data), 2, 0, 1, 0, 0, align, 0, 0, -1, sectionkinds.CONSTANT, 3]
         rows.append(SECTION.pack(*row))
         at += len(data)
     out = bytearray(OUT.size)

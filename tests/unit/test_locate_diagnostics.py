@@ -59,13 +59,14 @@ def link(*cubins: tuple[str, Cubin], **options: object) -> str:
     return log.getvalue()
 
 
-def calling(*, lines: bool = True, calls: tuple[int, ...] = (16, 48, 80)) -> Cubin:
+def calling(name: str = "k", *, lines: bool = True, calls: tuple[int, ...] = (16, 48, 80)) -> Cubin:
     """The kernel of SOURCE: calls of `lost` at some offsets, the last one inlined."""
     cubin = Cubin()
-    kernel = cubin.function("k", kernel=True)
+    kernel = cubin.function(name, kernel=True)
     lost = cubin.external("_Z4losti")
     cubin.call(kernel, lost)
-    cubin.relocate(cubin.find(".text.k"), [(at, R_CALL, lost, 0) for at in calls], implicit=True)
+    uses = [(at, R_CALL, lost, 0) for at in calls]
+    cubin.relocate(cubin.find(f".text.{name}"), uses, implicit=True)
     if lines:
         rows = [Row(0, 3), Row(16, 5), Row(64, 6), Row(64, 2, inlined=(3, 1)), Row(96, 7)]
         unit = Lines(files=[("k.cu", 0)], directories=[])
@@ -143,8 +144,7 @@ def test_a_long_list_of_uses_ends_with_their_number() -> None:
     calls = tuple(range(0, 128, 32))
     inputs = []
     for number in range(8):
-        cubin = calling(lines=False, calls=calls)
-        cubin.symbols[1].name = f"k{number}"
+        cubin = calling(f"k{number}", lines=False, calls=calls)
         inputs.append((f"{number}.cubin", cubin))
     printed = link(*inputs)
     assert printed.count("Undefined reference") == 1

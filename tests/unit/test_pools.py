@@ -10,7 +10,7 @@ from helpers import graph_reference as reference
 from helpers.graph_reference import Graph, random_graph
 
 from pylink._native import pools, resolve
-from pylink.sections import rules
+from pylink.facts import sectionkinds
 from pylink.tables import SECTION, SYMBOL
 
 POOL = Struct("<iiQQIIII")
@@ -44,11 +44,11 @@ def place(
     """
     entities = list(range(graph.count)) + [pool[0] for pool in own if not pool[3]]
     roles = [WON] * graph.count + [LOST] * (len(entities) - graph.count)
-    sections = [section(rules.TEXT, i) for i in range(len(entities))]
+    sections = [section(sectionkinds.TEXT, i) for i in range(len(entities))]
     copy = graph.count
     for function, size, align, stays in own:
         sections.append(
-            section(rules.CONSTANT_FUNC, function if stays else copy, size, align, BANK)
+            section(sectionkinds.CONSTANT_FUNC, function if stays else copy, size, align, BANK)
         )
         copy += not stays
     symbols = [symbol(i) for i in range(len(entities))]
@@ -199,8 +199,8 @@ def test_a_pool_without_constants_stays_with_its_function() -> None:
 
 
 def test_a_pool_ends_with_its_constants() -> None:
-    sections = section(rules.TEXT, 0) + section(rules.TEXT, 1)
-    sections += b"".join(section(rules.CONSTANT_FUNC, i, 32, 4, BANK) for i in (0, 1))
+    sections = section(sectionkinds.TEXT, 0) + section(sectionkinds.TEXT, 1)
+    sections += b"".join(section(sectionkinds.CONSTANT_FUNC, i, 32, 4, BANK) for i in (0, 1))
     symbols = symbol(0) + symbol(1) + b"".join(symbol(at, 4, 8) for at in (2, 3))
     sizes = [
         SECTION.unpack_from(pools.cut_pools(sections, symbols, bytes(roles)), at * SECTION.size)[2]

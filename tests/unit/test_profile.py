@@ -23,12 +23,11 @@ from helpers.demo import ARCHES, cubins
 
 import pylink
 from pylink._native import counts, elfread, hardware, inputfiles
-from pylink.elf.relocations import relocation_name
+from pylink.facts.relocations import relocation_name
 from pylink.phases.init import Job
 from pylink.profile.clock import Clock, between, read_counter
 from pylink.profile.counted import FILE_COUNT, KIND_COUNT, TIME
 from pylink.profile.model import Profile
-from pylink.sections import rules
 from pylink.tables import FILE
 
 PHASES = ["init", "read", "merge", "layout", "relocate", "finalize", "write"]
@@ -220,7 +219,7 @@ def test_times_of_another_size_are_refused() -> None:
     arena, extents, _, _ = inputfiles.read_files([None], [len(data)], [data], times)
     assert TIME.unpack(times)[0] > 0
     with pytest.raises(ValueError, match="1 items need 32 bytes"):
-        elfread.parse(arena, extents, rules.compiled(), bytearray(64))
+        elfread.parse(arena, extents, bytearray(64))
 
 
 def test_counting_checks_its_tables() -> None:

@@ -16,7 +16,7 @@ from helpers.report_files import of_section, rule_text, section_text
 
 import pylink
 import pylink.report
-from pylink.elf.relocations import relocation_name
+from pylink.facts.relocations import relocation_name
 from pylink.profile.report import MOST_PAIRS, link_report
 from pylink.profile.sites import field_bytes
 from pylink.report import IContext, load_report, read_report

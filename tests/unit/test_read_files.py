@@ -9,14 +9,14 @@ import threading
 from pathlib import Path
 
 import pytest
-from helpers.cubin_builder import SHT_PROGBITS, Cubin, Section, one_kernel
+from helpers.cubin_builder import SHT_NOTE, SHT_PROGBITS, Cubin, Section, one_kernel
 from helpers.privileges import ordinary_user
 
 import pylink
 from pylink._native import elfread, inputfiles
 from pylink.command.cli import main
-from pylink.sections import rules
-from pylink.tables import FILE, SECTION, SYMBOL, text
+from pylink.facts import sectionkinds
+from pylink.tables import FAULT, FILE, SECTION, SYMBOL, text
 
 ARCH = "-arch=sm_80"
 
@@ -163,7 +163,7 @@ def test_tables_of_the_reader() -> None:
         [None, None], [len(image) for image in images], [*images]
     )
     assert (failed, error) == (-1, 0)
-    files, sections, symbols, fault = elfread.parse(arena, extents, rules.compiled())
+    files, sections, symbols, fault = elfread.parse(arena, extents)
     assert fault == b""
     for number, row in enumerate(FILE.iter_unpack(files)):
         offset, size, first_section, count = row[:4]
@@ -181,34 +181,78 @@ def test_tables_of_the_reader() -> None:
     assert [text(arena, row[0], row[4]) for row in functions] == ["first", "second"]
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "bank"),
-    [
-        (".nv.constant3", rules.CONSTANT, 3),
-        (".nv.constant17", rules.CONSTANT, 17),
-        (".nv.constant3.f", rules.CONSTANT_FUNC, 3),
-        (".nv.constant", rules.OTHER, 0),
-        (".nv.constant03", rules.OTHER, 0),
-        (".nv.constant18", rules.OTHER, 0),
-        (".nv.constant3x", rules.OTHER, 0),
-    ],
-)
-def test_the_bank_in_the_name_of_a_section(name: str, kind: int, bank: int) -> None:
-    cubin = Cubin()
-    function = cubin.symbols[cubin.function("f")].section
-    info = function if kind == rules.CONSTANT_FUNC else 0
-    at = cubin.section(Section(name, SHT_PROGBITS, bytes(4), 2, info=info))
+def kind_and_bank(name: str, type_: int, flags: int, *, mercury: bool = False) -> tuple[int, ...]:
+    """Kind and bank of a section beside those of the function f, or why it is refused."""
+    cubin = Cubin(e_flags=0x06006402) if mercury else Cubin()
+    info = 0 if mercury else cubin.symbols[cubin.function("f")].section
+    at = cubin.section(Section(name, type_, b"\1\4\0\0", flags, info=info if flags & 0x40 else 0))
     image = cubin.build()
     arena, extents, _, _ = inputfiles.read_files([None], [len(image)], [image])
-    _, sections, _, fault = elfread.parse(arena, extents, rules.compiled())
-    assert fault == b""
+    _, sections, _, fault = elfread.parse(arena, extents)
+    if fault:
+        return (-FAULT.unpack(fault)[3],)
     row = SECTION.unpack_from(sections, at * SECTION.size)
-    assert (row[12], row[13]) == (kind, bank)
+    return row[12], row[13]
+
+
+BANK_0, DATA = 0x70000064, 2
+UNKNOWN_TYPE, OTHER_NAME, WRONG_TARGET = (-45,), (-32,), (-16,)
+
+
+@pytest.mark.parametrize(
+    ("name", "bank", "flags", "expected"),
+    [
+        (".nv.constant3", 3, DATA, (sectionkinds.CONSTANT, 3)),
+        (".nv.constant17", 17, DATA, (sectionkinds.CONSTANT, 17)),
+        (".nv.constant3.f", 3, DATA | 0x40, (sectionkinds.CONSTANT_FUNC, 3)),
+        (".nv.constant17.f", 17, DATA | 0x40, (sectionkinds.CONSTANT_FUNC, 17)),
+        (".nv.constant0.f", 0, DATA | 0x40, (sectionkinds.CONSTANT0, 0)),
+        (".nv.constant3.g", 3, DATA | 0x40, OTHER_NAME),
+        (".nv.constant3", 2, DATA, OTHER_NAME),
+        (".nv.constant", 3, DATA, OTHER_NAME),
+        (".nv.constant03", 3, DATA, OTHER_NAME),
+        (".nv.constant3x", 3, DATA, OTHER_NAME),
+        (".nv.constant18", 18, DATA, UNKNOWN_TYPE),
+    ],
+)
+def test_the_bank_of_a_section(name: str, bank: int, flags: int, expected: tuple[int, ...]) -> None:
+    assert kind_and_bank(name, BANK_0 + bank, flags) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "type_", "flags", "expected"),
+    [
+        # The type tells, and where nvlink takes any name, so does the reader.
+        (".ov.info", 0x70000000, 0, (sectionkinds.INFO, 0)),
+        (".ov.info.g", 0x70000000, 0x40, (sectionkinds.INFO_FUNC, 0)),
+        (".ov.compat", 0x70000086, 0, (sectionkinds.COMPAT, 0)),
+        (".oote", SHT_NOTE, 0x1000000, (sectionkinds.CUINFO, 0)),
+        # Where it does not, the section is refused.
+        (".oote.nv.tkinfo", SHT_NOTE, 0x2000000, OTHER_NAME),
+        (".ov.global.init", 0x70000008, 3, OTHER_NAME),
+        (".text.g", SHT_PROGBITS, 6, WRONG_TARGET),
+        # What no kind has is no plain data, least of all where it takes memory.
+        (".nv.uft", 0x7000000E, 3, UNKNOWN_TYPE),
+        (".nv.odd", 0x70000020, 0, UNKNOWN_TYPE),
+        (".data", SHT_PROGBITS, 3, UNKNOWN_TYPE),
+        (".comment", SHT_PROGBITS, 0, (sectionkinds.OTHER, 0)),
+        (".rela.text.f", SHT_PROGBITS, 0, OTHER_NAME),
+    ],
+)
+def test_the_kind_of_a_section(
+    name: str, type_: int, flags: int, expected: tuple[int, ...]
+) -> None:
+    assert kind_and_bank(name, type_, flags) == expected
+
+
+def test_data_of_no_kind_from_sm_100_on() -> None:
+    """There nvlink's finalizer makes something of it that is not known."""
+    assert kind_and_bank(".comment", SHT_PROGBITS, 0, mercury=True) == OTHER_NAME
 
 
 def test_a_file_outside_the_arena_is_a_wrong_argument() -> None:
     with pytest.raises(IndexError, match="file 0 runs past the arena"):
-        elfread.parse(b"12345678", (8).to_bytes(8, "little") * 2, rules.compiled())
+        elfread.parse(b"12345678", (8).to_bytes(8, "little") * 2)
     with pytest.raises(ValueError, match="changed its size"):
         inputfiles.read_files([None], [3], [b"four"])
 
@@ -250,7 +294,7 @@ def test_row_counts_of_a_header_that_lies(field: str) -> None:
     arena, extents, _, _ = inputfiles.read_files(
         [None, None], [len(good), len(bad)], [good, bytes(bad)]
     )
-    files, sections, symbols, fault = elfread.parse(arena, extents, rules.compiled())
+    files, sections, symbols, fault = elfread.parse(arena, extents)
     assert fault
     assert len(files) >= FILE.size
     assert not len(sections) % SECTION.size

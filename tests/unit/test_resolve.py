@@ -21,7 +21,6 @@ from helpers.cubin_builder import (
 
 import pylink
 from pylink._native import elfread, inputfiles, resolve
-from pylink.sections import rules
 from pylink.tables import CALL, CLASH, ENTITY, symbol_file, symbol_name
 
 WON = 3
@@ -37,7 +36,7 @@ class Resolved:
         arena, extents, _, _ = inputfiles.read_files(
             names, [len(image) for image in images], [*images]
         )
-        self.files, sections, self.symbols, fault = elfread.parse(arena, extents, rules.compiled())
+        self.files, sections, self.symbols, fault = elfread.parse(arena, extents)
         assert fault == b""
         self.table, self.entity, self.role, self.calls, _, self.clashes = resolve.resolve(
             arena, self.files, sections, self.symbols

@@ -11,12 +11,10 @@ from types import ModuleType
 import pytest
 
 from pylink import tables
-from pylink.elf import constants, records
-from pylink.facts import target
+from pylink.facts import elf, records, target
 from pylink.inputs import damage, hosted, kinds, pieces
 from pylink.phases import faults, init, report_symbols
 from pylink.profile import counted
-from pylink.sections import rules
 
 NATIVE = Path(__file__).parents[2] / "src" / "_native"
 CODES = {
@@ -98,7 +96,6 @@ def named(module: ModuleType, names: set[str]) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("module", "file", "prefix"),
     [
-        (rules, "rows.pxd", "K_"),
         (init, "rows.pxd", "M_"),
         (kinds, "elfkinds.pxd", "IN_"),
     ],
@@ -144,8 +141,8 @@ def test_every_reason_of_a_kernel_has_its_words(
 
 
 def test_elf_numbers_are_those_of_the_kernels() -> None:
-    found = re.findall(r"^\s+((?:SHT|SHN|STB|STT)_\w+) = (\w+)\s*$", source("elf64.pxd"), re.M)
+    found = re.findall(r"^\s+((?:SHN|STB|STT)_\w+) = (\w+)\s*$", source("elf64.pxd"), re.M)
     native = {name: int(value, 0) for name, value in found}
-    both = {name for name in native if hasattr(constants, name)}
-    assert {"SHT_RELA", "SHN_XINDEX", "STB_LOCAL", "STT_FUNC", "SHT_CUDA_GLOBAL"} <= both
-    assert named(constants, both) == {name: native[name] for name in both}
+    both = {name for name in native if hasattr(elf, name)}
+    assert {"SHN_XINDEX", "STB_LOCAL", "STT_FUNC"} <= both
+    assert named(elf, both) == {name: native[name] for name in both}

@@ -7,8 +7,8 @@ from struct import pack
 import pytest
 
 from pylink._native import notes
+from pylink.facts import sectionkinds
 from pylink.facts.target import FAMILY_B, FAMILY_C, Target
-from pylink.sections import rules
 from pylink.tables import SECTION
 
 NAMES = "75 80 86 87 88 89 90 90a 100 100a 100f 103 103a 103f 110 110a 110f 120 120a 120f 121 121a"
@@ -69,7 +69,7 @@ def compat(*files: bytes) -> tuple[bytes, bytes]:
     arena, table = b"", b""
     for number, data in enumerate(files):
         place = (0, len(arena), len(data), 0, 0, 0, 0, 0, 4, 0, number)
-        table += SECTION.pack(*place, -1, rules.COMPAT, 0)
+        table += SECTION.pack(*place, -1, sectionkinds.COMPAT, 0)
         arena += data
     return arena, table
 
@@ -128,7 +128,7 @@ def test_features_are_what_all_inputs_and_the_target_have() -> None:
 def test_code_decides_on_a_feature_that_inputs_lack() -> None:
     record = bytes((4, 0x0B, 8, 0)) + pack("<2I", 0x01, 0)
     arena, table = compat(record)
-    table += SECTION.pack(*(0,) * 8, 128, 0, 0, -1, rules.TEXT, 0)
+    table += SECTION.pack(*(0,) * 8, 128, 0, 0, -1, sectionkinds.TEXT, 0)
     for mask, fastpath, word in ((0x09, 8, 0x09), (0x09, 0, 0x01), (0x01, 8, 0x01)):
         got = notes.merge_compat(arena, table, FAMILY_C, False, mask, fastpath)
         assert got == record[:4] + pack("<2I", word, 0)
@@ -161,7 +161,7 @@ def instruction(form: int, *, plain: bool = True, kind: int = 0) -> bytes:
 )
 def test_instructions_off_the_fast_path(code: bytes, bits: int) -> None:
     place = (0, 0, len(code), 0, 0, 0, 0, 0, 128, 0, 0)
-    text = SECTION.pack(*place, -1, rules.TEXT, 0)
+    text = SECTION.pack(*place, -1, sectionkinds.TEXT, 0)
     assert notes.fastpath_bits(code, text, pack("<i", 4)) == bits
     assert notes.fastpath_bits(code, text, pack("<i", -1)) == 8
 
@@ -170,7 +170,7 @@ def test_instructions_off_the_fast_path(code: bytes, bits: int) -> None:
 def test_code_of_a_file_that_promises_is_not_searched(word: int, bits: int) -> None:
     arena, table = compat(bytes((4, 0x0B, 8, 0)) + pack("<2I", word, 0))
     code = instruction(0x7229)
-    table += SECTION.pack(0, len(arena), len(code), *(0,) * 5, 128, 0, 0, -1, rules.TEXT, 0)
+    table += SECTION.pack(0, len(arena), len(code), *(0,) * 5, 128, 0, 0, -1, sectionkinds.TEXT, 0)
     assert notes.fastpath_bits(arena + code, table, pack("<2i", 3, 4)) == bits
 
 

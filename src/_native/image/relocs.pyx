@@ -1,7 +1,7 @@
 """Relocation arithmetic: values of resolved relocations, and the loop that writes them.
 
 S is the symbol's offset in its section (sections have address 0), A the addend. Field positions
-are bit numbers from r_offset, little endian; names of types (pylink/elf/relocations.py) end in
+are bit numbers from r_offset, little endian; names of types (pylink/facts/relocations.py) end in
 them.
 """
 

@@ -231,14 +231,8 @@ cdef inline void birth(Merge* m, int32_t at) noexcept nogil:
         if function_section(m, e, s.kind, s.bank) >= 0:
             return
         constant_section(m, e, s)
-    elif is_of_file(s):
+    elif KIND[s.kind].place == PLACE_JOINED:
         section_of_file(m, at)
-
-
-cdef inline bint is_of_file(const SectionRow* s) noexcept nogil:
-    """Whether the output has one section for those of that name in all inputs."""
-    return s.kind in (K_CONSTANT, K_GLOBAL, K_GLOBAL_INIT, K_DEBUG, K_LOCAL, K_OTHER,
-                      K_SYSTEM_SHARED)
 
 
 cdef inline int32_t section_of_file(Merge* m, int32_t at) noexcept nogil:
@@ -373,7 +367,7 @@ cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
         row.flags = s.flags
         m.out_of[at] = out
         return
-    if is_of_file(s):
+    if KIND[s.kind].place == PLACE_JOINED:
         out = section_of_file(m, at)
         if out < 0:
             return
@@ -426,7 +420,7 @@ cdef inline int32_t mercury_section(Merge* m, int32_t at) noexcept nogil:
 
 cdef inline void info_sections(Merge* m, const FileRow* file) noexcept nogil:
     cdef uint32_t i
-    cdef int32_t symbol, e
+    cdef int32_t symbol, e, out
     cdef const SectionRow* s
     for i in range(file.first_section, file.first_section + file.section_count):
         s = &m.sections[i]
@@ -440,7 +434,8 @@ cdef inline void info_sections(Merge* m, const FileRow* file) noexcept nogil:
                 or m.role[symbol] == ROLE_NONE):
             continue
         if function_section(m, e, K_INFO_FUNC, 0) < 0:
-            new_function_section(m, e, s, K_INFO_FUNC, SHT_CUDA_INFO, 0x40, 4,
-                                 m.arena + s.name, s.name_size)
+            out = joined_section(m, e, b".nv.info.", 9, K_INFO_FUNC, SHT_CUDA_INFO, 0x40, 4)
+            if out >= 0:
+                out_row(m, out).source = <int32_t>i
         if m.role[symbol] == ROLE_WON:
             m.out_of[i] = function_section(m, e, K_INFO_FUNC, 0)

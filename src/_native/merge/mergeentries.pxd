@@ -1,6 +1,7 @@
 # Relocation sections of the output and the entries they get.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp
 
 from elf64 cimport *
 from mergedecide cimport *
@@ -31,10 +32,29 @@ cdef inline int32_t relocation_row(Merge* m, int32_t at, int32_t out, bint expli
     if m.family == FAMILY_C and out_row(m, out).kind == K_CONSTANT and out_row(m, out).bank == 3:
         user_constant(m, row, b".rela.nv.constant3", 18, b".rela.nv.constant.user", 22)
     else:
-        name_out(m, row, m.arena + s.name, s.name_size)
+        name_relocations(m, row, s, explicit)
     if first and m.mode & M_KEEP_RELOCS:
         resolved_row(m, out)
     return row
+
+
+cdef inline void name_relocations(Merge* m, int32_t row, const SectionRow* s,
+                                  bint explicit) noexcept nogil:
+    """Name a relocation section after what it patches, whatever the input calls it."""
+    cdef const SectionRow* target = &m.sections[s.target]
+    cdef uint32_t size = 5 if explicit else 4
+    cdef uint8_t* text
+    if (s.name_size == size + target.name_size
+            and memcmp(m.arena + s.name, <const char*>b".rela", size) == 0
+            and memcmp(m.arena + s.name + size, m.arena + target.name, target.name_size) == 0):
+        name_out(m, row, m.arena + s.name, s.name_size)
+        return
+    text = pool_join(&m.pool, b".rela" if explicit else b".rel", size, m.arena + target.name,
+                     target.name_size)
+    if text == NULL:
+        m.failed = True
+        return
+    name_out(m, row, text, size + target.name_size)
 
 
 cdef inline int32_t mercury_relocation_row(Merge* m, int32_t at, int32_t out) noexcept nogil:
@@ -71,8 +91,9 @@ cdef inline void count_entry(Merge* m, int32_t at, int32_t counter, int32_t out,
     `counter` is the OutRow that counts: code has a count for each of its two lists.
     """
     cdef const SectionRow* s = &m.sections[at]
-    cdef uint32_t skip = 13 if s.kind == K_MERC_RELA else 5
     cdef OutRow* row = out_row(m, counter)
+    cdef const uint8_t* name
+    cdef uint32_t size
     cdef uint8_t* text
     row.counted += explicit
     if not explicit or addend != 0 or row.counted < 2:
@@ -83,8 +104,12 @@ cdef inline void count_entry(Merge* m, int32_t at, int32_t counter, int32_t out,
         text = pool_join(&m.pool, b".rel", 4, <const uint8_t*>b".nv.constant.user", 17)
         name_sibling(m, text, 21)
     else:
-        text = pool_join(&m.pool, b".rel", 4, m.arena + s.name + skip, s.name_size - skip)
-        name_sibling(m, text, 4 + s.name_size - skip)
+        if s.kind == K_MERC_RELA:
+            name, size = m.arena + s.name + 13, s.name_size - 13    # behind .nv.merc.rela
+        else:
+            name, size = m.arena + m.sections[s.target].name, m.sections[s.target].name_size
+        text = pool_join(&m.pool, b".rel", 4, name, size)
+        name_sibling(m, text, 4 + size)
     out_row(m, out).notes |= OF_SIBLING_NAMED   # once is enough
 
 

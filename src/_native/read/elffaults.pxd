@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-from rows cimport FaultRow, RuleRow
+from rows cimport FaultRow
 from vec cimport Vec
 
 # Reasons of a FaultRow; pylink/phases/faults.py has the sentence for each.
@@ -39,7 +39,7 @@ cdef enum Reason:
     F_CALLGRAPH_STRING = 29
     F_CALLGRAPH_BLOCK = 30
     F_DUPLICATE = 31
-    F_NO_CONTENTS = 32
+    F_SECTION_NAME = 32
     F_RELOC_TYPE = 33
     F_SYMBOL_BOUNDS = 34
     F_BINDING = 35
@@ -72,8 +72,6 @@ cdef inline uint64_t max_nobits() noexcept nogil:
 
 ctypedef struct Reader:
     const uint8_t* arena
-    const RuleRow* rules
-    Py_ssize_t rule_count
     Vec files
     Vec sections
     Vec symbols

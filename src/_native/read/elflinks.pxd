@@ -1,11 +1,11 @@
 # What sections of a cubin say of each other: functions and their sections, relocations.
 
-from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memset
 
 from elf64 cimport *
 from elffaults cimport *
-from elfsections cimport MAX_BANK
+from elfsections cimport MAX_BANK, is_mercury
 from elftables cimport check_info, check_pairs
 from rows cimport *
 from vec cimport vec_extend
@@ -14,7 +14,6 @@ cdef enum:
     FIRST_MERCURY_TYPE = 0x10000
     LAST_MERCURY_TYPE = 0x10040
     LAST_TYPE = 119             # R_CUDA_* of toolkit 13.0
-    FIRST_MERCURY_SM = 100
 
 
 cdef inline bint check_links(Reader* r, int32_t file, FileRow* row) noexcept nogil:
@@ -37,24 +36,22 @@ cdef inline bint check_links(Reader* r, int32_t file, FileRow* row) noexcept nog
         if s.kind == K_CAPMERC:
             if not check_capsule(r, file, row, s, i):
                 return False
-        elif (s.kind == K_INFO_FUNC or s.kind == K_CONSTANT0 or s.kind == K_CONSTANT_FUNC
-              or s.kind == K_SHARED):
-            if not check_owner(r, file, row, s, i, K_TEXT):
-                return False
-        elif s.kind == K_MERC_INFO_FUNC or s.kind == K_MERC_CONSTANT_FUNC:
-            if not check_owner(r, file, row, s, i, K_CAPMERC):
+        elif KIND[s.kind].owner != K_NULL:
+            if not check_owner(r, file, row, s, i, KIND[s.kind].owner):
                 return False
     for i in range(row.section_count):
         s = &sections[i]
         if s.kind == K_TEXT:
-            if (row.e_flags >> 8 & 0xff) >= FIRST_MERCURY_SM and not (
+            if is_mercury(row) and not (
                     marks[s.target - <int32_t>row.first_symbol] & kind_bit(K_CAPMERC)):
                 return refuse(r, file, <int32_t>i, -1, F_NO_CAPSULE, 0, 0)
-        elif s.kind == K_RELOC or s.kind == K_MERC_RELA or s.kind == K_RESOLVED_RELA:
+        elif KIND[s.kind].info == HEAD_TARGET:
             if s.info == 0 or s.info >= row.section_count or not is_patched(
                     s.kind, sections[s.info].kind):
                 return refuse(r, file, <int32_t>i, -1, F_TARGET, s.info, row.section_count)
             s.target = <int32_t>(row.first_section + s.info)
+            if not has_name_of_target(r, row, s):
+                return refuse(r, file, <int32_t>i, -1, F_SECTION_NAME, s.type, 0)
             if not check_relocs(r, file, row, s, i):
                 return False
         elif (s.kind == K_INFO or s.kind == K_INFO_FUNC or s.kind == K_MERC_INFO
@@ -65,6 +62,35 @@ cdef inline bint check_links(Reader* r, int32_t file, FileRow* row) noexcept nog
             if not check_pairs(r, file, row, s, i):
                 return False
     return True
+
+
+cdef inline bint has_name_of(Reader* r, const FileRow* row, const SectionRow* s,
+                             const uint8_t* name, uint32_t size) noexcept nogil:
+    """Whether a section is named after a function or a section; True where nvlink takes any name.
+
+    nvlink finds sections of a function by name in some places and by sh_info in others.
+    """
+    cdef uint32_t stem = KIND[s.kind].stem
+    if KIND[s.kind].free >= (FREE_ALWAYS if is_mercury(row) else FREE_PLAIN):
+        return True
+    if s.kind == K_CONSTANT_FUNC:
+        stem += 1 + (s.bank >= 10)
+    elif KIND[s.kind].info == HEAD_TARGET:
+        stem -= 1 + (s.type == SHT_REL)     # the name of a section begins with the dot
+    return (s.name_size == stem + size
+            and memcmp(r.arena + s.name + stem, name, size) == 0)
+
+
+cdef inline bint has_name_of_target(Reader* r, const FileRow* row,
+                                    const SectionRow* s) noexcept nogil:
+    """Whether relocations are named after what they patch, mercury ones after its plain form."""
+    cdef const SectionRow* target = <const SectionRow*>r.sections.data + s.target
+    cdef uint32_t skip = 0
+    if s.kind == K_MERC_RELA:
+        skip = 11 if target.kind == K_CAPMERC else 8    # .nv.capmerc, .nv.merc
+        if target.name_size < skip:
+            return False
+    return has_name_of(r, row, s, r.arena + target.name + skip, target.name_size - skip)
 
 
 cdef inline bint check_text(Reader* r, int32_t file, FileRow* row, SectionRow* s,
@@ -84,6 +110,15 @@ cdef inline bint check_text(Reader* r, int32_t file, FileRow* row, SectionRow* s
         return refuse(r, file, <int32_t>index, -1, F_TARGET, s.info, row.symbol_count)
     if s.size % 16:
         return refuse(r, file, <int32_t>index, -1, F_TEXT_ALIGN, s.size, 16)
+    return check_function_name(r, file, row, s, index, s.target)
+
+
+cdef inline bint check_function_name(Reader* r, int32_t file, const FileRow* row,
+                                     const SectionRow* s, uint32_t index,
+                                     int32_t function) noexcept nogil:
+    cdef const SymbolRow* symbol = <const SymbolRow*>r.symbols.data + function
+    if not has_name_of(r, row, s, r.arena + symbol.name, symbol.name_size):
+        return refuse(r, file, <int32_t>index, -1, F_SECTION_NAME, s.type, 0)
     return True
 
 
@@ -107,6 +142,7 @@ cdef inline bint check_owner(Reader* r, int32_t file, FileRow* row, SectionRow* 
                              uint16_t kind) noexcept nogil:
     """A section of a function: sh_info is the section with its code or its capsule."""
     cdef SectionRow* sections = <SectionRow*>r.sections.data + row.first_section
+    cdef int32_t function
     if s.info == 0 or s.info >= row.section_count or sections[s.info].kind != kind:
         return refuse(r, file, <int32_t>index, -1, F_TARGET, s.info, row.section_count)
     s.target = <int32_t>(row.first_section + s.info)
@@ -115,8 +151,10 @@ cdef inline bint check_owner(Reader* r, int32_t file, FileRow* row, SectionRow* 
                               or sections[s.info].info >= row.symbol_count):
         return refuse(r, file, <int32_t>s.info, -1, F_TARGET, sections[s.info].info,
                       row.symbol_count)
-    return mark(r, file, row, s, index, sections[s.info].target if kind == K_TEXT
+    function = (sections[s.info].target if kind == K_TEXT
                 else <int32_t>(row.first_symbol + sections[s.info].info))
+    return (check_function_name(r, file, row, s, index, function)
+            and mark(r, file, row, s, index, function))
 
 
 cdef inline uint64_t kind_bit(uint16_t kind) noexcept nogil:
@@ -138,12 +176,7 @@ cdef inline bint mark(Reader* r, int32_t file, FileRow* row, SectionRow* s, uint
 
 cdef inline bint is_patched(uint16_t kind, uint16_t target) noexcept nogil:
     """Whether relocations of that kind can be for sections of the other kind."""
-    if kind == K_MERC_RELA:
-        return (target == K_CAPMERC or target == K_MERC_DEBUG or target == K_MERC_CONSTANT
-                or target == K_MERC_CONSTANT_FUNC or target == K_MERC_GLOBAL_INIT)
-    return (target == K_TEXT or target == K_DEBUG or target == K_CONSTANT
-            or target == K_CONSTANT_FUNC or target == K_CONSTANT0 or target == K_GLOBAL_INIT
-            or target == K_OTHER)
+    return KIND[target].patched and KIND[target].mercury == KIND[kind].mercury
 
 
 cdef inline uint32_t field_size(uint32_t type) noexcept nogil:

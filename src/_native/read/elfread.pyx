@@ -21,12 +21,12 @@ from ties cimport *
 from vec cimport *
 
 
-def parse(bytes arena, bytes extents, bytes rules, bytearray times=None):
+def parse(bytes arena, bytes extents, bytearray times=None):
     """Check and tabulate every file of the arena.
 
-    `extents` comes from `inputfiles.read_files`, `rules` from `pylink.sections.rules`. Returns
-    `(files, sections, symbols, fault)`: packed FileRow, SectionRow and SymbolRow tables, and a
-    FaultRow, empty when all is well. `times` takes a TimeRow of each file, without processor times.
+    `extents` comes from `inputfiles.read_files`. Returns `(files, sections, symbols, fault)`:
+    packed FileRow, SectionRow and SymbolRow tables, and a FaultRow, empty when all is well.
+    `times` takes a TimeRow of each file, without processor times.
     """
     cdef Reader r
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
@@ -34,8 +34,6 @@ def parse(bytes arena, bytes extents, bytes rules, bytearray times=None):
     cdef bint ok = True
     cdef TimeRow* row = time_rows(times, n)
     r.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
-    r.rules = <const RuleRow*>PyBytes_AS_STRING(rules)
-    r.rule_count = PyBytes_GET_SIZE(rules) // <Py_ssize_t>sizeof(RuleRow)
     cdef uint64_t section_room = 0, symbol_room = 0
     vec_init(&r.marks, 8)
     memset(&r.fault, 0, sizeof(FaultRow))

@@ -10,19 +10,11 @@ from vec cimport vec_extend
 
 cdef enum:
     MAX_BANK = 17               # of .nv.constantN; R_CUDA_CONST_FIELD has five bits for N
+    FIRST_MERCURY_SM = 100
 
 
-cdef inline bint has_no_bytes(uint32_t type) noexcept nogil:
-    return (type == SHT_NOBITS or type == SHT_NULL or type == SHT_CUDA_GLOBAL
-            or type == SHT_CUDA_SHARED or type == SHT_CUDA_LOCAL
-            or type == SHT_CUDA_RESERVED_SHARED)
-
-
-cdef inline bint needs_contents(uint16_t kind) noexcept nogil:
-    """Whether kernels read the bytes of sections of that kind."""
-    return not (kind == K_NULL or kind == K_SYSTEM_SHARED or kind == K_MERC_SYSTEM_SHARED
-                or kind == K_GLOBAL or kind == K_SHARED or kind == K_DEBUG_SHARED
-                or kind == K_LOCAL)
+cdef inline bint is_mercury(const FileRow* row) noexcept nogil:
+    return (row.e_flags >> 8 & 0xff) >= FIRST_MERCURY_SM
 
 
 cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr* table,
@@ -32,6 +24,7 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr
     cdef SectionRow* s
     cdef SectionRow* rows = <SectionRow*>vec_extend(&r.sections, row.section_count)
     cdef uint32_t i
+    cdef int32_t reason
     cdef const uint8_t* end
     cdef const uint8_t* strings
     cdef uint64_t strings_size = table[names].sh_size, aligns = 0, contents = 0
@@ -55,7 +48,12 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr
         s.name_size = <uint32_t>(end - (strings + h.sh_name))
         if not take_name(r, s.name_size, row.size):
             return refuse(r, file, <int32_t>i, -1, F_NAMES, r.names, row.size)
-        if has_no_bytes(h.sh_type):
+        s.flags = h.sh_flags
+        s.type = h.sh_type
+        reason = classify(r, s, is_mercury(row))
+        if reason != F_NONE:
+            return refuse(r, file, <int32_t>i, -1, reason, s.type, 0)
+        if not KIND[s.kind].given:
             if h.sh_size > max_nobits():
                 return refuse(r, file, <int32_t>i, -1, F_TOO_LARGE, h.sh_size, max_nobits())
         elif h.sh_offset > row.size or h.sh_size > row.size - h.sh_offset:
@@ -70,19 +68,13 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr
         if h.sh_entsize > 0xffff:
             return refuse(r, file, <int32_t>i, -1, F_ENTSIZE, h.sh_entsize, 24)
         s.size = h.sh_size
-        s.flags = h.sh_flags
-        s.type = h.sh_type
         s.link = h.sh_link
         s.info = h.sh_info
         s.align = <uint32_t>h.sh_addralign if h.sh_addralign else 1
         s.entsize = <uint32_t>h.sh_entsize
-        classify(r, s)
         if s.kind == K_SYSTEM_SHARED and s.size > MAX_ALIGN:    # its twin has as many bytes
             return refuse(r, file, <int32_t>i, -1, F_TOO_LARGE, s.size, MAX_ALIGN)
-        if has_no_bytes(s.type):
-            if s.size and needs_contents(s.kind):
-                return refuse(r, file, <int32_t>i, -1, F_NO_CONTENTS, s.type, 0)
-        else:
+        if KIND[s.kind].given:
             # Many large alignments would let a small file ask for a huge output.
             aligns += s.align
             if aligns > row.size + MAX_ALIGN:
@@ -93,32 +85,52 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr
     return True
 
 
-cdef inline void classify(Reader* r, SectionRow* s) noexcept nogil:
-    """Give the section its kind: the first rule that its name meets; K_OTHER without one."""
-    cdef const uint8_t* name = r.arena + s.name
-    cdef const RuleRow* rule
-    cdef Py_ssize_t i
-    cdef uint32_t at, bank = 0
-    if s.type == SHT_NULL:
-        s.kind = K_NULL
-        return
-    for i in range(r.rule_count):
-        rule = &r.rules[i]
-        if (rule.size <= s.name_size and (not rule.exact or rule.size == s.name_size)
-                and memcmp(name, rule.text, rule.size) == 0):
+cdef inline int32_t classify(Reader* r, SectionRow* s, bint mercury) noexcept nogil:
+    """Give the section its kind: the first rule that its type, flags and name meet.
+
+    Where nvlink does not look at names, one without a rule is of the first kind of its type.
+    Returns F_NONE, or why it is refused: nothing that programs address is taken for plain data.
+    """
+    cdef const KindRule* rule
+    cdef int32_t free = -1
+    cdef bint known = False
+    cdef size_t i
+    for i in range(RULE_COUNT):
+        rule = &RULE[i]
+        if s.type != rule.type and not (rule.banked and s.type - rule.type <= MAX_BANK):
+            continue
+        if (<uint32_t>s.flags ^ rule.flags) & rule.mask:
+            continue
+        known = True
+        if has_name(r.arena + s.name, s.name_size, rule, s.type - rule.type):
             s.kind = rule.kind
-            break
-    if s.kind == K_CONSTANT:
-        # .nv.constant<bank>[.<function>]
-        at = 12
-        while at < s.name_size and 48 <= name[at] <= 57 and bank < MAX_BANK:
-            bank = bank * 10 + (name[at] - 48)
-            at += 1
-        # `.nv.constant03` and `.nv.constant3x` are no bank: the output would have another name.
-        if (at == 12 or bank > MAX_BANK or (name[12] == 48 and at > 13)
-                or (at < s.name_size and name[at] != 46)):
-            s.kind = K_OTHER
-            return
-        s.bank = <uint16_t>bank
-        if at < s.name_size:
-            s.kind = K_CONSTANT0 if bank == 0 else K_CONSTANT_FUNC
+            s.bank = <uint16_t>(s.type - rule.type) if rule.banked else 0
+            return F_NONE
+        if free < 0 and KIND[rule.kind].free >= (FREE_ALWAYS if mercury else FREE_PLAIN):
+            free = rule.kind
+    if free < 0:
+        return F_SECTION_NAME if known else F_TYPE
+    for i in range(RULE_COUNT if free == K_OTHER else 0):
+        # Data of no kind that is called like one: something wrote the wrong type.
+        if has_name(r.arena + s.name, s.name_size, &RULE[i], 0):
+            return F_SECTION_NAME
+    s.kind = <uint16_t>free
+    return F_NONE
+
+
+cdef inline bint has_name(const uint8_t* name, uint32_t size, const KindRule* rule,
+                          uint32_t bank) noexcept nogil:
+    """Whether a name is, or begins with, that of the rule and the number of its bank."""
+    cdef uint32_t at = rule.size
+    if rule.size == 0 or rule.size > size or memcmp(name, rule.text, rule.size) != 0:
+        return False
+    if not rule.banked:
+        return not rule.exact or size == rule.size
+    if bank >= 10:
+        if at == size or name[at] != 48 + bank // 10:
+            return False
+        at += 1
+    if at == size or name[at] != 48 + bank % 10:
+        return False
+    at += 1
+    return at == size if rule.banked == 1 else at < size and name[at] == c'.'

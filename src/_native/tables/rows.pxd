@@ -5,47 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from elf64 cimport STT_CUDA_OBJECT
-
-# What a section is. The names behind the numbers are in pylink/sections/rules.py.
-cdef enum Kind:
-    K_OTHER = 0
-    K_NULL = 1
-    K_SHSTRTAB = 2
-    K_STRTAB = 3
-    K_SYMTAB = 4
-    K_SYMTAB_SHNDX = 5
-    K_DEBUG = 6             # .debug_*, .nv_debug_*: concatenated or rebuilt
-    K_TKINFO = 7
-    K_CUINFO = 8
-    K_INFO = 9              # .nv.info
-    K_COMPAT = 10
-    K_INFO_FUNC = 11        # .nv.info.F
-    K_CALLGRAPH = 12
-    K_PROTOTYPE = 13
-    K_REL_ACTION = 14
-    K_RELOC = 15            # .rel.S and .rela.S
-    K_RESOLVED_RELA = 16
-    K_CONSTANT = 17         # .nv.constantN, file scope
-    K_CONSTANT_FUNC = 18    # .nv.constantN.F, N > 0
-    K_CONSTANT0 = 19        # .nv.constant0.F
-    K_TEXT = 20
-    K_GLOBAL_INIT = 21
-    K_GLOBAL = 22
-    K_SHARED = 23           # .nv.shared.F
-    K_DEBUG_SHARED = 24     # .nv_debug.shared
-    K_LOCAL = 25
-    K_CAPMERC = 26
-    K_MERC_DEBUG = 27
-    K_MERC_INFO = 28
-    K_MERC_INFO_FUNC = 29
-    K_MERC_RELA = 30
-    K_MERC_CONSTANT = 31    # .nv.merc.nv.constant.user
-    K_MERC_GLOBAL_INIT = 32
-    K_MERC_SYMTAB = 33
-    K_MERC_CONSTANT_FUNC = 34   # .nv.merc.nv.constant.optimizer.F
-    K_SYSTEM_SHARED = 35    # .nv.shared.reserved.0: shared memory that the system keeps, sm_110
-    K_MERC_SYSTEM_SHARED = 36
-    K_MERC_SYMTAB_SHNDX = 37
+from facts cimport *
 
 # One input file. Offsets are into the arena, the single buffer that holds all input bytes.
 cdef packed struct FileRow:
@@ -90,13 +50,6 @@ cdef packed struct SymbolRow:
     uint16_t shndx
     uint8_t info
     uint8_t other
-
-# One rule of pylink/sections/rules.py: a section whose name is, or begins with, `text`.
-cdef packed struct RuleRow:
-    uint16_t kind
-    uint8_t size
-    uint8_t exact
-    uint8_t text[36]
 
 # Why an input was refused. `section` is the index in the file, `index` the entry in the section.
 cdef packed struct FaultRow:
@@ -243,8 +196,7 @@ cdef inline void start_out(OutRow* row, uint16_t kind, uint32_t type, uint64_t f
 
 cdef inline bint is_nobits(const OutRow* row) noexcept nogil:
     """Whether the section takes memory but no bytes of the file."""
-    return (row.kind == K_SHARED or row.kind == K_DEBUG_SHARED or row.kind == K_GLOBAL
-            or row.kind == K_LOCAL or row.kind == K_SYSTEM_SHARED)
+    return KIND[row.kind].nobits
 
 
 # One symbol of the output, in order of birth.

@@ -9,13 +9,13 @@ and docs/format-notes.md.
 """
 
 def parse(
-    arena: bytes, extents: bytes, rules: bytes, times: bytearray | None = None
+    arena: bytes, extents: bytes, times: bytearray | None = None
 ) -> tuple[bytes, bytes, bytes, bytes]:
     """Check and tabulate every file of the arena: (files, sections, symbols, fault).
 
-    ``arena`` and ``extents`` come from ``inputfiles``, ``rules`` from
-    ``pylink.sections.rules.compiled``. FileRow, SectionRow and SymbolRow tables in input order, and
-    the FaultRow of the first thing that is wrong, empty when all is well; with a fault the tables
+    ``arena`` and ``extents`` come from ``inputfiles``. Sections get the kinds of
+    ``pylink.facts.sectionkinds``. FileRow, SectionRow and SymbolRow tables in input order, and the
+    FaultRow of the first thing that is wrong, empty when all is well; with a fault the tables
     end in the middle. Reasons are those of ``pylink.phases.faults``. ``times`` takes rows as that
     of ``inputfiles.read_files`` does, but for the last two columns. ``IndexError`` for an extent
     outside the arena.

@@ -14,7 +14,7 @@ from pylink.dedup.objects import MercuryObject
 from pylink.dedup.prefilter import PREFILTERS, MissingXxhash
 from pylink.dedup.stages import IDENTITIES
 from pylink.diagnostics.stream import is_terminal, one_line, show, write
-from pylink.elf.constants import EM_CUDA
+from pylink.facts.elf import EM_CUDA
 from pylink.inputs.kinds import ELF_MAGIC
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import struct
 
 from pylink.dedup.objects import MercuryObject, show
-from pylink.elf.constants import EM_CUDA, NO_BYTES, SHN_XINDEX
-from pylink.elf.records import EHDR, RELA, SHDR
+from pylink.facts.elf import EM_CUDA, NO_BYTES, SHN_XINDEX
+from pylink.facts.records import EHDR, RELA, SHDR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -128,6 +128,9 @@ HELP: dict[str, str] = {
     "capsule-format": "The mercury capsule of a function cannot be followed.",
     "duplicate-section": "An input has two sections where only one is allowed.",
     "unknown-section": "A section has a type that is not known, so it cannot be merged safely.",
+    "section-name": "The type and flags of a section say what it is, its name says something else. "
+    "What a linker would make of it depends on which it believes, so it is refused. Compilers name "
+    "sections by their type: take the object as the compiler wrote it.",
     "malformed": "An input is damaged in a way that has no number of its own.",
     "undefined-reference": "A symbol is used and no input defines it. Add the file or library that "
     "does, check the spelling and the parameter types, or compile the definition with "

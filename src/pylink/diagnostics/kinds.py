@@ -207,6 +207,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "fatbin-format": (326, ERROR, "{where}: fat binary is damaged: {reason}"),
     "host-format": (327, ERROR, "{where}: host object is damaged: {reason}"),
     "fatbin-limit": (328, ERROR, "{where}: fat binary is too large: {reason}"),
+    "section-name": (329, ERROR, "{where}: no section of type {value} has this name"),
     "malformed": (399, ERROR, "{where}: {reason}"),
     # 4xx: symbols
     "undefined-reference": (401, ERROR, "Undefined reference to '{symbol}' in '{file}'"),

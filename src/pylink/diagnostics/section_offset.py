@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import struct
 
-from pylink.elf.constants import EM_CUDA, SHN_XINDEX
-from pylink.elf.records import EHDR, SHDR
+from pylink.facts.elf import EM_CUDA, SHN_XINDEX
+from pylink.facts.records import EHDR, SHDR
 
 _MOST_SECTIONS = 0x100000
 _MOST_NAMES = 1 << 26

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 
-from pylink.elf import attributes as ei
+from pylink.facts import attributes as ei
 from pylink.inspect.image import Image, MalformedCubin, Section
 from pylink.inspect.rows import Record
 

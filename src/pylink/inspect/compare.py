@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pylink.elf.constants import SECTION_TYPES
+from pylink.facts.elf import SECTION_TYPES
 from pylink.inspect.contents import CAPSULE, SYMBOL_TABLES, is_notes, notes, reader
 from pylink.inspect.difference import Difference, compare_rows, number_difference
 from pylink.inspect.image import Image, MalformedCubin, Section

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 
-from pylink.elf.constants import BINDINGS, SYMBOL_TYPES, VISIBILITIES, other_names
-from pylink.elf.relocations import relocation_name
+from pylink.facts.elf import BINDINGS, SYMBOL_TYPES, VISIBILITIES, other_names
+from pylink.facts.relocations import relocation_name
 from pylink.inspect.attributes import compat_records, info_records
 from pylink.inspect.image import (
     Image,

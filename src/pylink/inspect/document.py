@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
-from pylink.elf.constants import FILE_TYPES, SECTION_TYPES, SEGMENT_TYPES, flag_letters
+from pylink.facts.elf import FILE_TYPES, SECTION_TYPES, SEGMENT_TYPES, flag_letters
 from pylink.inspect import contents
 from pylink.inspect.image import Image, Section, is_relocations
 from pylink.inspect.rows import Row

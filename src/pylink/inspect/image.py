@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pylink.diagnostics.stream import one_line
-from pylink.elf.constants import EM_CUDA, NO_BYTES, SHF_MERCURY, SHN_XINDEX, SPECIAL_SECTIONS
-from pylink.elf.records import SHDR
+from pylink.facts.elf import EM_CUDA, NO_BYTES, SHF_MERCURY, SHN_XINDEX, SPECIAL_SECTIONS
+from pylink.facts.records import SHDR
 
 SECTION_HEADER, SEGMENT_HEADER, SYMBOL = SHDR.size, 56, 24
 RELA_PREFIXES = (".rela", ".nv.merc.rela", ".nv.resolvedrela", ".nv.merc.nv.resolvedrela")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pylink.elf.constants import PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE
+from pylink.facts.elf import PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE
 from pylink.inspect.image import SECTION_HEADER, SEGMENT_HEADER, Image, Section, Segment
 
 TOOL_NOTE = ".note.nv.tkinfo"

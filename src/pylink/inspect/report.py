@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from pylink.elf.constants import FILE_TYPES, SECTION_TYPES, SEGMENT_TYPES, flag_letters
+from pylink.facts.elf import FILE_TYPES, SECTION_TYPES, SEGMENT_TYPES, flag_letters
 from pylink.inspect import contents
 from pylink.inspect.columns import pairs, table, titled
 from pylink.inspect.image import Image, Segment, is_relocations

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from struct import iter_unpack, unpack_from
 
+from pylink.facts import sectionkinds
 from pylink.locate.places import places_of
-from pylink.sections import rules
 from pylink.tables import (
     ENTITY,
     FIX,
@@ -42,7 +42,7 @@ def explain_deleted(diagnostic: Diagnostic, placed: Placed) -> None:
     """The place and symbol of the first relocation of data against an extern array."""
     merged = placed.merged
     for fix in rows(merged.fixes, FIX):
-        if fix[4] < 0 or OUT.unpack_from(placed.outs, fix[3] * OUT.size)[2] == rules.TEXT:
+        if fix[4] < 0 or OUT.unpack_from(placed.outs, fix[3] * OUT.size)[2] == sectionkinds.TEXT:
             continue
         if ENTITY.unpack_from(merged.entities, fix[4] * ENTITY.size)[3] & UNSIZED:
             _explain(diagnostic, merged, fix[3], fix[0], fix[4])
@@ -55,7 +55,11 @@ def explain_cut(diagnostic: Diagnostic, placed: Placed) -> None:
     outs = list(rows(placed.outs, OUT))
     for relocations in outs:
         target, at = relocations[10], relocations[16]
-        if relocations[2] != rules.RELOC or target < 0 or outs[target][2] != rules.CONSTANT:
+        if (
+            relocations[2] != sectionkinds.RELOC
+            or target < 0
+            or outs[target][2] != sectionkinds.CONSTANT
+        ):
             continue
         while at >= 0:
             offset, _, _, entity, _, at = KEEP.unpack_from(merged.keeps, at * KEEP.size)

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from pylink.diagnostics.record import Source, note
 from pylink.diagnostics.severity import NOTE
-from pylink.elf.constants import STT_FUNC
+from pylink.facts.elf import STT_FUNC
 from pylink.locate import LINE_SECTIONS
 from pylink.locate.column import find_name
 from pylink.locate.references import relocations

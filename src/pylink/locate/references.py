@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from struct import unpack_from
 
-from pylink.elf.constants import SHT_REL, SHT_RELA
-from pylink.elf.records import REL, RELA
-from pylink.sections import rules
+from pylink.facts import sectionkinds
+from pylink.facts.elf import SHT_REL, SHT_RELA
+from pylink.facts.records import REL, RELA
 from pylink.tables import FILE, SECTION, file_sections, section_file
 
 TYPE_CHECKING = False
@@ -22,12 +22,12 @@ _ENTRIES = {SHT_REL: REL, SHT_RELA: RELA}
 
 # Code and data. What debug data, call graphs and mercury twins refer to, these do, too.
 _REFERRING = (
-    rules.TEXT,
-    rules.GLOBAL_INIT,
-    rules.CONSTANT,
-    rules.CONSTANT_FUNC,
-    rules.CONSTANT0,
-    rules.OTHER,
+    sectionkinds.TEXT,
+    sectionkinds.GLOBAL_INIT,
+    sectionkinds.CONSTANT,
+    sectionkinds.CONSTANT_FUNC,
+    sectionkinds.CONSTANT0,
+    sectionkinds.OTHER,
 )
 
 
@@ -58,7 +58,7 @@ def relocations(objects: Objects, sections: Iterable[int]) -> Iterator[tuple[int
     for row in sections:
         fields = SECTION.unpack_from(objects.sections, row * SECTION.size)
         start, size, type, target, kind = fields[1], fields[2], fields[5], fields[11], fields[12]
-        if kind != rules.RELOC or target < 0 or type not in _ENTRIES:
+        if kind != sectionkinds.RELOC or target < 0 or type not in _ENTRIES:
             continue
         patched = SECTION.unpack_from(objects.sections, target * SECTION.size)[12]
         if patched in _REFERRING:

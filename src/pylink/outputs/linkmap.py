@@ -6,8 +6,8 @@ from collections import defaultdict
 from struct import iter_unpack
 
 from pylink.diagnostics.stream import one_line, to_bytes
-from pylink.elf.constants import SHT_NOBITS
 from pylink.errors import reason_of
+from pylink.facts.elf import SHT_NOBITS
 from pylink.outputs.wholefile import write_whole
 from pylink.phases.layout import Placed
 from pylink.tables import (

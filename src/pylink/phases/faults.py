@@ -44,7 +44,7 @@ REASONS: dict[int, tuple[str, str, str | None]] = {
     29: ("callgraph-format", "reason", "string {value} lies outside the string table"),
     30: ("callgraph-format", "reason", "it is in no known block (marker {value:#x})"),
     31: ("duplicate-section", "", None),
-    32: ("malformed", "reason", "section type {value:#x} has no contents"),
+    32: ("section-name", "value", "{value:#x}"),
     33: ("relocation-type", "value", None),
     34: ("symbol-range", "", None),
     35: ("symbol-kind", "value", None),
@@ -57,7 +57,7 @@ REASONS: dict[int, tuple[str, str, str | None]] = {
     42: ("malformed", "reason", "the first symbol is not the null symbol"),
     43: ("malformed", "reason", "sections are aligned to {value} bytes in all ({limit} at most)"),
     44: ("malformed", "reason", "it has {value} rows, and there are {limit} symbols"),
-    45: ("unknown-section", "value", None),
+    45: ("unknown-section", "value", "{value:#x}"),
     OS_ABI: ("wrong-abi", "", None),
     47: ("malformed", "reason", "sections of {value} bytes in all, in a file of {limit}"),
 }

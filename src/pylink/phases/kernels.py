@@ -6,7 +6,7 @@ Nothing after this needs to know: a rewritten file looks as if ptxas had made it
 from __future__ import annotations
 
 from pylink._native import elfread, inputfiles, notes
-from pylink.sections import rules
+from pylink.facts import sectionkinds
 from pylink.tables import FILE
 
 TYPE_CHECKING = False
@@ -58,7 +58,9 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
 def _mode(objects: Objects) -> int | None:
     """What the link asks for; None for a link that leaves its kernels alone."""
     job = objects.job
-    barriers = notes.has_attribute(objects.arena, objects.sections, rules.INFO, GEN_ERRBAR_AT_EXIT)
+    barriers = notes.has_attribute(
+        objects.arena, objects.sections, sectionkinds.INFO, GEN_ERRBAR_AT_EXIT
+    )
     if job.debug:
         return LASTING_BARRIERS
     if not job.executable:
@@ -76,7 +78,7 @@ def _reread(objects: Objects, images: list[bytes]) -> Objects:
 
     paths: list[bytes | None] = [None] * len(images)
     arena, extents, _, _ = inputfiles.read_files(paths, [len(image) for image in images], [*images])
-    files, sections, symbols, fault = elfread.parse(arena, extents, rules.compiled())
+    files, sections, symbols, fault = elfread.parse(arena, extents)
     if fault:
         raise ValueError("a rewritten kernel does not read back")
     return Objects(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pylink._native import callgraph, info, notes, poolfill
 from pylink._native import layout as native_layout
+from pylink.facts import sectionkinds
 from pylink.facts.target import FAMILY_B, FAMILY_C, SYSTEM_SHARED
 from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note
 from pylink.phases.shared import place_shared
-from pylink.sections import rules
 from pylink.tables import span
 
 TYPE_CHECKING = False
@@ -250,19 +250,21 @@ def _make_contents(placed: Placed) -> None:
         not job.executable,
     )
     inherited = (
-        notes.join_sections(objects.arena, objects.sections, rules.TKINFO)
+        notes.join_sections(objects.arena, objects.sections, sectionkinds.TKINFO)
         if job.executable
         else b""
     )
     made = {
-        rules.CALLGRAPH: graph,
-        rules.PROTOTYPE: prototypes,
-        rules.TKINFO: tkinfo_note(job.options) + inherited,
-        rules.CUINFO: cuinfo_note(objects),
-        rules.COMPAT: compat_note(
-            objects, merged.out_of, has_code=native_layout.find_kind(placed.outs, rules.TEXT) >= 0
+        sectionkinds.CALLGRAPH: graph,
+        sectionkinds.PROTOTYPE: prototypes,
+        sectionkinds.TKINFO: tkinfo_note(job.options) + inherited,
+        sectionkinds.CUINFO: cuinfo_note(objects),
+        sectionkinds.COMPAT: compat_note(
+            objects,
+            merged.out_of,
+            has_code=native_layout.find_kind(placed.outs, sectionkinds.TEXT) >= 0,
         ),
-        rules.REL_ACTION: REL_ACTION,
+        sectionkinds.REL_ACTION: REL_ACTION,
     }
     for kind, contents in made.items():
         out = native_layout.find_kind(placed.outs, kind)

@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 
 from pylink._native import elfread
-from pylink.elf.constants import SHN_UNDEF, STB_LOCAL, STT_OBJECT
+from pylink.facts.elf import SHN_UNDEF, STB_LOCAL, STT_OBJECT
 from pylink.inputs.unpack import add_optimized, known_references
 from pylink.phases.faults import report_fault
 from pylink.phases.load import SYSTEM_LIBRARY
-from pylink.sections import rules
 from pylink.subtools import ptxas
 from pylink.subtools.lto import compile_lto, write_lto_row
 from pylink.tables import SYMBOL, rows, text
@@ -123,7 +122,7 @@ def calls_runtime(loaded: Loaded, ptx: bytes, sink: Sink) -> bool:
 def global_names(loaded: Loaded, sink: Sink) -> tuple[dict[str, None], dict[str, None]]:
     """What the cubins define and what they leave undefined, in order; LinkError when damaged."""
     arena = loaded.arena
-    files, sections, symbols, fault = elfread.parse(arena, loaded.extents, rules.compiled())
+    files, sections, symbols, fault = elfread.parse(arena, loaded.extents)
     if fault:
         report_fault(fault, arena, files, sections, loaded.extents, loaded.names, sink)
         sink.stop()

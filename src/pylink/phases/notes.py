@@ -7,8 +7,8 @@ from struct import pack
 from pylink import __version__
 from pylink._native import notes
 from pylink.diagnostics.stream import to_bytes
+from pylink.facts import sectionkinds
 from pylink.facts.target import FAMILY_A, FAMILY_C
-from pylink.sections import rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def cuinfo_note(objects: Objects) -> bytes:
     The SM number is the lowest of the inputs' notes: that of the PTX they were made from.
     """
     lowest = objects.job.target.sm
-    inherited = notes.join_sections(objects.arena, objects.sections, rules.CUINFO)
+    inherited = notes.join_sections(objects.arena, objects.sections, sectionkinds.CUINFO)
     for start in range(24, len(inherited) - 7, 32):
         lowest = min(lowest, int.from_bytes(inherited[start + 2 : start + 4], "little"))
     return note(NT_CUINFO, pack("<4H", 2, lowest, TOOLKIT, 0))

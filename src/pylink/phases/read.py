@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pylink._native import elfread, notes
 from pylink.phases.faults import report_fault
-from pylink.sections import rules
 from pylink.tables import FILE
 from pylink.tables import rows as table_rows
 
@@ -64,7 +63,7 @@ def read(loaded: Loaded, sink: Sink) -> Objects | None:
     """Check and tabulate every cubin; after errors the result is None."""
     job, names, arena = loaded.job, loaded.names, loaded.arena
     times = job.steps.times(len(names))
-    files, sections, symbols, fault = elfread.parse(arena, loaded.extents, rules.compiled(), times)
+    files, sections, symbols, fault = elfread.parse(arena, loaded.extents, times)
     job.steps.done("parse", times)
     if fault:
         report_fault(fault, arena, files, sections, loaded.extents, names, sink)

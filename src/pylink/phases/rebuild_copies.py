@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from struct import Struct, error, pack, unpack_from
 
-from pylink.elf.records import RELA
-from pylink.sections import rules
+from pylink.facts import sectionkinds
+from pylink.facts.records import RELA
 from pylink.tables import FILE, REBUILD, SECTION, rows, section_name
 
 TYPE_CHECKING = False
@@ -164,7 +164,7 @@ def _mercury_frames(merged: Merged, piece: int) -> dict[int, tuple[bytes, bytes]
     frames: dict[int, tuple[bytes, bytes]] = {}
     for row in range(first_section, first_section + section_count):
         section = SECTION.unpack_from(objects.sections, SECTION.size * row)
-        if section[12] != rules.MERC_RELA or section[11] < 0:
+        if section[12] != sectionkinds.MERC_RELA or section[11] < 0:
             continue
         if section_name(arena, objects.sections, section[11]) != MERC_FRAME:
             continue

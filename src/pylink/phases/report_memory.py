@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
+from pylink.facts import sectionkinds
 from pylink.facts.target import FAMILY_C
-from pylink.sections import rules
 from pylink.tables import (
     CONSTANT_KIND,
     DEFINED,
@@ -72,7 +72,7 @@ def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
             yield _share(merged, section)
     for number, fields in enumerate(rows(objects.sections, SECTION)):
         target, kind, bank = fields[11:14]
-        if kind != rules.CONSTANT_FUNC or bank != POOL_BANK:
+        if kind != sectionkinds.CONSTANT_FUNC or bank != POOL_BANK:
             continue
         symbol = SECTION.unpack_from(objects.sections, target * SECTION.size)[11]
         entity = int.from_bytes(
@@ -113,7 +113,7 @@ def _is_of_file(merged: Merged, symbol: int) -> bool:
         return False
     kind = SECTION.unpack_from(merged.objects.sections, section * SECTION.size)[12]
     out = int.from_bytes(merged.out_of[4 * section : 4 * section + 4], "little", signed=True)
-    return bool(kind == rules.CONSTANT) and out >= 0
+    return bool(kind == sectionkinds.CONSTANT) and out >= 0
 
 
 def report_shared(

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from pylink.elf.relocations import relocation_name
-from pylink.sections import rules
+from pylink.facts import sectionkinds
+from pylink.facts.relocations import relocation_name
 
-# Kinds that the reader makes of others, so that no rule names them.
-SPLIT = {
-    rules.OTHER: "other",
-    rules.NULL: "null",
-    rules.CONSTANT: ".nv.constant*",
-    rules.CONSTANT_FUNC: ".nv.constant*.*",
-    rules.CONSTANT0: ".nv.constant0.*",
-    rules.RELOC: ".rela.*",
-    rules.DEBUG: ".debug_*",
-    rules.MERC_DEBUG: ".nv.merc.debug_*",
-}
 NO_TYPE = 0xFFFFFFFF
 
 
 def family_name(kind: int) -> str:
     """The name of a section of this kind, with `*` for what differs: `.text.*`."""
-    if kind in SPLIT:
-        return SPLIT[kind]
-    for text, exact, other in rules.RULES:
-        if other == kind:
-            return text.decode() + ("" if exact else "*")
-    return f"kind {kind}"
+    kinds = sectionkinds.kinds()
+    return kinds[kind].title if kind < len(kinds) else f"kind {kind}"
 
 
 def type_name(number: int) -> str:

@@ -23,7 +23,6 @@ from pylink.phases.merge import merge
 from pylink.phases.read import Objects
 from pylink.phases.relocate import relocate
 from pylink.profile.collect import Recorder, Results, profile_of
-from pylink.sections import rules
 from pylink.tables import FILE, SECTION, SYMBOL
 from pylink.watch.observers import Steps
 
@@ -127,7 +126,7 @@ def _run(record: Recorder, part: Objects, sink: Quiet) -> Profile | None:
     extents = b"".join(part.files[at : at + 16] for at in range(0, len(part.files), FILE.size))
     _read_again(part, steps)
     times = steps.times(len(part.names))
-    elfread.parse(part.arena, extents, rules.compiled(), times)
+    elfread.parse(part.arena, extents, times)
     steps.done("parse", times)
     record.after("read", part)
     record.resume()

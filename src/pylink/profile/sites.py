@@ -10,8 +10,8 @@ from struct import iter_unpack
 from typing import TYPE_CHECKING
 
 from pylink._native import counts
-from pylink.elf.relocations import relocation_name
-from pylink.sections import rules
+from pylink.facts import sectionkinds
+from pylink.facts.relocations import relocation_name
 from pylink.tables import OUT, entity_name, rows
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def busiest_function(results: Results) -> int | None:
     best = None
     most = 0
     for number, ((count,), row) in enumerate(zip(applied, rows(outs, OUT), strict=True)):
-        if count > most and row[KIND] == rules.TEXT and row[ENTITY] >= 0:
+        if count > most and row[KIND] == sectionkinds.TEXT and row[ENTITY] >= 0:
             best, most = number, count
     return best
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import struct
 
-from pylink.elf.constants import SHT_NOTE
-from pylink.elf.records import SHDR
+from pylink.facts.elf import SHT_NOTE
+from pylink.facts.records import SHDR
 from pylink.phases.notes import NT_TKINFO
 
 NOTE_HEADER = struct.Struct("<III")

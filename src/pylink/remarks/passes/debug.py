@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from struct import iter_unpack
 
+from pylink.facts import sectionkinds
 from pylink.remarks.passes.catalogue import DEBUG_LEFT_OUT, DEBUG_PIECE, DEBUG_SECTION
 from pylink.remarks.passes.outputs import Outputs
-from pylink.sections import rules
 from pylink.tables import SECTION, rows
 
 TYPE_CHECKING = False
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pylink.phases.layout import Placed
     from pylink.remarks import Remarks
 
-KINDS = (rules.DEBUG, rules.MERC_DEBUG)
+KINDS = (sectionkinds.DEBUG, sectionkinds.MERC_DEBUG)
 
 
 def emit(placed: Placed, remarks: Remarks) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pylink.elf.records import REL, RELA
-from pylink.elf.relocations import relocation_name
+from pylink.facts import sectionkinds
+from pylink.facts.records import REL, RELA
+from pylink.facts.relocations import relocation_name
 from pylink.remarks.passes.catalogue import RELOCATIONS_APPLIED, RELOCATIONS_KEPT
 from pylink.remarks.passes.outputs import Outputs
 from pylink.remarks.record import MISSED, PASSED
-from pylink.sections import rules
 from pylink.tables import CONSTANT_KIND, ENTITY, FIX, KEEP, rows
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def _tell_applied(outputs: Outputs, remarks: Remarks) -> None:
         target = out
         if how & FIX_MERCURY:
             row = outputs.rows[out]
-            if row[2] == rules.TEXT:
+            if row[2] == sectionkinds.TEXT:
                 # A capsule takes constants; what else its code refers to it has by name.
                 if entity < 0 or kinds[entity] != CONSTANT_KIND or row[13] < 0:
                     continue
@@ -92,7 +92,7 @@ def _target(outputs: Outputs, row: tuple[int, ...]) -> int:
 
     -1 for what is no table, and for the record of resolved relocations of --preserve-relocs.
     """
-    if row[2] == rules.RESOLVED_RELA:
+    if row[2] == sectionkinds.RESOLVED_RELA:
         return -1
     if row[14] < 0:
         return row[10]

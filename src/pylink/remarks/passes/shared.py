@@ -6,6 +6,7 @@ from collections import defaultdict
 from itertools import pairwise
 from struct import Struct, iter_unpack
 
+from pylink.facts import sectionkinds
 from pylink.facts.target import FAMILY_A, SYSTEM_SHARED
 from pylink.phases.shared import gather_shared
 from pylink.remarks.passes.catalogue import (
@@ -19,7 +20,6 @@ from pylink.remarks.passes.catalogue import (
 )
 from pylink.remarks.passes.graph import CallGraph
 from pylink.remarks.passes.view import View
-from pylink.sections import rules
 from pylink.tables import FIX, OUT, rows
 
 TYPE_CHECKING = False
@@ -71,7 +71,7 @@ class SharedPass:
         self.sizes = {
             row[9]: row[6]
             for row, (index,) in zip(rows(placed.outs, OUT), indices, strict=True)
-            if row[2] == rules.SHARED and index
+            if row[2] == sectionkinds.SHARED and index
         }
         self.variables: list[Variable] = []
         self.by_kernel: dict[int, list[Variable]] = defaultdict(list)
@@ -115,7 +115,7 @@ class SharedPass:
         named: dict[int, set[int]] = defaultdict(set)
         outs = [row[2] for row in rows(self.placed.outs, OUT)]
         for _, _, _, out, entity, _, function, *_ in rows(self.placed.merged.fixes, FIX):
-            if entity in arrays and outs[out] == rules.TEXT:
+            if entity in arrays and outs[out] == sectionkinds.TEXT:
                 named[function].add(entity)
         graph = CallGraph(self.placed.merged)
         found = {}

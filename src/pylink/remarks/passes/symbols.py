@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from struct import iter_unpack, unpack_from
 
-from pylink.elf.attributes import REGCOUNT, SVAL
-from pylink.elf.constants import SHN_COMMON, STB_WEAK, STT_FUNC
+from pylink.facts import sectionkinds
+from pylink.facts.attributes import REGCOUNT, SVAL
+from pylink.facts.elf import SHN_COMMON, STB_WEAK, STT_FUNC
 from pylink.remarks.passes.catalogue import (
     COMMON_DROPPED,
     COMMON_MERGED,
@@ -23,7 +24,6 @@ from pylink.remarks.passes.catalogue import (
     Kind,
 )
 from pylink.remarks.passes.view import View
-from pylink.sections import rules
 from pylink.tables import FILE, LOST, SECTION, SYMBOL, file_sections, rows
 
 TYPE_CHECKING = False
@@ -171,9 +171,9 @@ class ResolutionPass:
         for number in file_sections(files, file):
             fields = SECTION.unpack_from(self.view.sections, number * SECTION.size)
             at, end = fields[1], fields[1] + fields[2]
-            if fields[12] == rules.CUINFO and end - at >= CUINFO_SM + 2:
+            if fields[12] == sectionkinds.CUINFO and end - at >= CUINFO_SM + 2:
                 (virtual,) = unpack_from("<H", self.view.arena, at + CUINFO_SM)
-            if fields[12] != rules.INFO:
+            if fields[12] != sectionkinds.INFO:
                 continue
             while at < end:  # the records were checked when they were read
                 form, attribute, size = unpack_from("<BBH", self.view.arena, at)

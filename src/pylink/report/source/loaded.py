@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from pylink.elf.constants import SHF_EXECINSTR, STT_FUNC, STT_SECTION
+from pylink.facts.elf import SHF_EXECINSTR, STT_FUNC, STT_SECTION
 from pylink.inspect.image import SYMBOL, Image, Section, is_rel, is_relocations
 from pylink.locate import LINE_SECTIONS
 from pylink.report.model import Source

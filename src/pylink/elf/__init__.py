@@ -1,1 +1,0 @@
-"""Names of the numbers in CUDA ELF files."""

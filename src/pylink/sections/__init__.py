@@ -1,1 +1,0 @@
-"""Section kinds and their rules."""
