@@ -195,7 +195,7 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
             if explicit and not mercury:
                 count_dead(m, at, out, addend, m.entity[symbol])
             continue
-        if lost.count and in_lost_bytes(&lost, r.r_offset):
+        if lost.count and goes(m, &lost, target.kind, r.r_offset, symbol):
             continue
         if target.kind == K_MERC_CONSTANT_FUNC and r.r_offset >= max(
                 out_row(m, out).size, m.pool_end[out_row(m, out).entity]):

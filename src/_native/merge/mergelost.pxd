@@ -1,8 +1,15 @@
-# The bytes of variables whose definition lost against another file's: relocations in them go.
+# The bytes of variables that another file's definition stands for, and what relocations in them
+# come to.
+#
+# In initialised data, those in the bytes of a weak variable that lost against a weak one go. In a
+# constant bank nvlink looks at the symbol instead: an entry that names a weak definition of its
+# file goes if that definition lost. Where the entry's own place counts it is kept here, as the
+# program needs it (docs/nvlink-differences.md).
 
 from libc.stdint cimport int32_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
+from elf64 cimport STB_WEAK
 from mergestate cimport *
 from rows cimport *
 from vec cimport *
@@ -18,9 +25,21 @@ cdef inline int by_start(const void* a, const void* b) noexcept nogil:
     return (x > y) - (x < y)
 
 
+cdef inline bint is_lost(Merge* m, size_t symbol, bint data) noexcept nogil:
+    """Whether the bytes of a definition are of the kind that loses relocations."""
+    cdef int32_t winner
+    if m.role[symbol] != ROLE_LOST:
+        return m.role[symbol] == ROLE_REPLACED and not data
+    if not data:
+        return True
+    # A strong definition wins when it comes: one that stands before has been the current one.
+    winner = m.entities[m.entity[symbol]].winner
+    return m.symbols[winner].info >> 4 == STB_WEAK or winner > <int32_t>symbol
+
+
 cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
                                  Vec* lost) noexcept nogil:
-    """The bytes of `section` that belong to lost definitions, as disjoint ranges in order.
+    """The bytes of `section` in which relocations may go, as disjoint ranges in order.
 
     Only initialised data and constants have any; the mercury form is that of the file's plain
     section.
@@ -36,11 +55,11 @@ cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
     elif kind != K_GLOBAL_INIT and kind != K_CONSTANT:
         return
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
-        if m.role[i] != ROLE_LOST and m.role[i] != ROLE_REPLACED:
-            continue
         s = &m.symbols[i]
         if s.section != section and not (mercury and s.section >= 0
                                          and m.sections[s.section].kind == plain):
+            continue
+        if not is_lost(m, i, plain == K_GLOBAL_INIT):
             continue
         ranges = <Range*>vec_push(lost)
         if ranges == NULL:
@@ -59,6 +78,14 @@ cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
         elif ranges[i].end > ranges[kept].end:
             ranges[kept].end = ranges[i].end
     lost.count = kept + 1
+
+
+cdef inline bint goes(Merge* m, const Vec* lost, uint16_t kind, uint64_t offset,
+                      int32_t symbol) noexcept nogil:
+    """Whether the entry of a section of that kind goes with the bytes that it patches."""
+    if kind == K_CONSTANT or kind == K_MERC_CONSTANT:
+        return m.role[symbol] == ROLE_LOST and in_lost_bytes(lost, offset)
+    return in_lost_bytes(lost, offset)
 
 
 cdef inline bint in_lost_bytes(const Vec* lost, uint64_t offset) noexcept nogil:

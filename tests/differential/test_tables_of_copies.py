@@ -1,0 +1,115 @@
+"""Tables of addresses in files that bring further copies of what the tables or their entries are."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from differential.check import keywords
+from helpers import oracle
+from helpers.compare import compare
+
+import pylink
+
+FEW, MANY = 8, 40  # values that a function has in registers at a time
+
+pytestmark = [oracle.needs_oracle, pytest.mark.parametrize("arch", ["75", "90a", "100"])]
+
+# Weak function f and variable v, tables of this file, and a kernel that uses f and the tables.
+FILE = """\
+.version 9.0
+.target sm_{arch}
+.address_size 64
+.visible .global .u32 own{mark};
+.weak .global .u32 v;
+.weak .func f(.param .u64 p)
+{{
+  .reg .u32 %r<64>;
+  .reg .u64 %rd<4>;
+  ld.param.u64 %rd1, [p];
+  mov.u32 %r0, {mark};
+  st.global.u32 [%rd1], %r0;
+  {loads}
+  {stores}
+  ret;
+}}
+{tables}
+.visible .entry k{mark}(.param .u64 p)
+{{
+  .reg .u64 %rd<6>;
+  ld.param.u64 %rd1, [p];
+  {{ .param .u64 q; st.param.u64 [q], %rd1; call f, (q); }}
+  {uses}
+  ret;
+}}
+"""
+TABLE = ".{linkage} .{space} .align 8 .u64 {name}[{count}] = {{{entries}}};"
+USE = "ld.{space}.u64 %rd2, [{name}]; st.global.u64 [%rd1+16], %rd2;"
+
+
+def file(arch: str, mark: int, values: int, space: str, tables: dict[str, str]) -> bytes:
+    """A cubin of a file with `tables`: entries by linkage and name."""
+    numbers = range(1, values + 1)
+    named = [(*name.split(), entries) for name, entries in tables.items()]
+    source = FILE.format(
+        arch=arch,
+        mark=mark,
+        loads="\n".join(f"ld.volatile.global.u32 %r{i}, [%rd1+{4 * i}];" for i in numbers),
+        stores="\n".join(f"st.volatile.global.u32 [%rd1+{8 * i}], %r{i};" for i in numbers),
+        tables="\n".join(
+            TABLE.format(
+                linkage=linkage,
+                space=space,
+                name=name,
+                count=entries.count(",") + 1,
+                entries=entries,
+            )
+            for linkage, name, entries in named
+        ),
+        uses="\n".join(USE.format(space=space, name=name) for _, name, _ in named),
+    )
+    return oracle.compile(source, arch, name="m.ptx")
+
+
+def differences(cubins: list[bytes], arch: str, options: list[str]) -> list[str]:
+    theirs = oracle.link(cubins, arch, options)
+    assert theirs.image is not None, theirs.stderr
+    ours = pylink.link(cubins, arch=f"sm_{arch}", **keywords(options))
+    return compare(bytes(ours.image), theirs.image)
+
+
+LINKAGES = [("weak", "weak"), ("weak", "visible"), ("visible", "weak"), ("weak", "weak", "visible")]
+
+
+@pytest.mark.parametrize("options", [[], ["-r"]], ids=str)
+@pytest.mark.parametrize("linkages", LINKAGES, ids="-".join)
+@pytest.mark.parametrize("space", ["const", "global"])
+def test_tables_with_several_definitions(
+    arch: str, space: str, linkages: tuple[str, ...], options: list[str]
+) -> None:
+    """Entries in bytes that no symbol has, and entries that name copies that lost."""
+    winner = linkages.index("visible") if "visible" in linkages else 0
+    for sizes in itertools.product((FEW, MANY), repeat=len(linkages)):
+        cubins = []
+        for mark, (linkage, values) in enumerate(zip(linkages, sizes, strict=True)):
+            shared = "f, v" if space == "global" or mark == 0 or mark != winner else f"own{mark}, 0"
+            tables = {
+                f"visible first{mark}": f"own{mark}",
+                f"{linkage} table": f"{shared}, own{mark}",
+                f"visible last{mark}": f"own{mark}",
+            }
+            cubins.append(file(arch, mark, values, space, tables))
+        assert differences(cubins, arch, options) == [], sizes
+
+
+def test_a_constant_table_keeps_entries_of_copies_that_lost(arch: str) -> None:
+    """nvlink leaves them out: the table of the second file holds null pointers."""
+    cubins = [file(arch, m, FEW, "const", {f"visible table{m}": f"f, v, own{m}"}) for m in (1, 2)]
+    place = ".rel.nv.constant3" if arch == "75" else ".rela.nv.constant3"
+    form = "UNIFIED" if arch != "75" else "64"
+    for options, function in ([], "64"), (["-r"], form):
+        found = [line for line in differences(cubins, arch, options) if ".merc." not in line]
+        assert found == [
+            f"relocation {place}[0]: got 0x18 R_CUDA_{function} f; expected nothing",
+            f"relocation {place}[1]: got 0x20 R_CUDA_G64 v; expected nothing",
+        ]
