@@ -155,7 +155,9 @@ def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family
 
 
 cdef enum:
-    MERCURY_GAP = 0x24          # zero bytes before .strtab, family C
+    # Behind .shstrtab, family C: the names `.symtab_shndx` and `.nv.merc.symtab_shndx`, should only
+    # the final file need these sections. If it does, the names stand there.
+    MERCURY_GAP = 0x24
 
 
 cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,
@@ -198,7 +200,7 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
     cdef Vec names, headers
     cdef uint64_t at = sizeof(Ehdr), offset
     cdef bint ok = True
-    cdef uint32_t reserve = 0
+    cdef uint32_t reserve = 0, gap = MERCURY_GAP if family == FAMILY_C else 0
     cdef const char* strings = PyBytes_AS_STRING(strtab)
     cdef int32_t o
     cdef size_t symbols = PyBytes_GET_SIZE(symbol_order) // 4
@@ -221,6 +223,8 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
             place[i].size = (early + 1) * sizeof(Sym)
         elif row[i].kind == K_SYMTAB_SHNDX:
             place[i].size = 4 * (symbols + 1)
+            if row[i].notes & OF_LATE:
+                gap = 0
         elif row[i].kind == K_MERC_SYMTAB_SHNDX:
             place[i].size = 4 * ((symbols if row[i].notes & OF_LATE else early) + 1)
         elif row[i].kind == K_STRTAB:
@@ -253,8 +257,8 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
         offset = round_up(at, row[o].align)
         place[o].offset = offset
         at = offset if is_nobits(&row[o]) else offset + place[o].size
-        if family == FAMILY_C and row[o].kind == K_SHSTRTAB:
-            at += MERCURY_GAP
+        if row[o].kind == K_SHSTRTAB:
+            at += gap
         elif family == FAMILY_C and row[o].kind == K_STRTAB:
             at += reserve
     at = round_up(at, 8)

@@ -169,9 +169,9 @@ cdef inline void objects(Merge* m, const FileRow* file) noexcept nogil:
             continue
         row = &m.entities[e]
         if s.section >= 0:
+            # A definition that lost does nothing; its bytes find a section later, if it has any.
             m.wanted[s.section] |= 1 if m.role[i] == ROLE_LOST else 3
-            if m.role[i] != ROLE_LOST or m.sections[s.section].kind not in (K_GLOBAL,
-                                                                            K_SYSTEM_SHARED):
+            if m.role[i] != ROLE_LOST:
                 section_of_object(m, s.section)
             if (m.family == FAMILY_C and m.mode & (M_RELOCATABLE | M_KEEP_RELOCS)
                     and m.sections[s.section].kind == K_CONSTANT_FUNC):

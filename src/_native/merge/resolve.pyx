@@ -46,14 +46,15 @@ def resolve(bytes arena, bytes files, bytes sections, bytes symbols):
     r.frame = <uint32_t*>calloc(symbol_count + 1, 4)
     r.prototype_of = <int32_t*>calloc(symbol_count + 1, 4)
     r.virtual_sm = <uint16_t*>calloc(r.file_count + 1, 2)
+    r.first_sm = <uint16_t*>calloc(symbol_count + 1, 2)
     vec_init(&r.entities, sizeof(EntityRow))
     vec_init(&r.calls, sizeof(CallRow))
     vec_init(&r.clashes, sizeof(ClashRow))
     vec_init(&r.prototypes, 8)
     r.names.slots = r.prototype_names.slots = NULL
     ok = (r.regcount != NULL and r.frame != NULL and r.prototype_of != NULL
-          and r.virtual_sm != NULL and index_init(&r.names, symbol_count // 2)
-          and index_init(&r.prototype_names, 64))
+          and r.virtual_sm != NULL and r.first_sm != NULL
+          and index_init(&r.names, symbol_count // 2) and index_init(&r.prototype_names, 64))
     if ok:
         with nogil:
             ok = resolve_all(&r)
@@ -63,6 +64,7 @@ def resolve(bytes arena, bytes files, bytes sections, bytes symbols):
     free(r.frame)
     free(r.prototype_of)
     free(r.virtual_sm)
+    free(r.first_sm)
     if not ok:
         vec_free(&r.entities)
         vec_free(&r.calls)
@@ -101,7 +103,8 @@ def find_live(bytes entities, bytes calls, bytes prototypes, bytes selected, bin
     Roots are the kernels; with `selected` (a byte per entity, or empty for all) only those it
     marks and, unless that is a single one, those whose address is taken, as device code launches
     them. An indirect call reaches every function of that prototype whose address is taken, in any
-    file. Such a function is kept in any case, but keeps nothing alive by itself. With `keep_all`
+    file. Such a function is kept in any case, but keeps nothing alive by itself; one whose address
+    only copies that lost take is kept with all that it calls. With `keep_all`
     nothing is removed. Data always stays. What would live without `selected` is flagged.
     """
     cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
@@ -144,6 +147,10 @@ def find_live(bytes entities, bytes calls, bytes prototypes, bytes selected, bin
                 depth += 1
             elif e[i].flags & EF_TAKEN and e[i].flags & EF_DEFINED:
                 e[i].flags |= EF_LIVE
+            elif e[i].flags & EF_NAMED and e[i].flags & EF_DEFINED:
+                seen[i] = True          # nvlink drops it: see docs/nvlink-differences.md
+                stack[depth] = <uint32_t>i
+                depth += 1
         reach(&graph, e, n, seen, stack, depth, EF_LIVE)
         # Run-time functions stay for everything that is kept, reached or not.
         for i in range(n):

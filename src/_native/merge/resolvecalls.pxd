@@ -83,6 +83,10 @@ cdef inline bint read_calls(Resolver* r, const FileRow* file) noexcept nogil:
                     return False
                 if block != -3 and not same_prototype(r, <int32_t>symbol, second):
                     return False
+                if block == -2 and r.role[symbol] == ROLE_LOST:
+                    # No row of the link; but a table of that file may well hold the address.
+                    (<EntityRow*>r.entities.data)[r.entity[symbol]].flags |= EF_NAMED
+                    continue
                 if block == -2:
                     (<EntityRow*>r.entities.data)[r.entity[symbol]].flags |= EF_TAKEN
                 elif block == -3 and r.role[symbol] != ROLE_WON:

@@ -25,6 +25,7 @@ ctypedef struct Resolver:
     uint32_t* regcount      # by symbol row, from the file's .nv.info
     uint32_t* frame
     uint16_t* virtual_sm    # by file: the SM number of the PTX that it was made from
+    uint16_t* first_sm      # by entity: that of the file of its first definition
     Vec entities
     Vec calls
     Vec clashes
@@ -118,24 +119,27 @@ cdef inline bint clash(Resolver* r, uint32_t kind, int32_t symbol, int32_t first
 cdef inline bint is_better(Resolver* r, int32_t at, const EntityRow* e) noexcept nogil:
     """Whether a weak function copy replaces the current one.
 
-    The one that needs fewer registers is the better citizen; among equals the one that was
-    compiled for the newer virtual architecture.
+    The one that needs fewer registers is the better citizen; among equals one that was compiled
+    for a newer virtual architecture than the first of all copies (not than the current one).
     """
     if r.regcount[at] != e.regcount:
         return r.regcount[at] < e.regcount
-    return r.virtual_sm[r.symbols[at].file] > r.virtual_sm[r.symbols[e.winner].file]
+    return (r.virtual_sm[r.symbols[at].file]
+            > r.first_sm[e - <const EntityRow*>r.entities.data])
 
 
 cdef inline void choose(Resolver* r, int32_t at, EntityRow* e) noexcept nogil:
     """Make the definition `at` the current one of its entity."""
     cdef const SymbolRow* s = &r.symbols[at]
+    if not e.flags & EF_DEFINED:
+        r.first_sm[e - <EntityRow*>r.entities.data] = r.virtual_sm[s.file]
     e.winner = at
     e.kind = kind_of(r, s)
     e.size = s.size
     e.align = s.value if e.kind == E_SHARED or s.shndx == SHN_COMMON else 0
     e.regcount = r.regcount[at]
     e.frame = r.frame[at]
-    e.flags = (e.flags & (EF_LOCAL | EF_TAKEN)) | EF_DEFINED
+    e.flags = (e.flags & (EF_LOCAL | EF_TAKEN | EF_NAMED)) | EF_DEFINED
     if e.kind == E_FUNC and s.other & STO_ENTRY:
         e.flags |= EF_KERNEL
     if (s.info >> 4) == STB_WEAK:

@@ -83,6 +83,7 @@ cdef enum EntityFlag:
     EF_INTERNAL = 128       # local with internal visibility: dropped from executables
     EF_WEAK = 256           # every definition is weak
     EF_UNSIZED = 512        # extern __shared__ array
+    EF_NAMED = 1024         # a block -2 row of a copy that lost names it, and none of a current one
     EF_DESELECTED = 2048    # dead only because some kernels were not selected
     EF_UNSELECTED = 4096    # a kernel that lives only where device code launches it
 
