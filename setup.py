@@ -40,6 +40,21 @@ extensions = [
     if WANTED
 ]
 
+# Libraries with nvJitLink's name (src/pylink/jitlink); no Python modules, but built as such are.
+standins = [
+    Extension(
+        f"pylink.jitlink.{source.stem}",
+        [str(source)],
+        depends=[str(source.with_suffix(".map")), str(source.with_name("standin.h"))],
+        extra_link_args=[
+            f"-Wl,-soname,{source.stem.replace('nvjitlink', 'libnvJitLink.so.')}",
+            f"-Wl,--version-script={source.with_suffix('.map')}",
+        ],
+    )
+    for source in sorted(NATIVE.glob("jitlink/*.c"))
+    if WANTED
+]
+
 setup(
     ext_modules=cythonize(
         extensions,
@@ -53,6 +68,7 @@ setup(
             "cdivision": True,
             "initializedcheck": False,
         },
-    ),
+    )
+    + standins,
     options={"build_ext": {"parallel": JOBS}},
 )

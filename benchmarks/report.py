@@ -61,7 +61,8 @@ class Report:
     `rates` by group and implementation relocations or remarks in a second; `silences` the ratio of
     a link that has nothing to say, though it was asked to, to one that was not; `profiles` by link
     the processor seconds of the plain one, of the one that is profiled, and of those that write a
-    file; `archives` by link how many times as long as pylink nvlink takes.
+    file; `archives` by link how many times as long as pylink nvlink takes; `jitlink` by arch the
+    milliseconds of a link, and of each of several at once, with the stand-in and with nvJitLink.
     """
 
     def __init__(self) -> None:
@@ -71,6 +72,7 @@ class Report:
         self.silences: dict[str, float] = {}
         self.profiles: dict[str, dict[str, list[float]]] = {}
         self.archives: dict[str, float] = {}
+        self.jitlink: dict[str, tuple[float, float, float, float]] = {}
 
     def lines(self) -> list[str]:
         lines = []
@@ -90,6 +92,12 @@ class Report:
                 lines.append(verdict("million remarks a second", rate / 1e6, 0.3, least=True))
         for name, ratio in self.archives.items():
             lines.append(verdict(f"archive, {name}: nvlink / pylink", ratio, 10, least=True))
+        for arch, (one, several, real_one, real_several) in self.jitlink.items():
+            lines.append(
+                f"{arch}, 13 cubins through cuda.core: {one:.2f} ms, in 8 threads {several:.2f}; "
+                f"nvJitLink {real_one:.2f} and {real_several:.2f}"
+            )
+            lines.append(verdict("nvJitLink / stand-in", real_one / one, 1, least=True))
         for name, ratio in self.silences.items():
             lines.append(verdict(f"{name} / plain", ratio, 1.02, least=False))
         return lines

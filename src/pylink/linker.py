@@ -167,13 +167,15 @@ def run_link(
     inputs: list[Input],
     sink: Sink,
     whole_libraries: Sequence[bool] | None = None,
+    *,
+    compiles: bool = True,
 ) -> LinkResult:
     """Link with checked options, reporting to `sink`; LinkError after any error.
 
     `whole_libraries` says for each library whether all members are asked for, None what
-    `whole_archive` says for all.
+    `whole_archive` says for all. Without `compiles`, PTX and LTO-IR are an error.
     """
-    options = Options(values, [one.name for one in inputs])
+    options = Options(values, [one.name for one in inputs], compiles=compiles)
     if whole_libraries is None:
         whole_libraries = [options.whole_archive] * len(options.library)
     libraries = find_libraries(options, whole_libraries, sink)

@@ -41,10 +41,11 @@ class Input:
 class Options:
     """The value of every option, under its long name with underscores; nothing can be changed.
 
-    `recorded` is the text for the options field of `.note.nv.tkinfo`.
+    `recorded` is the text for the options field of `.note.nv.tkinfo`. `compiles` says that PTX and
+    LTO-IR are compiled; a caller that has a compiler of its own asks for a link without.
     """
 
-    __slots__ = (*(option.attribute for option in OPTIONS), "recorded")
+    __slots__ = (*(option.attribute for option in OPTIONS), "compiles", "recorded")
 
     allow_empty: bool
     allow_missing_libraries: bool
@@ -53,6 +54,7 @@ class Options:
     brief_diagnostics: bool | None
     cpu_arch: str | None
     color: str | None
+    compiles: bool
     debug: bool
     device_stack_protector: bool | None
     diag_error: tuple[str, ...]
@@ -147,11 +149,18 @@ class Options:
     Xopt: tuple[str, ...]
     Xptxas: tuple[str, ...]
 
-    def __init__(self, values: Mapping[str, Value], inputs: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Value],
+        inputs: Sequence[str] = (),
+        *,
+        compiles: bool = True,
+    ) -> None:
         """Take `values` by attribute; `inputs` are the names -g records."""
         store = object.__setattr__
         for option in OPTIONS:
             store(self, option.attribute, values.get(option.attribute, option.default))
+        store(self, "compiles", compiles)
         store(self, "recorded", recorded(values, inputs))
 
     def __setattr__(self, name: str, value: object) -> NoReturn:

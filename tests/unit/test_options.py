@@ -315,7 +315,10 @@ def test_options_are_frozen_and_typed_as_the_table_says() -> None:
         options.verbose = False
     with pytest.raises(AttributeError, match="frozen"):
         del options.verbose
-    assert set(Options.__annotations__) == {option.attribute for option in OPTIONS} | {"recorded"}
+    assert set(Options.__annotations__) == {option.attribute for option in OPTIONS} | {
+        "compiles",
+        "recorded",
+    }
 
 
 def test_help_names_every_option_that_works_and_no_other() -> None:

@@ -193,6 +193,8 @@ HELP: dict[str, str] = {
     "longer than `--tool-timeout` allows. What it printed stands before.",
     "ptxas-missing": "The link has PTX, which ptxas compiles. It is looked for in the wheel "
     "nvidia-cuda-nvcc, in the toolkits of CUDA_HOME and CUDA_PATH, and in PATH.",
+    "needs-compiler": "A link in nvJitLink's place came upon PTX or LTO-IR. `pylink.jitlink` hands "
+    "such a link to the real library, so this is seen only by who looks for it.",
     "ptx-line-error": "ptxas refused a line of PTX. Entries of fat binaries count their own lines.",
     "ptx-error": "ptxas refused PTX, for a reason that no single line has.",
     "tool-output": "A line that a compiler printed, as it is.",

@@ -324,6 +324,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "requested LTO but '{file}' not built for LTO so doing partial LTO",
     ),
     "lto-ignored": (813, WARNING, "Ignoring -dlto option because no LTO objects found"),
+    "needs-compiler": (
+        819,
+        CATASTROPHE,
+        "'{file}' has to be compiled, and this link compiles nothing",
+    ),
     "lto-options-differ": (814, CATASTROPHE, "Cicc option values for '{option}' do not match"),
     "lto-line-info": (
         815,

@@ -42,6 +42,10 @@ def unpack(
     if sink.errors:
         sink.stop()
     modules = [piece for piece in pieces if piece.kind == kinds.LTOIR]
+    if not job.options.compiles:
+        for piece in pieces:
+            if piece.kind != kinds.CUBIN:
+                sink.fatal("needs-compiler", file=piece.name)
     if modules and not job.optimizes:
         sink.fatal("lto-entry" if modules[0].embedded else "lto-file", file=modules[0].name)
     compile_ptx(job, pieces, timing, sink)

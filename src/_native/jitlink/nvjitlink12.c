@@ -1,0 +1,2 @@
+#define MAJOR 12
+#include "standin.h"

@@ -1,0 +1,2 @@
+#define MAJOR 13
+#include "standin.h"

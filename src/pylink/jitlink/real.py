@@ -1,0 +1,152 @@
+"""The real nvJitLink library, for what has to be compiled and what only it knows."""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import os
+import threading
+
+from pylink.subtools.find import wheel_directories
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# nvJitLink.h: nvJitLinkResult.
+SUCCESS = 0
+MISSING_ARCH = 2
+INVALID_INPUT = 3
+INTERNAL = 6
+UNRECOGNIZED_INPUT = 8
+NULL_INPUT = 10
+INCORRECT_INPUT_TYPE = 12
+
+# What can be asked for of a handle, in the order of the enumeration in standin.h.
+RESULTS = ("LinkedCubin", "LinkedPtx", "LinkedLTOIR", "ErrorLog", "InfoLog")
+
+# Below a folder of a toolkit or a wheel.
+PLACES = ("lib64", "lib", os.path.join("targets", "x86_64-linux", "lib"))
+
+
+def find(major: int) -> str | None:
+    """The path of the library of a major release: of a wheel, a toolkit, or the system; or None.
+
+    A path, because the name alone means whatever was loaded by that name.
+    """
+    name = f"libnvJitLink.so.{major}"
+    folders = [os.path.join(wheel, "lib") for wheel in wheel_directories()]
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        toolkit = os.environ.get(variable, "")
+        if os.path.isabs(toolkit):
+            folders += [os.path.join(toolkit, place) for place in PLACES]
+    folders += [os.path.join("/usr/local/cuda", place) for place in PLACES]
+    folders += [one for one in os.environ.get("LD_LIBRARY_PATH", "").split(":") if one]
+    # Wheels of CUDA 12 have a folder for each library.
+    folders += [
+        os.path.join(os.path.dirname(wheel), "nvjitlink", "lib") for wheel in wheel_directories()
+    ]
+    folders += sorted(glob.glob("/usr/lib/*-linux-gnu"))
+    for folder in folders:
+        path = os.path.join(folder, name)
+        if os.path.isabs(path) and os.path.isfile(path):
+            return path
+    return None
+
+
+class Real:
+    """The library, loaded when it is first needed; OSError where there is none."""
+
+    def __init__(self, path: str | None, major: int) -> None:
+        self._path = path
+        self._major = major
+        self._library: ctypes.CDLL | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def library(self) -> ctypes.CDLL:
+        with self._lock:
+            if self._library is None:
+                path = self._path or find(self._major)
+                if path is None:
+                    raise OSError(
+                        f"libnvJitLink.so.{self._major} is not installed: it compiles PTX and "
+                        f"LTO-IR (pip install 'nvidia-nvjitlink>={self._major},<{self._major + 1}')"
+                    )
+                self._library = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
+            return self._library
+
+    def is_there(self) -> bool:
+        """Whether it can be loaded."""
+        try:
+            return self.library is not None
+        except OSError:
+            return False
+
+    def version(self) -> tuple[int, int]:
+        major, minor = ctypes.c_uint(), ctypes.c_uint()
+        self.library.nvJitLinkVersion(ctypes.byref(major), ctypes.byref(minor))
+        return major.value, minor.value
+
+    def api(self) -> int:
+        """The address of the function that is not documented."""
+        return ctypes.cast(self.library.__nvJitLinkAPI, ctypes.c_void_p).value or 0
+
+    def create(self, words: Sequence[bytes]) -> tuple[int, RealHandle]:
+        """nvJitLinkCreate: its result and the handle."""
+        handle = ctypes.c_void_p()
+        options = (ctypes.c_char_p * max(1, len(words)))(*words)
+        result = self.library.nvJitLinkCreate(ctypes.byref(handle), len(words), options)
+        return result, RealHandle(self.library, handle, usable=result == SUCCESS)
+
+
+class RealHandle:
+    """A handle of the real library; each method is the function of that name.
+
+    One that is not `usable`, because its options were refused, has a log and nothing else: the
+    library may end the process when more is asked of such a handle.
+    """
+
+    def __init__(self, library: ctypes.CDLL, handle: ctypes.c_void_p, *, usable: bool) -> None:
+        self._library = library
+        self._handle = handle
+        self._usable = usable
+        # Nothing says that the library copies what it is given.
+        self._kept: list[tuple[bytes, bytes | None]] = []
+
+    def add_data(self, kind: int, data: bytes, name: bytes | None) -> int:
+        if not self._usable:
+            return INTERNAL
+        self._kept.append((data, name))
+        add = self._library.nvJitLinkAddData
+        return int(add(self._handle, kind, data, ctypes.c_size_t(len(data)), name))
+
+    def add_file(self, kind: int, name: bytes) -> int:
+        if not self._usable:
+            return INTERNAL
+        return int(self._library.nvJitLinkAddFile(self._handle, kind, name))
+
+    def complete(self) -> int:
+        return int(self._library.nvJitLinkComplete(self._handle)) if self._usable else INTERNAL
+
+    def get_size(self, what: str) -> tuple[int, int]:
+        """The result of the function, and the bytes of `what`, one of `RESULTS`."""
+        size = ctypes.c_size_t()
+        if not (self._usable or what.endswith("Log")):
+            return INTERNAL, 0
+        function = getattr(self._library, f"nvJitLinkGet{what}Size", None)
+        if function is None:  # LTO-IR, before 13.1
+            return INVALID_INPUT, 0
+        return int(function(self._handle, ctypes.byref(size))), size.value
+
+    def get(self, what: str, address: int) -> int:
+        """Write `what` to an address with room for it."""
+        function = getattr(self._library, f"nvJitLinkGet{what}", None)
+        return (
+            INVALID_INPUT
+            if function is None
+            else int(function(self._handle, ctypes.c_void_p(address)))
+        )
+
+    def destroy(self) -> int:
+        return int(self._library.nvJitLinkDestroy(ctypes.byref(self._handle)))

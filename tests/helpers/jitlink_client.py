@@ -1,0 +1,74 @@
+"""A program that links through libnvJitLink, as a process of its own.
+
+    python jitlink_client.py standin|LIBRARY < requests > replies
+
+With `standin` it installs pylink first and then asks the dynamic linker for the library's name, as
+any program does. A request is a pickled list of `(options, steps)`, a step `("data", type, bytes,
+name)`, `("file", type, path)` or `("complete",)`; the reply has, for each, the result of every
+call, both logs and the linked cubin.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import sys
+from typing import Any
+
+Step = tuple[Any, ...]
+Request = tuple[list[str], list[Step]]
+Reply = tuple[list[int], dict[str, bytes]]
+
+NAMES = ("LinkedCubin", "ErrorLog", "InfoLog")
+GUARD = b"\xaa" * 8
+
+
+def ask(library: ctypes.CDLL, request: Request) -> Reply:
+    """One handle from its creation to its end; a handle that could not be made takes no steps."""
+    options, steps = request
+    handle = ctypes.c_void_p()
+    words = (ctypes.c_char_p * max(1, len(options)))(*(word.encode() for word in options))
+    results = [library.nvJitLinkCreate(ctypes.byref(handle), len(options), words)]
+    kept = []  # what the library was given the addresses of
+    for step in steps if results == [0] else ():
+        if step[0] == "data":
+            _, kind, data, name = step
+            kept.append((data, name))
+            size = ctypes.c_size_t(len(data))
+            results.append(library.nvJitLinkAddData(handle, kind, data, size, name))
+        elif step[0] == "file":
+            results.append(library.nvJitLinkAddFile(handle, step[1], os.fsencode(step[2])))
+        else:
+            results.append(library.nvJitLinkComplete(handle))
+    found = {name: fetch(library, handle, name) for name in NAMES}
+    results.append(library.nvJitLinkDestroy(ctypes.byref(handle)))
+    assert handle.value is None
+    return results, found
+
+
+def fetch(library: ctypes.CDLL, handle: ctypes.c_void_p, name: str) -> bytes:
+    """The cubin or a log with its NUL; nothing where the library has none."""
+    size = ctypes.c_size_t()
+    if getattr(library, f"nvJitLinkGet{name}Size")(handle, ctypes.byref(size)):
+        return b""
+    room = ctypes.create_string_buffer(bytes(size.value + 1) + GUARD, size.value + 1 + len(GUARD))
+    if getattr(library, f"nvJitLinkGet{name}")(handle, room):
+        return b""
+    assert room.raw.endswith(GUARD), f"{name}: more was written than its size"
+    return room.raw[: size.value]
+
+
+def main(where: str) -> None:
+    if where == "standin":
+        import pylink.jitlink  # noqa: PLC0415 -- not with the real library
+
+        pylink.jitlink.install()
+        where = "libnvJitLink.so.13"
+    library = ctypes.CDLL(where)
+    requests = pickle.load(sys.stdin.buffer)
+    pickle.dump([ask(library, request) for request in requests], sys.stdout.buffer)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

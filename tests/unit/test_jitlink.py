@@ -1,0 +1,193 @@
+"""pylink in nvJitLink's place, as far as that needs no CUDA: who gets it, and how it ends."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from helpers import demo
+
+from pylink import jitlink
+from pylink.jitlink.options import understand
+
+CUBINS = [str(path) for path in demo.cubins("sm_90a")]
+
+HEAD = """
+import ctypes, os, sys, threading
+import pylink, pylink.jitlink
+
+def create(library, *words):
+    handle = ctypes.c_void_p()
+    options = (ctypes.c_char_p * len(words))(*words)
+    return library.nvJitLinkCreate(ctypes.byref(handle), len(words), options), handle
+
+def link(library):
+    result, handle = create(library, b"-arch=sm_90a")
+    assert result == 0
+    for path in sys.argv[1:]:
+        assert library.nvJitLinkAddFile(handle, 1, os.fsencode(path)) == 0
+    assert library.nvJitLinkComplete(handle) == 0
+    size = ctypes.c_size_t()
+    assert library.nvJitLinkGetLinkedCubinSize(handle, ctypes.byref(size)) == 0
+    image = ctypes.create_string_buffer(size.value)
+    assert library.nvJitLinkGetLinkedCubin(handle, image) == 0
+    assert library.nvJitLinkDestroy(ctypes.byref(handle)) == 0
+    return image.raw
+
+def log(library, handle):
+    size = ctypes.c_size_t()
+    assert library.nvJitLinkGetErrorLogSize(handle, ctypes.byref(size)) == 0
+    text = ctypes.create_string_buffer(size.value + 1)
+    assert library.nvJitLinkGetErrorLog(handle, text) == 0
+    return text.value.decode()
+"""
+
+
+def run(body: str, *arguments: str) -> str:
+    """The output of a program that starts with `HEAD`; it must end well."""
+    program = HEAD + textwrap.dedent(body)
+    command = [sys.executable, "-c", program, *(arguments or CUBINS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.parametrize("major", jitlink.MAJORS)
+def test_whoever_asks_by_name_gets_it(major: int) -> None:
+    """By the plain name of each function and by those with a release, with its symbol version."""
+    body = f"""
+        pylink.jitlink.install(majors=({major},))
+        pylink.jitlink.install(majors=({major},))
+        assert pylink.jitlink.is_installed({major})
+        library = ctypes.CDLL("libnvJitLink.so.{major}")
+        linked = link(library)
+        inputs = sys.argv[1:]
+        options = {{"allow_empty": True, "ignore_host_info": True, "merc_dedup": "off"}}
+        assert linked == pylink.link(inputs, arch="sm_90a", **options).image
+        libc = ctypes.CDLL(None)
+        libc.dlvsym.restype = ctypes.c_void_p
+        for name in ("Create", "Destroy", "AddData", "AddFile", "Complete", "GetLinkedCubin",
+                     "GetLinkedCubinSize", "GetLinkedPtx", "GetLinkedPtxSize", "GetErrorLog",
+                     "GetErrorLogSize", "GetInfoLog", "GetInfoLogSize"):
+            plain = ctypes.cast(getattr(library, "nvJitLink" + name), ctypes.c_void_p).value
+            for minor in range(10):
+                text = f"__nvJitLink{{name}}_{major}_{{minor}}".encode()
+                handle = ctypes.c_void_p(library._handle)
+                assert libc.dlvsym(handle, text, b"libnvJitLink.so.{major}") == plain, text
+        assert library.__nvJitLinkAPI
+        """
+    run(body)
+
+
+def test_a_library_that_is_loaded_stays() -> None:
+    body = """
+        from pylink.jitlink import library
+        ctypes.CDLL(library.find_standin(13))
+        try:
+            pylink.jitlink.install()
+        except RuntimeError as error:
+            print(error)
+        """
+    assert "libnvJitLink.so.13 is loaded already" in run(body)
+
+
+def test_threads_link_side_by_side() -> None:
+    body = """
+        pylink.jitlink.install()
+        library = ctypes.CDLL("libnvJitLink.so.13")
+        images = []
+        def work():
+            for _ in range(10):
+                images.append(link(library))
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        print(len(images), len(set(images)))
+        """
+    assert run(body) == "80 1\n"
+
+
+def test_handles_outlive_the_interpreter() -> None:
+    """A C library's own end of the process comes after Python's, with what it still holds."""
+    body = """
+        pylink.jitlink.install()
+        library = ctypes.CDLL("libnvJitLink.so.13")
+        libc = ctypes.CDLL(None)
+        libc.malloc.restype = ctypes.c_void_p
+        libc.__cxa_atexit.argtypes = [ctypes.c_void_p] * 3
+        held = ctypes.c_void_p(libc.malloc(8))  # Python's own memory is gone by then
+        _, handle = create(library, b"-arch=sm_90a")
+        ctypes.cast(held, ctypes.POINTER(ctypes.c_void_p))[0] = handle
+        libc.__cxa_atexit(ctypes.cast(library.nvJitLinkDestroy, ctypes.c_void_p), held, None)
+        """
+    run(body)
+
+
+def test_without_the_real_library_what_needs_a_compiler_says_so() -> None:
+    body = """
+        pylink.jitlink.install(real="/nowhere/libnvJitLink.so.13")
+        library = ctypes.CDLL("libnvJitLink.so.13")
+        _, handle = create(library, b"-arch=sm_90")
+        text = b".version 8.0\\n.target sm_90\\n"
+        print(library.nvJitLinkAddData(handle, 2, text, ctypes.c_size_t(len(text)), b"a.ptx"))
+        print(log(library, handle))
+        library.nvJitLinkDestroy(ctypes.byref(handle))
+        major, minor = ctypes.c_uint(), ctypes.c_uint()
+        print(library.nvJitLinkVersion(ctypes.byref(major), ctypes.byref(minor)), major.value)
+        """
+    first, second, *rest = run(body).splitlines()
+    assert first == "6"
+    assert "/nowhere/libnvJitLink.so.13" in second
+    assert rest[-1] == "0 13"
+
+
+def test_damaged_cubins_end_no_process() -> None:
+    """The real library reads behind the end of such a file."""
+    body = """
+        pylink.jitlink.install()
+        library = ctypes.CDLL("libnvJitLink.so.13")
+        contents = open(sys.argv[1], "rb").read()
+        for size in range(1, len(contents), 997):
+            _, handle = create(library, b"-arch=sm_90a")
+            added = library.nvJitLinkAddData(handle, 1, contents, ctypes.c_size_t(size), b"cut")
+            if added == 0:
+                assert library.nvJitLinkComplete(handle) == 6
+                assert "cut" in log(library, handle)
+            library.nvJitLinkDestroy(ctypes.byref(handle))
+        """
+    run(body)
+
+
+def test_a_release_that_is_not_known() -> None:
+    with pytest.raises(ValueError, match=r"libnvJitLink.so.11"):
+        jitlink.install(majors=(11,))
+
+
+def test_options_of_links() -> None:
+    wishes = understand(["-arch=sm_90a", "-kernels-used=a", "-kernels-used=b", "-r", "-g", "-time"])
+    assert wishes is not None
+    assert wishes.timed
+    assert wishes.values == {
+        "arch": "sm_90a",
+        "kernels_used": ("a", "b"),
+        "relocatable_link": True,
+        "debug": True,
+    }
+
+
+@pytest.mark.parametrize("word", ["-lto", "-ptx", "-arch=compute_90", "-arch=sm_1", "-new-option"])
+def test_options_for_the_real_library(word: str) -> None:
+    assert understand([word] if word.startswith("-arch") else ["-arch=sm_90", word]) is None
+
+
+def test_the_library_of_this_process_is_not_ours() -> None:
+    """Importing the package changes nothing; only `install` does."""
+    assert not jitlink.is_installed()
+    with pytest.raises(OSError, match="libnvJitLink"):
+        ctypes.CDLL("libnvJitLink.so.12")
