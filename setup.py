@@ -15,7 +15,11 @@ MADE = Path("build/facts")
 DEBUG = os.environ.get("PYLINK_DEBUG") == "1"
 # For `make fuzz`: the first error in memory or undefined behaviour ends the process with a report.
 SANITIZE = os.environ.get("PYLINK_SANITIZE") == "1"
-SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SANITIZERS = [
+    "-fsanitize=address,undefined",
+    "-fno-sanitize=nonnull-attribute",
+    "-fno-sanitize-recover=all",
+]
 # make builds native code by itself and keeps what has not changed: its install has none to build.
 WANTED = os.environ.get("PYLINK_NATIVE") != "0"
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

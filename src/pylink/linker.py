@@ -144,7 +144,8 @@ class Linker:
         """Link what was added; LinkError when that cannot be done."""
         sink = Sink()
         try:
-            obey(sink, self._values, stream=self._log or StringIO())
+            names = [one.name for one in self._inputs]
+            obey(sink, self._values, inputs=names, stream=self._log or StringIO())
             if self._log is None:
                 del sink.renderers[0]
             _check_choices(self._values, sink)

@@ -126,6 +126,7 @@ class Options:
     section_folder_recursive: tuple[str, ...]
     set: tuple[str, ...]
     shared: bool
+    source_root: tuple[str, ...]
     split_compile: int | None
     split_compile_extended: int | None
     suppress_arch_warning: bool

@@ -22,7 +22,7 @@ def printed(folder: Path, *words: str) -> str:
     source = Source(str(folder / "k.cu"), 1, 2, 3)
     stream = io.StringIO()
     sink = Sink()
-    line = parse(["--diagnostics_format=text", *words], sink)
+    line = parse(["--diagnostics_format=text", f"--source-root={folder}", *words], sink)
     obey(sink, line.values, stream=stream)
     sink.report("stack-size", symbol="k" * 30, source=source)
     sink.report(

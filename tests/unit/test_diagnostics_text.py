@@ -21,6 +21,7 @@ from pylink.diagnostics.severity import (
     REMARK,
     WARNING,
 )
+from pylink.diagnostics.sourcefiles import SourceFiles
 from pylink.diagnostics.text import TextRenderer
 from pylink.errors import LinkError
 
@@ -53,9 +54,9 @@ def record(
     return made
 
 
-def show(diagnostic: Diagnostic, **options: bool | int) -> str:
+def show(diagnostic: Diagnostic, **options: bool | int | SourceFiles) -> str:
     stream = io.StringIO()
-    TextRenderer(stream, **options).emit(diagnostic)  # type: ignore[arg-type] # bools and a width
+    TextRenderer(stream, **options).emit(diagnostic)  # type: ignore[arg-type] # as they are there
     return stream.getvalue()
 
 
@@ -307,7 +308,8 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
         source=Source(str(tmp_path / "s.cu"), 1, 3),
     )
     for coloured in (False, True):
-        shown = show(undefined, coloured=coloured, width=0)
+        files = SourceFiles([str(tmp_path)])
+        shown = show(undefined, coloured=coloured, width=0, sources=files)
         assert "f\\n\\x1b\\x02" in shown
         assert "\n  a?[2Jb\n    ^\n" in shown
 

@@ -96,7 +96,7 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
             return _list_files(line, sink)
         if line.values.get("gen_host_linker_script"):
             return _host_script(line, sink)
-        obey(sink, line.values, tool=tool)
+        obey(sink, line.values, inputs=line.inputs, tool=tool)
         check(line.values, sink, has_inputs=bool(line.inputs), needs_output=True)
 
         # Not before the options are known to be good: a mistake should cost nothing.

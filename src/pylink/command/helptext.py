@@ -214,6 +214,11 @@ HELP = {
         "<count>",
         "The same, for more of the compilation; counts as --split-compile here.",
     ),
+    "source-root": (
+        "<directory>,...",
+        "Where source files are whose lines may be shown, besides the working directory and the "
+        "folders of the inputs; text format only.",
+    ),
     "shared": ("", "The host link makes a shared library, as nvcc says; not needed here."),
     "suppress-arch-warning": ("", "Do not warn about objects without code for the target."),
     "suppress-debug-info": ("", "Leave debug data out of the output; needs --debug."),

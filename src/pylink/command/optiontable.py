@@ -143,6 +143,7 @@ OPTIONS = (
     Option("no_wrap_diagnostics", "", recorded=NEVER),
     Option("brief-diagnostics", "", TRUTH, recorded=NEVER),
     Option("no-source-context", "", recorded=NEVER),
+    Option("source-root", "", LIST, recorded=NEVER),
     Option("terminal-width", "", NUMBER, recorded=NEVER),
     Option("tab-width", "", NUMBER, recorded=NEVER),
     Option("sarif-output", "", TEXT, recorded=NEVER),

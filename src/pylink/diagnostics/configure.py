@@ -10,10 +10,11 @@ from pylink.diagnostics.stream import is_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import TextIO
 
     from pylink.diagnostics.sink import Renderer, Sink
+    from pylink.diagnostics.sourcefiles import SourceFiles
 
 FORMATS = ("nvlink", "text", "sarif")
 
@@ -65,14 +66,16 @@ def obey(
     sink: Sink,
     values: Mapping[str, object],
     *,
+    inputs: Iterable[str] = (),
     stream: TextIO | None = None,
     tool: str = "pylink",
 ) -> None:
     """Give a sink the policy and the renderers that option values ask for.
 
     `values` maps long option names with underscores to their values; absent ones have nvlink's
-    default. Renderers the sink had give way to that of the format, on `stream`. Options that name
-    no diagnostic and files that cannot be opened are fatal diagnostics, in the new format.
+    default. `inputs` are the names of files beside which source text may be. Renderers the sink had
+    give way to that of the format, on `stream`. Options that name no diagnostic and files that
+    cannot be opened are fatal diagnostics, in the new format.
     """
     form = str(values.get("diagnostics_format") or values.get("output_mode") or "nvlink")
     numbers = bool(values.get("display_error_number"))
@@ -88,6 +91,7 @@ def obey(
         make_renderer(
             form,
             stream,
+            sources=_sources(values, inputs) if form == "text" else None,
             tool=tool,
             target=_text(values, "arch") if values.get("report_arch") else None,
             coloured=_text(values, "color") or "auto",
@@ -114,6 +118,14 @@ def obey(
         add_sarif_output(sink, document, subject=_text(values, "output_file"))
 
 
+def _sources(values: Mapping[str, object], inputs: Iterable[str]) -> SourceFiles:
+    from pylink.diagnostics.sourcefiles import SourceFiles  # noqa: PLC0415 -- one form's
+
+    return SourceFiles(
+        _texts(values, "source_root"), inputs=inputs, folders=_texts(values, "library_path")
+    )
+
+
 def _wraps(values: Mapping[str, object], stream: TextIO | None) -> bool:
     """Wrap when asked to, else on a terminal alone: in a file, a long name should stay whole."""
     if values.get("no_wrap_diagnostics"):
@@ -127,6 +139,12 @@ def _number(values: Mapping[str, object], option: str, default: int) -> int:
     return value if isinstance(value, int) else default
 
 
+def _texts(values: Mapping[str, object], option: str) -> tuple[str, ...]:
+    value = values.get(option) or ()
+    assert isinstance(value, tuple)
+    return value
+
+
 def _text(values: Mapping[str, object], option: str) -> str | None:
     value = values.get(option)
     return value if isinstance(value, str) else None
@@ -136,6 +154,7 @@ def make_renderer(
     format: str,
     stream: TextIO | None = None,
     *,
+    sources: SourceFiles | None = None,
     tool: str = "pylink",
     target: str | None = None,
     coloured: str = "auto",
@@ -150,8 +169,8 @@ def make_renderer(
 
     `stream` None is the standard error of each moment, `target` what -report-arch appends,
     `coloured` one of auto, always and never, `width` the terminal's columns (0: do not wrap),
-    `subject` the file that the summary names; the others are those of `TextRenderer`. A format uses
-    what it has a place for.
+    `subject` the file that the summary names; `sources` and the others are those of
+    `TextRenderer`. A format uses what it has a place for.
     """
     if format == "nvlink":
         return NvlinkRenderer(stream, tool=tool, target=target)
@@ -161,6 +180,7 @@ def make_renderer(
 
         return TextRenderer(
             stream,
+            sources=sources,
             coloured=is_wanted(coloured, sys.stderr if stream is None else stream),
             width=width,
             tab_width=tab_width,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from pylink.diagnostics.wrap import cells
 
 TYPE_CHECKING = False
@@ -11,40 +9,15 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Source
 
 _INDENT = "  "
-# A longer "line" is data, not source; nobody reads it in a terminal.
-_LONGEST = 64 * 1024
 
 
-def source_line(path: str, line: int) -> str | None:
-    """Line `line` (from 1) of a source file without its end; None when it cannot be had."""
-    if line < 1 or not os.path.isfile(path):
-        return None
-    try:
-        with open(path, "rb") as source:
-            for _ in range(line - 1):
-                if not source.readline():
-                    return None
-            text = source.readline(_LONGEST)
-    except (OSError, ValueError):
-        return None
-    return text.decode("utf-8", "replace").rstrip("\r\n") if text else None
-
-
-def text_of(source: Source) -> str | None:
-    """The line that a place is in, from the record or the file; None when it cannot be had."""
-    return source_line(source.file, source.line) if source.text is None else source.text
-
-
-def snippet(source: Source, tab_width: int = 8) -> str:
-    """The two lines, each with its newline; an empty text when there is no source to show.
+def snippet(text: str, source: Source, tab_width: int = 8) -> str:
+    """The line `text` of a place and the carets below it, each with its newline.
 
     Columns count code points; the caret line counts terminal cells of the text as shown, with tabs
     expanded to multiples of the tab width, that of the record if it has one. Without a column there
     is no caret line.
     """
-    text = text_of(source)
-    if text is None:
-        return ""
     shown, starts = _expand(text, max(1, source.tab_width or tab_width))
     lines = f"{_INDENT}{shown}\n"
     if source.column > 0:

@@ -28,6 +28,7 @@ from pylink.diagnostics.severity import (
 )
 from pylink.diagnostics.sink import Renderer
 from pylink.diagnostics.snippet import snippet
+from pylink.diagnostics.sourcefiles import SourceFiles, Withheld
 from pylink.diagnostics.stream import one_line, write
 from pylink.diagnostics.wrap import wrap
 
@@ -35,7 +36,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from pylink.diagnostics.record import Diagnostic
+    from pylink.diagnostics.record import Diagnostic, Source
     from pylink.diagnostics.sink import Sink
 
 LABELS = {
@@ -64,6 +65,7 @@ _QUOTED = re.compile(r"'(\{\w+\})'")
 class TextRenderer(Renderer):
     """Writes records for people.
 
+    `sources` says which source lines may be shown, without it those below the working directory.
     `width` is that of the terminal in columns, of which one stays free; 0 does not wrap. `numbers`
     shows the numbers that options take. `context` shows source lines; `compact` drops them and the
     blank lines between records; `tab_width` is theirs. `subject` is what the summary at the end
@@ -74,6 +76,7 @@ class TextRenderer(Renderer):
         self,
         stream: TextIO | None = None,
         *,
+        sources: SourceFiles | None = None,
         coloured: bool = False,
         width: int = 80,
         numbers: bool = False,
@@ -85,6 +88,7 @@ class TextRenderer(Renderer):
         tab_width: int = 8,
     ) -> None:
         self.stream = stream
+        self.sources = SourceFiles() if sources is None else sources
         self.coloured = coloured
         self.usable = max(0, width - 1)
         self.numbers = numbers
@@ -94,6 +98,8 @@ class TextRenderer(Renderer):
         self.task = task
         self.suffix = f" (target: {target})" if target else ""
         self.tab_width = tab_width
+        # What it was said of that it is not shown: a file, and why.
+        self._withheld: set[tuple[str, str]] = set()
 
     def emit(self, diagnostic: Diagnostic) -> None:
         if diagnostic.kind == "error-limit":
@@ -130,13 +136,26 @@ class TextRenderer(Renderer):
             texts += self._tree(detail, i)
         texts += [wrap(line, *MARGINS[DETAIL], self.usable) + "\n" for line in _about(diagnostic)]
         if self.context and diagnostic.source is not None:
-            texts.append(snippet(diagnostic.source, self.tab_width))
+            texts.append(self._snippet(diagnostic.source))
         notes = diagnostic.notes if diagnostic.severity != NOTE else []
         for below in (others, notes, diagnostic.context, diagnostic.extra):
             for i, record in enumerate(below):
                 record.parent = diagnostic
                 texts += self._tree(record, i)
         return texts
+
+    def _snippet(self, source: Source) -> str:
+        """The source line with its carets, or once for each file why it is not shown."""
+        try:
+            text = self.sources.line(source)
+        except Withheld as reason:
+            told = source.file, str(reason)
+            if told in self._withheld:
+                return ""
+            self._withheld.add(told)
+            line = f"source text is not shown: {reason}"
+            return wrap(line, *MARGINS[DETAIL], self.usable) + "\n"
+        return "" if text is None else snippet(text, source, self.tab_width)
 
     def _line(self, diagnostic: Diagnostic) -> str:
         """Location, label, number and message, not yet wrapped."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from pylink.demangle import demangle
-from pylink.diagnostics.snippet import text_of
+from pylink.diagnostics.sourcefiles import Withheld
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics.record import Source
+    from pylink.diagnostics.sourcefiles import SourceFiles
 
 # The last name of what stands outside of brackets, before what a method is qualified with.
 _IDENTIFIER = re.compile(r"([^\W\d]\w*)(?:\s+(?:const|volatile))*\s*$")
@@ -29,10 +30,16 @@ def source_name(symbol: str) -> str | None:
     return None if found is None else found[1]
 
 
-def find_name(symbol: str, source: Source) -> tuple[int, int]:
-    """First and last column of a symbol's first mention in its line, in code points; else zeros."""
+def find_name(symbol: str, source: Source, files: SourceFiles) -> tuple[int, int]:
+    """First and last column of a symbol's first mention in its line, in code points; else zeros.
+
+    Only lines that may be shown are looked at.
+    """
     name = source_name(symbol) if source.text is None else symbol  # PTX has mangled names
-    line = text_of(source)
+    try:
+        line = files.line(source)
+    except Withheld:
+        return 0, 0
     if name is None or line is None:
         return 0, 0
     found = re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", line)

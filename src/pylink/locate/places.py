@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from pylink.diagnostics.record import Diagnostic, Fact
+    from pylink.diagnostics.sourcefiles import SourceFiles
     from pylink.locate.linemap import Frame, LineMap
     from pylink.phases.read import Objects
 
@@ -51,10 +52,11 @@ def places_of(objects: Objects) -> Places:
 class Places:
     """Looks up names and lines; what cannot be found, or read, is unknown and no error."""
 
-    __slots__ = ("_maps", "_objects", "_told")
+    __slots__ = ("_maps", "_objects", "_sources", "_told")
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
+        self._sources = objects.job.source_files()
         self._maps: dict[int, LineMap | None] = {}
         self._told = False
 
@@ -151,7 +153,7 @@ class Places:
         self, diagnostic: Diagnostic, file: int, frames: list[Frame], name: str | None
     ) -> None:
         if frames:
-            set_lines(diagnostic, frames, self._objects.names[file], name)
+            set_lines(diagnostic, frames, self._objects.names[file], name, self._sources)
         else:
             self._tell_of_extra(diagnostic, file)
 
@@ -196,30 +198,33 @@ class Places:
         return section_file(self._objects.sections, section)
 
 
-def set_lines(diagnostic: Diagnostic, frames: list[Frame], cubin: str, name: str | None) -> None:
+def set_lines(
+    diagnostic: Diagnostic, frames: list[Frame], cubin: str, name: str | None, files: SourceFiles
+) -> None:
     """Give a record the innermost line of a place in `cubin`, and the calls it is inlined for.
 
-    These come before other notes; a note has no notes of its own, but a context.
+    These come before other notes; a note has no notes of its own, but a context. `name` is pointed
+    at in lines of `files`.
     """
-    diagnostic.source = _source(frames[0], cubin, name)
+    diagnostic.source = _source(frames[0], cubin, name, files)
     below = diagnostic.context if diagnostic.original == NOTE else diagnostic.notes
     below += [
-        _inlined(inner.function, outer, cubin)
+        _inlined(inner.function, outer, cubin, files)
         for inner, outer in pairwise(frames)
         if inner.function
     ]
 
 
-def _source(frame: Frame, cubin: str, name: str | None) -> Source:
+def _source(frame: Frame, cubin: str, name: str | None, files: SourceFiles) -> Source:
     file = frame.file if frame.text is None else f"{cubin}:{frame.file}"
     source = Source(file, frame.line, frame.column, text=frame.text)
     if name is not None and not frame.column:
-        source.column, source.column_end = find_name(name, source)
+        source.column, source.column_end = find_name(name, source, files)
     return source
 
 
-def _inlined(function: str, call: Frame, cubin: str) -> Diagnostic:
+def _inlined(function: str, call: Frame, cubin: str, files: SourceFiles) -> Diagnostic:
     from pylink.demangle import demangle  # noqa: PLC0415 -- few places are inlined
 
-    source = _source(call, cubin, function)
+    source = _source(call, cubin, function, files)
     return note("inlined-here", source=source, symbol=function, function=demangle(function))

@@ -7,6 +7,7 @@ from pylink.tables import EXTENT, FAULT, FILE, SECTION, text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic, Sink
+    from pylink.phases.init import Job
 
 OS_ABI = 46
 
@@ -76,6 +77,7 @@ def report_fault(
     sections: bytes,
     extents: bytes,
     names: list[str],
+    job: Job,
     sink: Sink,
 ) -> None:
     """Report the first thing that the reader could not accept."""
@@ -96,7 +98,8 @@ def report_fault(
         from pylink.locate.relocation import explain_relocation  # noqa: PLC0415 -- when looked at
 
         start, size = EXTENT.unpack_from(extents, file * EXTENT.size)
-        explain_relocation(diagnostic, arena[start : start + size], section, index)
+        image = arena[start : start + size]
+        explain_relocation(diagnostic, image, section, index, job.source_files())
 
     sink.report(
         kind,

@@ -7,6 +7,7 @@ from pylink.facts.target import FAMILY_A, FAMILY_C, Target
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
+    from pylink.diagnostics.sourcefiles import SourceFiles
     from pylink.options import Input, Options
     from pylink.watch.observers import Steps
 
@@ -77,6 +78,16 @@ class Job:
         """
         return (
             self.executable and self.target.family == FAMILY_C and self.options.merc_dedup != "off"
+        )
+
+    def source_files(self) -> SourceFiles:
+        """The files whose text diagnostics of this link may show."""
+        from pylink.diagnostics.sourcefiles import SourceFiles  # noqa: PLC0415 -- when looked at
+
+        return SourceFiles(
+            self.options.source_root,
+            inputs=[one.name for one in self.inputs],
+            folders=self.options.library_path,
         )
 
     @property

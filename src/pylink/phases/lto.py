@@ -124,7 +124,7 @@ def global_names(loaded: Loaded, sink: Sink) -> tuple[dict[str, None], dict[str,
     arena = loaded.arena
     files, sections, symbols, fault = elfread.parse(arena, loaded.extents)
     if fault:
-        report_fault(fault, arena, files, sections, loaded.extents, loaded.names, sink)
+        report_fault(fault, arena, files, sections, loaded.extents, loaded.names, loaded.job, sink)
         sink.stop()
     defined: dict[str, None] = {}
     undefined: dict[str, None] = {}

@@ -66,7 +66,7 @@ def read(loaded: Loaded, sink: Sink) -> Objects | None:
     files, sections, symbols, fault = elfread.parse(arena, loaded.extents, times)
     job.steps.done("parse", times)
     if fault:
-        report_fault(fault, arena, files, sections, loaded.extents, names, sink)
+        report_fault(fault, arena, files, sections, loaded.extents, names, job, sink)
         return None
     specific = notes.specific_files(arena, sections, len(names))
     _check_targets(job, names, files, specific, sink)
