@@ -17,11 +17,12 @@ class LinkError(Exception):
         super().__init__(self.diagnostics)
 
     def __str__(self) -> str:
-        """The messages of the errors, a line each."""
+        """The messages of the errors, a line each, for people: Python prints it as it is."""
         from pylink.diagnostics import DISCRETIONARY  # noqa: PLC0415
+        from pylink.diagnostics.stream import printable  # noqa: PLC0415
 
         return "\n".join(
-            diagnostic.message
+            printable(diagnostic.message)
             for diagnostic in self.diagnostics
             if diagnostic.severity >= DISCRETIONARY
         )

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pylink.aprof.model import TIME_USEC, Point, Report
+from pylink.diagnostics.stream import printable
 
 # From simple to steep: the order in which models are preferred.
 MODELS: dict[str, Callable[[float], float]] = {
@@ -177,22 +178,23 @@ def fit_table(report: Report, fits: Sequence[Fit] | None = None) -> str:
     """The fits as text, one line a routine, and what they mean."""
     rows = fit_report(report) if fits is None else fits
     unit = "us" if report.metric == TIME_USEC else "blocks"
-    width = max((len(fit.routine) for fit in rows), default=0)
+    names = [printable(fit.routine) for fit in rows]
+    width = max(map(len, names), default=0)
     width = max(width, len("routine"))
     lines = [
         f"{'routine':{width}}  {'growth':8}  {'error':>6}  {'sizes':>5}  {'largest':>12}  "
         f"{'cost ' + unit:>12}  {'at twice':>8}"
     ]
-    for fit in rows:
+    for name, fit in zip(names, rows, strict=True):
         growth = fit.model or "?"
         error = f"{fit.error:6.1%}" if fit.model else f"{'-':>6}"
         twice = f"x {fit.twice:.1f}" if fit.model else "-"
         mark = "  <- will hurt" if fit.hurts else ""
         lines.append(
-            f"{fit.routine:{width}}  {growth:8}  {error}  {len(fit.points):5}  {fit.size:12}  "
+            f"{name:{width}}  {growth:8}  {error}  {len(fit.points):5}  {fit.size:12}  "
             f"{fit.cost:12.0f}  {twice:>8}{mark}"
         )
-    hurting = [fit.routine for fit in rows if fit.hurts]
+    hurting = [name for name, fit in zip(names, rows, strict=True) if fit.hurts]
     if hurting:
         lines.append(f"Grow faster than the link: {', '.join(hurting)}.")
     elif any(fit.model for fit in rows):

@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 
-from pylink.diagnostics.stream import write
+from pylink.diagnostics.stream import printable, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,6 +142,6 @@ def main(words: Sequence[str]) -> int:
     try:
         make_overlay(arguments.directory, arguments.cuda)
     except OverlayError as error:
-        write(sys.stderr, f"pylink fatal   : {error}\n")
+        write(sys.stderr, f"pylink fatal   : {printable(str(error))}\n")
         return 1
     return 0

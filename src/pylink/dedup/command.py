@@ -13,7 +13,7 @@ from pylink.dedup.cubin import MalformedCubin
 from pylink.dedup.objects import MercuryObject
 from pylink.dedup.prefilter import PREFILTERS, MissingXxhash
 from pylink.dedup.stages import IDENTITIES
-from pylink.diagnostics.stream import is_terminal, one_line, show, write
+from pylink.diagnostics.stream import is_terminal, printable, show, write
 from pylink.facts.elf import EM_CUDA
 from pylink.inputs.kinds import ELF_MAGIC
 
@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         raise
     except (OSError, MalformedCubin, MissingXxhash) as error:
-        write(None, f"pylink dedup: {one_line(str(error))}\n")
+        write(None, f"pylink dedup: {printable(str(error))}\n")
         return 1
     return 0
 

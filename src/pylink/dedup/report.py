@@ -9,6 +9,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from pylink.diagnostics.stream import printable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -158,7 +160,7 @@ def as_text(found: Sequence[Table]) -> str:
     """Tables in plain text, columns aligned."""
     lines = []
     for table in found:
-        rows = [table.columns, *table.rows]
+        rows = [table.columns, *_printable(table)]
         widths = [max(len(row[i]) for row in rows) for i in range(len(table.columns))]
         lines.append(table.title)
         for row in rows:
@@ -169,6 +171,11 @@ def as_text(found: Sequence[Table]) -> str:
             lines.append(("  " + "  ".join(cells)).rstrip())
         lines.append("")
     return "\n".join(lines) + "\n"
+
+
+def _printable(table: Table) -> list[tuple[str, ...]]:
+    """The rows of a table, whose names come from inputs, for people."""
+    return [tuple(map(printable, row)) for row in table.rows]
 
 
 def rich_module(name: str) -> Any | None:
@@ -187,6 +194,6 @@ def print_rich(console: Any, found: Sequence[Table]) -> None:
         shown = module.Table(title=table.title, title_justify="left")
         for i, name in enumerate(table.columns):
             shown.add_column(name, justify="left" if i < table.left else "right", overflow="fold")
-        for row in table.rows:
+        for row in _printable(table):
             shown.add_row(*row)
         console.print(shown, markup=False)

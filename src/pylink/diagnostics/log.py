@@ -15,7 +15,7 @@ from pylink.diagnostics.severity import (
     WARNING,
 )
 from pylink.diagnostics.sink import Renderer
-from pylink.diagnostics.stream import one_line, write
+from pylink.diagnostics.stream import printable, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class LogRenderer(Renderer):
             if diagnostic.parent is not None:
                 letter = letter.lower()
             prefix = "(internal error) " if diagnostic.severity == INTERNAL else ""
-            lines.append(f"{letter} {place} {prefix}{one_line(diagnostic.message)}\n")
+            lines.append(f"{letter} {place} {prefix}{printable(diagnostic.message)}\n")
         notes = diagnostic.notes if diagnostic.severity != NOTE else []
         for below in (diagnostic.children, notes, diagnostic.context, diagnostic.extra):
             for record in below:
@@ -87,4 +87,4 @@ def _place(diagnostic: Diagnostic) -> str:
 
 def _quoted(name: str) -> str:
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{one_line(escaped)}"'
+    return f'"{printable(escaped)}"'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylink.diagnostics.severity import CATASTROPHE, DISCRETIONARY, NOTE, WARNING
 from pylink.diagnostics.sink import Renderer
-from pylink.diagnostics.stream import one_line, write
+from pylink.diagnostics.stream import printable, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ class NvlinkRenderer(Renderer):
             return
         if diagnostic.kind == "suppression-hint":  # nvlink has no numbers to name
             return
-        text = one_line(diagnostic.message)
+        text = printable(diagnostic.message)
         if diagnostic.kind in ("call-graph", "tool-output"):  # a text of its own, not a message
             write(self.stream, f"{text}\n")
             return
         if diagnostic.kind.startswith("pass-remark"):
-            text = one_line(str(diagnostic.args["text"]))
+            text = printable(str(diagnostic.args["text"]))
             write(self.stream, f"remark: {_llvm_place(diagnostic)}: {text}\n")
             return
         write(self.stream, f"{self.tool} {word:<7} : {text}{self.suffix}\n")
@@ -56,5 +56,5 @@ def _llvm_place(diagnostic: Diagnostic) -> str:
     """File, line and column, as LLVM's `opt` shows them in front of a remark."""
     source = diagnostic.source
     if source is not None:
-        return one_line(f"{source.file}:{source.line}:{source.column}")
-    return one_line(f"{diagnostic.file or '<unknown>'}:0:0")
+        return printable(f"{source.file}:{source.line}:{source.column}")
+    return printable(f"{diagnostic.file or '<unknown>'}:0:0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pylink.diagnostics.stream import printable
 from pylink.diagnostics.wrap import cells
 
 TYPE_CHECKING = False
@@ -37,7 +38,7 @@ def _expand(text: str, tab_width: int) -> tuple[str, list[int]]:
         if character == "\t":
             piece = " " * (tab_width - cell % tab_width)
             cell += len(piece)
-        elif character < " " or "\x7f" <= character < "\xa0":
+        elif printable(character) != character:
             piece = "?"
             cell += 1
         else:

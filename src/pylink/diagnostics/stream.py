@@ -7,16 +7,36 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from typing import BinaryIO, TextIO
 
-# C0 controls, DEL and C1 controls: they end the line, or reach the terminal as commands.
-_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
-_CONTROL.update({9: "\\t", 10: "\\n", 13: "\\r"})
+# C0 controls, DEL, C1 controls, what turns the direction of text around it, what ends a line, and
+# surrogates, which stand for bytes that are no UTF-8. They would end the line, reach the terminal
+# as commands, or show other text than there is.
+_ESCAPED = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+_SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
-def one_line(text: str) -> str:
-    """The text with control characters written as escapes, so that it stays on one line."""
-    return text if text.isprintable() else text.translate(_CONTROL)
+def printable(text: str | bytes) -> str:
+    """A name, or a text with names, for people: on one line, and nothing that a terminal obeys.
+
+    Whatever comes from an input, or from the name of a file, passes through here on its way to
+    people; formats for programs have escapes of their own.
+    """
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "surrogateescape")
+    if text.isprintable():
+        return text
+    import re  # noqa: PLC0415 -- needed by no link with decent names
+
+    return re.sub(_ESCAPED, _escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if 0xDC80 <= code < 0xDD00:
+        code -= 0xDC00  # the byte
+    return _SHORT.get(found[0]) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -29,7 +29,7 @@ from pylink.diagnostics.severity import (
 from pylink.diagnostics.sink import Renderer
 from pylink.diagnostics.snippet import snippet
 from pylink.diagnostics.sourcefiles import SourceFiles, Withheld
-from pylink.diagnostics.stream import one_line, write
+from pylink.diagnostics.stream import printable, write
 from pylink.diagnostics.wrap import wrap
 
 TYPE_CHECKING = False
@@ -116,7 +116,7 @@ class TextRenderer(Renderer):
             plural = "s" if sink.catastrophes > 1 else ""
             counts.append(f"{sink.catastrophes} catastrophic error{plural}")
         if counts:
-            of = f'the {self.task} of "{one_line(self.subject)}"' if self.subject else None
+            of = f'the {self.task} of "{printable(self.subject)}"' if self.subject else None
             self._write(f"{' and '.join(counts)} detected in {of or f'this {self.task}'}.\n")
         if sink.terminated:
             self._write(f"{self.task.capitalize()} terminated.\n")
@@ -181,7 +181,7 @@ class TextRenderer(Renderer):
         template = diagnostic.short_template if in_front else diagnostic.template
         if self.coloured:
             template = _QUOTED.sub(f"'{colour.LOCUS}\\1{colour.RESET}'", template)
-        return template.format_map(Fields(diagnostic, one_line))
+        return template.format_map(Fields(diagnostic, printable))
 
     def _number(self, diagnostic: Diagnostic) -> str:
         """` #501-D` for what an option may change, by the severity before any promotion."""
@@ -196,11 +196,11 @@ class TextRenderer(Renderer):
         if diagnostic.severity == COMMAND_LINE:
             return ""
         if diagnostic.source is not None:
-            return one_line(f"{diagnostic.source.file}({diagnostic.source.line})")
+            return printable(f"{diagnostic.source.file}({diagnostic.source.line})")
         if not diagnostic.file:
             return ""
         place = diagnostic.place
-        return one_line(f"{diagnostic.file}({place})" if place else diagnostic.file)
+        return printable(f"{diagnostic.file}({place})" if place else diagnostic.file)
 
 
 def _about(diagnostic: Diagnostic) -> list[str]:
@@ -209,15 +209,15 @@ def _about(diagnostic: Diagnostic) -> list[str]:
     if diagnostic.type != TOP_LEVEL or diagnostic.severity == NOTE:
         return lines
     if diagnostic.source is not None and diagnostic.place and not diagnostic.names_place:
-        lines.append(one_line(f"at {diagnostic.where}"))
+        lines.append(printable(f"at {diagnostic.where}"))
     if diagnostic.symbol:
         from pylink.demangle import demangle  # noqa: PLC0415 -- few records name a symbol
 
         readable = demangle(diagnostic.symbol)
         if readable != diagnostic.symbol:
-            lines.append(one_line(f"'{diagnostic.symbol}' is {readable}"))
+            lines.append(printable(f"'{diagnostic.symbol}' is {readable}"))
         elif not _has_word(diagnostic.message, diagnostic.symbol):
-            lines.append(one_line(f"about '{diagnostic.symbol}'"))
+            lines.append(printable(f"about '{diagnostic.symbol}'"))
     return lines
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from pylink.diagnostics.stream import one_line, show, write
+from pylink.diagnostics.stream import printable, show, write
 from pylink.inspect.compare import Ignore, differences
 from pylink.inspect.contents import reader
 from pylink.inspect.difference import difference_document, difference_text
@@ -88,7 +88,7 @@ def run(argv: Sequence[str] | None) -> int:
 
 
 def _trouble(text: str) -> int:
-    write(None, f"pylink inspect: {one_line(text)}\n")
+    write(None, f"pylink inspect: {printable(text)}\n")
     return TROUBLE
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 
+from pylink.diagnostics.stream import printable
 from pylink.facts.elf import BINDINGS, SYMBOL_TYPES, VISIBILITIES, other_names
 from pylink.facts.relocations import relocation_name
 from pylink.inspect.attributes import compat_records, info_records
@@ -14,7 +15,6 @@ from pylink.inspect.image import (
     Section,
     is_rel,
     is_relocations,
-    printable,
 )
 from pylink.inspect.rows import (
     Call,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 
+from pylink.diagnostics.stream import printable
 from pylink.inspect.rows import Row, Text
 
 
@@ -72,7 +73,7 @@ def number_difference(
 
 def difference_text(names: Sequence[str], found: Sequence[Difference], limit: int) -> str:
     """What a person reads: for each place - what the first cubin has and + what the second."""
-    lines = [f"--- {names[0]}", f"+++ {names[1]}"]
+    lines = [f"--- {printable(names[0])}", f"+++ {printable(names[1])}"]
     for (kind, section), group in groupby(found, key=lambda one: (one.kind, one.section)):
         of_section = list(group)
         shown = of_section[: limit or None]

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from pylink.diagnostics.stream import one_line
+from pylink.diagnostics.stream import printable
 from pylink.facts.elf import EM_CUDA, NO_BYTES, SHF_MERCURY, SHN_XINDEX, SPECIAL_SECTIONS
 from pylink.facts.records import SHDR
 
@@ -16,11 +16,6 @@ RELA_PREFIXES = (".rela", ".nv.merc.rela", ".nv.resolvedrela", ".nv.merc.nv.reso
 _HEADER_FIELDS = (
     "type machine version entry phoff shoff flags ehsize phentsize phnum shentsize shnum shstrndx"
 )
-
-
-def printable(text: bytes) -> str:
-    """A name or text from a cubin, with escapes for what cannot be shown."""
-    return one_line(text.decode("utf-8", "backslashreplace"))
 
 
 class MalformedCubin(ValueError):

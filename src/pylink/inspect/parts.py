@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from pylink.diagnostics.stream import printable
 from pylink.inspect import document, report
 from pylink.inspect.image import Image
 
@@ -33,7 +34,7 @@ PARTS = (
 def image_text(name: str, image: Image, parts: Sequence[Part]) -> str:
     """The parts of a cubin that have something to show, under the file's name."""
     texts = [text for text in (part.text(image) for part in parts) if text]
-    return "\n".join((f"{name}\n", *texts))
+    return "\n".join((f"{printable(name)}\n", *texts))
 
 
 def image_document(name: str, image: Image, parts: Sequence[Part]) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink.diagnostics.stream import show, to_bytes, write
+from pylink.diagnostics.stream import printable, show, to_bytes, write
 from pylink.errors import reason_of
 from pylink.outputs.wholefile import write_output
 
@@ -81,7 +81,7 @@ def _output(words: Sequence[str], *, verbose: bool) -> str | None:
     from pylink.subtools.run import Command, run_all  # noqa: PLC0415
 
     if verbose:
-        write(None, f"#$ {' '.join(words)}\n")
+        write(None, f"#$ {printable(' '.join(words))}\n")
     program = find_program(words[0])
     if program is None:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from struct import iter_unpack
 
-from pylink.diagnostics.stream import one_line, to_bytes
+from pylink.diagnostics.stream import printable, to_bytes
 from pylink.errors import reason_of
 from pylink.facts.elf import SHT_NOBITS
 from pylink.outputs.wholefile import write_whole
@@ -24,7 +24,6 @@ from pylink.tables import (
     PLACE,
     REPLACED,
     SECTION,
-    SYMBOL,
     TAKEN,
     rows,
     section_name,
@@ -98,13 +97,13 @@ def section_lines(placed: Placed) -> Iterator[str]:
     for (out,) in iter_unpack("<i", placed.section_order):
         offset, size, name, made = PLACE.unpack_from(placed.places, out * PLACE.size)
         row = OUT.unpack_from(placed.outs, out * OUT.size)
-        title = one_line(string(placed.shstrtab, name))
+        title = printable(string(placed.shstrtab, name))
         size = row[6] if row[4] == SHT_NOBITS else size
         yield f"{offset:#12x} {0:#8x} {size:#12x} {max(row[7], 1):6}  {title}\n"
         for base, number in sorted(contributions[out]):
             section = SECTION.unpack_from(objects.sections, number * SECTION.size)
-            file = one_line(objects.names[section[10]])
-            inner = one_line(section_name(objects.arena, objects.sections, number))
+            file = printable(objects.names[section[10]])
+            inner = printable(section_name(objects.arena, objects.sections, number))
             place = "-" if made == WRITTEN_ANEW else f"{base:#x}"
             yield f"{place:>12} {'':8} {section[2]:#12x} {section[8]:6}      {file}:({inner})\n"
 
@@ -117,8 +116,8 @@ def kept_lines(placed: Placed) -> Iterator[str]:
     yield "Kept symbols\n"
     for number, row in enumerate(rows(merged.entities, ENTITY)):
         if row[3] & DEFINED and row[3] & LIVE:
-            name = one_line(symbol_name(objects.arena, objects.symbols, row[1]))
-            file = one_line(objects.names[symbol_file(objects.symbols, row[1])])
+            name = printable(symbol_name(objects.arena, objects.symbols, row[1]))
+            file = printable(objects.names[symbol_file(objects.symbols, row[1])])
             yield f"  {name}  {file}: {_kept_because(placed, number, row, callers)}\n"
 
 
@@ -144,7 +143,7 @@ def _kept_because(
         return "variable"
     if number in callers:
         caller = ENTITY.unpack_from(merged.entities, callers[number] * ENTITY.size)
-        return f"called by {one_line(symbol_name(objects.arena, objects.symbols, caller[0]))}"
+        return f"called by {printable(symbol_name(objects.arena, objects.symbols, caller[0]))}"
     return "its address is taken" if row[3] & TAKEN else "all code is kept"
 
 
@@ -160,14 +159,14 @@ def removed_lines(placed: Placed) -> Iterator[str]:
             continue
         row = entities[entity]
         if role in (LOST, REPLACED):
-            winner = one_line(objects.names[symbol_file(objects.symbols, row[1])])
+            winner = printable(objects.names[symbol_file(objects.symbols, row[1])])
             reason = f"the definition in {winner} is linked"
         elif not row[3] & LIVE:
             reason = _removed_because(row)
         else:
             continue
-        file = one_line(objects.names[SYMBOL.unpack_from(objects.symbols, symbol * SYMBOL.size)[5]])
-        name = one_line(symbol_name(objects.arena, objects.symbols, symbol))
+        file = printable(objects.names[symbol_file(objects.symbols, symbol)])
+        name = printable(symbol_name(objects.arena, objects.symbols, symbol))
         yield f"  {name}  {file}: {reason}\n"
 
 

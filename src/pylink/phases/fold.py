@@ -10,7 +10,7 @@ from struct import pack
 from pylink._native import folds
 from pylink.dedup import FoldResult, MalformedCubin, MercuryObject, MissingXxhash, fold
 from pylink.dedup.reasons import CODE_TARGETS
-from pylink.diagnostics.stream import one_line, write
+from pylink.diagnostics.stream import printable, write
 from pylink.tables import FILE, symbol_name
 
 TYPE_CHECKING = False
@@ -92,7 +92,7 @@ def fold_mercury(objects: Objects, roles: bytes, numbers: Iterable[int], sink: S
         if decision.folds:
             pairs += pack("<ii", decision.file, decision.reference)
         if trace and decision.verdict is not None:
-            write(None, one_line(_line(decision, decision.verdict)) + "\n")
+            write(None, printable(_line(decision, decision.verdict)) + "\n")
     stand_ins = b""
     if pairs:
         stand_ins = folds.pair_sections(objects.arena, objects.files, objects.sections, pairs)

@@ -6,7 +6,7 @@ import argparse
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pylink.diagnostics.stream import one_line, show, write
+from pylink.diagnostics.stream import printable, show, write
 from pylink.errors import reason_of
 from pylink.remarks.container import LLVM_22, VERSIONS
 from pylink.remarks.files import FORMATS, YAML, read_remarks, write_remarks
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _trouble(text: str) -> int:
-    write(None, f"pylink remarks: {one_line(text)}\n")
+    write(None, f"pylink remarks: {printable(text)}\n")
     return 1
 
 
@@ -83,4 +83,4 @@ def count(remarks: Iterable[Remark]) -> str:
     found = Counter((one.pass_name, TAGS[one.kind], one.name) for one in remarks)
     lines = [f"{number:>10} {' '.join(key)}" for key, number in sorted(found.items())]
     lines.append(f"{found.total():>10} in all")
-    return "".join(f"{one_line(line)}\n" for line in lines)
+    return "".join(f"{printable(line)}\n" for line in lines)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 from struct import iter_unpack
 
-from pylink.diagnostics.stream import one_line, write
+from pylink.diagnostics.stream import printable, write
 from pylink.locate.places import places_of
 from pylink.phases.merge import Merged
 from pylink.tables import section_name
@@ -65,7 +65,7 @@ class ProfuseObserver(Observer):
             for channel, lines in ((DEDUP, dedup_lines), (TWINS, twin_lines)):
                 if channel in self._channels:
                     for line in lines(result) if reason is None else (reason,):
-                        write(None, f"{channel}: {one_line(line)}\n")
+                        write(None, f"{channel}: {printable(line)}\n")
 
 
 def _why_not(merged: Merged) -> str | None:

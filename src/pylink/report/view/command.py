@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pylink import aprof
-from pylink.diagnostics.stream import write
+from pylink.diagnostics.stream import printable, write
 from pylink.outputs.wholefile import write_whole
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
@@ -41,7 +41,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _fail(reason: str) -> int:
-    write(sys.stderr, f"pylink fatal   : {reason}\n")
+    write(sys.stderr, f"pylink fatal   : {printable(reason)}\n")
     return 1
 
 
@@ -107,7 +107,7 @@ def _prepare(options: argparse.Namespace, files: Files) -> None:
         with_rules=options.apply_rules or bool(options.rule),
     )
     for problem in problems:
-        write(sys.stderr, f"pylink warning : {problem}\n")
+        write(sys.stderr, f"pylink warning : {printable(problem)}\n")
 
 
 def _select(options: argparse.Namespace, files: Files) -> None:
@@ -160,7 +160,7 @@ def _show_fits(files: Files) -> None:
     if not files.growth:
         raise ReportError("--fit needs a report of --profile-aprof")
     for name, report in files.growth:
-        write(sys.stdout, f"{name}\n{aprof.fit_table(report)}")
+        write(sys.stdout, f"{printable(name)}\n{aprof.fit_table(report)}")
 
 
 def _show_flat(options: argparse.Namespace, files: Files) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pylink.diagnostics.stream import write
+from pylink.diagnostics.stream import printable, write
 from pylink.report.rules.load import load_rules
 from pylink.report.sections.folders import search_path
 from pylink.report.sections.load import ALL, DEFAULT_SET, load
@@ -57,7 +57,7 @@ def list_files(options: Mapping[str, Any]) -> int:
         ]
         _print(("Identifier", "Display Name", "Section", "Description", "Filename"), rules)
     for warning in warnings:
-        write(sys.stderr, f"pylink warning : {warning}\n")
+        write(sys.stderr, f"pylink warning : {printable(warning)}\n")
     if errors:
         _print(("Filename", "Error"), [(str(file), reason) for file, reason in errors])
     return 1 if errors else 0
@@ -65,7 +65,7 @@ def list_files(options: Mapping[str, Any]) -> int:
 
 def _print(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table with ruled titles; the last column is not padded."""
-    cells = [titles, *rows]
+    cells = [titles, *(tuple(map(printable, row)) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     rule = ["-" * width for width in widths]
     lines = [rule, cells[0], rule, *cells[1:]]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from pylink.diagnostics.stream import printable
 from pylink.report.model import Report
 from pylink.report.view.compare import Change
 from pylink.report.view.markup import plain
@@ -41,10 +43,24 @@ HALF_BAR = "\u258c"
 STYLES = {"INF": "green", "WRN": "yellow", "ERR": "bold red", "OPT": "cyan"}
 
 
+class PrintableConsole(Console):
+    """Writes what comes from reports for people: names there are those of inputs."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                lines = segment.text.split("\n")
+                yield Segment("\n".join(map(printable, lines)), segment.style)
+
+
 def console(*, color: bool | None = None) -> Console:
     """Standard output; `color` None leaves colours to the terminal and NO_COLOR."""
     no_color = None if color is None else not color
-    out = Console(highlight=False, soft_wrap=True, force_terminal=color, no_color=no_color)
+    out = PrintableConsole(highlight=False, soft_wrap=True, force_terminal=color, no_color=no_color)
     if not sys.stdout.isatty():
         out.width = FILE_WIDTH
     return out
