@@ -38,8 +38,9 @@ _TOO_LARGE = "made a result that is too large and was stopped"
 # costs microseconds, and the shortest run of ptxas some ten milliseconds.
 POLL_MS = 2
 
-# The terminal sends the last two to pylink's process group alone.
-ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+# The terminal sends these to the process group of pylink alone. Where pylink is a program of its own,
+# SIGINT has its default action; else it is an exception, which ends what runs, too.
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Command:
