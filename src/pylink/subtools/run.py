@@ -38,8 +38,8 @@ _TOO_LARGE = "made a result that is too large and was stopped"
 # costs microseconds, and the shortest run of ptxas some ten milliseconds.
 POLL_MS = 2
 
-# The terminal sends these to the process group of pylink alone. Where pylink is a program of its own,
-# SIGINT has its default action; else it is an exception, which ends what runs, too.
+# The terminal sends these to the process group of pylink alone. Where pylink is a program of its
+# own, SIGINT has its default action; elsewhere it is an exception, which ends what runs, too.
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
