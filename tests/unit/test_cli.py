@@ -213,14 +213,14 @@ def test_an_interrupted_link_has_the_status_of_one(
     assert run(capfd, "-arch=sm_75", "a", "-o", "o") == (130, "", "")
 
 
-def test_a_name_that_is_no_utf8_is_shown_as_it_is(tmp_path: Path) -> None:
+def test_a_name_that_is_no_utf8_is_shown_by_its_bytes(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pylink", b"-optf", b"\xff"],
         cwd=tmp_path,
         capture_output=True,
         check=False,
     )
-    assert done.stderr == b"pylink fatal   : Could not open options file '\xff'\n"
+    assert done.stderr == b"pylink fatal   : Could not open options file '\\xff'\n"
 
 
 @pytest.mark.parametrize("before", ["", "import atexit; atexit.register(print, 'end');"])
