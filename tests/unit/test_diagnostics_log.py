@@ -70,7 +70,7 @@ def test_names_cannot_break_the_line(tmp_path: Path) -> None:
     sink.close()
     assert (tmp_path / "log").read_bytes() == (
         b'E "a\\"\\\\b\\n.cubin" 0 0 '
-        b"Undefined reference to 'f\\n\\r\\x00\xff' in 'a\"\\b\\n.cubin'\n"
+        b"Undefined reference to 'f\\n\\r\\x00\\xff' in 'a\"\\b\\n.cubin'\n"
     )
 
 

@@ -167,13 +167,13 @@ def test_control_characters_stay_on_the_line() -> None:
     )
 
 
-def test_bytes_that_are_no_utf8_go_out_as_they_came() -> None:
+def test_bytes_that_are_no_utf8_are_shown_by_number() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii", errors="strict")
     Sink(NvlinkRenderer(stream)).report(
         "undefined-reference", symbol=b"f\xff".decode("utf-8", "surrogateescape"), file="ä"
     )
-    assert raw.getvalue() == b"pylink error   : Undefined reference to 'f\xff' in '\xc3\xa4'\n"
+    assert raw.getvalue() == b"pylink error   : Undefined reference to 'f\\xff' in '\xc3\xa4'\n"
 
 
 class FullStream(io.StringIO):
