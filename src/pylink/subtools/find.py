@@ -43,8 +43,13 @@ def find_cuda_tool(name: str) -> str | None:
 
 def find_program(name: str) -> str | None:
     """The absolute path of a program in PATH, by its absolute elements alone."""
+    return shutil.which(name, path=search_path())
+
+
+def search_path() -> str:
+    """PATH without its empty and relative elements, also for what programs start themselves."""
     search = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return shutil.which(name, path=os.pathsep.join(filter(os.path.isabs, search)))
+    return os.pathsep.join(filter(os.path.isabs, search))
 
 
 def find_python() -> str:

@@ -17,6 +17,7 @@ import threading
 import time
 
 from pylink.errors import reason_of
+from pylink.subtools.find import search_path
 from pylink.timing import elapsed_ms, now
 
 TYPE_CHECKING = False
@@ -134,6 +135,7 @@ class Run:
                 stdout=log,
                 stderr=log,
                 pass_fds=passed,
+                env={**os.environ, "PATH": search_path()},
                 start_new_session=True,
             )
             self.files.remove(log)
