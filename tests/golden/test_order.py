@@ -1,0 +1,69 @@
+"""The order reference against recorded links, and its order of functions against the kernels'."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from differential import cases
+from differential.cases import Case, Expected
+from differential.variants import TEXT
+from helpers.order import difference, observe, predict, read, selection
+
+from pylink._native import elfread, inputfiles, resolve
+from pylink.sections import rules
+from pylink.tables import ENTITY, FUNCTION_KIND, count, entity_name
+
+FOLDER = Path(__file__).parent
+CASES = [cases.load(path.parent) for path in sorted(FOLDER.glob("*/*/link.json"))]
+OUTSIDE = ("-g", "-preserve-relocs", "--library", "--variables-used", "-use-host-info")
+LINKS = [
+    pytest.param(case, expected, id=f"{case.name}-{expected.variant}")
+    for case in CASES
+    for expected in case.links
+    if expected.variant not in TEXT
+    and expected.image
+    and not expected.code
+    and not any(option.startswith(OUTSIDE) for option in expected.link.options)
+]
+
+
+def cubins(case: Case, expected: Expected) -> list[bytes]:
+    return [(case.folder / name).read_bytes() for name in expected.link.inputs]
+
+
+def test_there_are_links_to_predict() -> None:
+    assert len(LINKS) > 40
+
+
+@pytest.mark.parametrize(("case", "expected"), LINKS)
+def test_prediction(case: Case, expected: Expected) -> None:
+    predicted = predict(
+        cubins(case, expected),
+        expected.link.arch,
+        relocatable="-r" in expected.link.options,
+        selected=selection(expected.link.options),
+    )
+    image = expected.image_bytes(case.folder)
+    assert image is not None
+    assert difference(predicted, observe(image)) == ""
+
+
+@pytest.mark.parametrize(("case", "expected"), LINKS)
+def test_entities_are_numbered_by_first_mention(case: Case, expected: Expected) -> None:
+    """Functions of a file before its other symbols."""
+    images = cubins(case, expected)
+    sizes = [len(image) for image in images]
+    arena, extents, _, _ = inputfiles.read_files([None] * len(images), sizes, [*images])
+    files, sections, symbols, fault = elfread.parse(arena, extents, rules.compiled())
+    assert not fault
+    entities = resolve.resolve(arena, files, sections, symbols)[0]
+    kinds = [
+        ENTITY.unpack_from(entities, i * ENTITY.size)[2] for i in range(count(entities, ENTITY))
+    ]
+    names = [entity_name(arena, symbols, entities, i) for i in range(len(kinds))]
+    link = read(images, expected.link.arch)
+    assert [n for n, k in zip(names, kinds, strict=True) if k == FUNCTION_KIND] == [
+        symbol.name for symbol in link.functions
+    ]
+    assert names == [symbol.current.name for symbol in link.entities]

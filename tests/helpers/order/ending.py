@@ -1,0 +1,132 @@
+"""The end of the input: dead code, pools, and what is left without a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from helpers.order.lists import Section, Symbol
+from helpers.order.reader import COMMON, LOCAL, Input
+from helpers.order.reading import Reading
+from helpers.order.shared import choose_shared
+
+INTERNAL = 1  # visibility
+
+
+class Ending(Reading):
+    """All inputs read; `finish` decides what the walks find."""
+
+    def __init__(
+        self,
+        family: str,
+        relocatable: bool,
+        selected: Callable[[str], bool],
+        files: list[Input],
+    ) -> None:
+        super().__init__(family, relocatable, selected)
+        self.files = files
+        self.callees: dict[Symbol, list[Symbol]] = {}
+
+    def finish(self) -> None:
+        if any(
+            y.common and (y.copy is None or y.copy.shndx == COMMON) for y in self.lists.symbols()
+        ):
+            self.lists.section_of_files(".nv.global", "nobits")
+        self.lists.section(".nv.callgraph", "calls")
+        prototype = self.lists.section(".nv.prototype", "calls")
+        self._bury()
+        prototype.shown = any(y.live and not y.taken for y in self.with_prototype)
+        if self.relocatable:
+            for symbol in self.functions:
+                if symbol.uses_array:
+                    self.lists.locals.append(Symbol("externsharedinstance"))
+        else:
+            self._spread_pools()
+            if self.family != "C":
+                self.lists.section(".nv.rel.action", "calls")
+        self._hide_sections()
+        self._hide_symbols()
+        choose_shared(self)
+
+    def reach(self, symbol: Symbol) -> set[Symbol]:
+        """A function and all that it calls."""
+        seen, todo = {symbol}, [symbol]
+        while todo:
+            for callee in self.callees.get(todo.pop(), ()):
+                if callee not in seen:
+                    seen.add(callee)
+                    todo.append(callee)
+        return seen
+
+    def live_kernels(self) -> list[Symbol]:
+        return [y for y in self.functions if y.is_kernel and y.live]
+
+    def _bury(self) -> None:
+        """Dead code: what no root reaches, but not what has its address taken."""
+        for caller, callee in self.calls:
+            self.callees.setdefault(caller, []).append(callee)
+        for caller, prototype in self.indirect:
+            reached = [y for text, y in self.takers if text == prototype]
+            self.callees.setdefault(caller, []).extend(reached)
+        if self.relocatable:
+            return
+        live: set[Symbol] = set()
+        for symbol in self.functions:
+            if symbol.is_kernel and self.selected(symbol.name) and symbol not in live:
+                live |= self.reach(symbol)
+        live |= {y for y in self.functions if y.taken and y.copy}
+        live |= {callee for caller, callee in self.calls if caller in live and callee.copy is None}
+        for symbol in self.functions:
+            if symbol in live:
+                continue
+            symbol.live = symbol.named = symbol.shown = False
+            own = [symbol.text, symbol.info, symbol.parameters, symbol.parameters_rel, symbol.pool]
+            own += [s for s in self.lists.sections if s.of is not None and s.of is symbol.text]
+            for section in own:
+                if section is not None:
+                    section.named = section.shown = False
+
+    def _spread_pools(self) -> None:
+        """Constants of device functions go to all kernels that reach them, last begun first."""
+        kernels = self.live_kernels()
+        reached = {kernel: self.reach(kernel) for kernel in kernels}
+        prefix = ".nv.constant.optimizer." if self.family == "C" else ".nv.constant2."
+        for symbol, file in reversed(self.pools):
+            if not symbol.live or symbol.is_kernel or not symbol.pieces:
+                continue
+            made: list[tuple[str, Section]] = []
+            for kernel in reversed(kernels):
+                if symbol in reached[kernel] and kernel.pool is None:
+                    name = prefix + kernel.name
+                    kernel.pool = self.lists.section(name, "constant", kernel)
+                    made.append((name, kernel.pool))
+            for name, pool in made if self.family == "C" else ():
+                rela = self.lists.section(f".rela{name}", "relocations", None, pool)
+                rela.entries.append((file.mentions[0], "kept"))
+                pool.forms[True] = rela
+
+    def _hide_sections(self) -> None:
+        """Relocation sections that resolving empties leave their names."""
+        for section in self.lists.sections:
+            if section.of is None:
+                continue
+            stays = self.family == "C" and (
+                section.of.name.startswith(".nv.constant.optimizer.")
+                or any(fate == "shared" for _, fate in section.entries)
+            )
+            section.shown = section.shown and (section.has_entries or stays)
+
+    def _hide_symbols(self) -> None:
+        for symbol in self.lists.symbols():
+            if symbol.mention is None:
+                continue
+            current = symbol.current
+            space = self.space(current)
+            internal = current.bind == LOCAL and current.other & 3 == INTERNAL
+            if not symbol.name or symbol.unnamed:
+                symbol.named = symbol.shown = False
+            elif self.relocatable:
+                continue
+            elif space == "shared" or internal or symbol.name == ".nv.ptx.const0.size":
+                symbol.named = symbol.shown = False
+            elif space == "unified":
+                symbol.shown = False

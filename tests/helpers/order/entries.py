@@ -1,0 +1,127 @@
+"""Relocations in the order reference: what an entry does, and which sections it makes."""
+
+from __future__ import annotations
+
+import re
+
+from helpers.order.lists import Lists, Section, Symbol
+from helpers.order.reader import COMMON, FUNC, SECTION, UND, WEAK, Entry, Input, Mention, Part
+
+UNIFIED = re.compile(r"__U[FD]T(_OFFSET|_CANONICAL|_END)?$")
+LINES = (".debug_frame", ".debug_line", ".nv_debug_line_sass")
+
+MARKS = (68, 69, 72, 73, 0x1000E)  # for the null symbol, or to be cleared
+FOR_THE_DRIVER = {0x10001, 3, 4, 6, 7, 8, 9, 52, 53, 58, 67, 75, 101, 114, *range(84, 100)}
+
+
+class Entries:
+    """How entries enter the list of their form for a section of the output."""
+
+    def __init__(self, lists: Lists, family: str, relocatable: bool) -> None:
+        self.lists = lists
+        self.family = family
+        self.relocatable = relocatable
+
+    def space(self, mention: Mention) -> str:
+        """function, constant, shared, global, unified or reserved."""
+        if mention.type == FUNC:
+            return "function"
+        if mention.part is not None:
+            kind = mention.part.kind
+            if kind in ("bank", "parameters", "pool", "late"):
+                return "constant"
+            return "shared" if kind in ("shared", "common shared") else "global"
+        if mention.name.startswith(".nv.reservedSmem."):
+            return "reserved"
+        if mention.shndx == UND and UNIFIED.match(mention.name):
+            return "unified"
+        return {0x40: "shared", 0x80: "constant"}.get(mention.other & 0xE0, "global")
+
+    def relocations(self, file: Input, part: Part) -> None:
+        target = file.parts[part.info]
+        owner = target.owner.symbol if target.owner is not None else None
+        if target.kind == "text":
+            if target.owner is None or target.owner.lost:
+                return
+            home = target.owner.known.text
+        else:
+            home = target.home
+        if home is None:
+            return
+        lost = _lost_bytes(file, target)
+        first = True
+        for entry in file.entries(part):
+            mention = file.mentions[entry.symbol]
+            fate = self._fate(target, mention, entry, owner)
+            if fate == "nothing" or any(a <= entry.offset < b for a, b in lost):
+                continue
+            addend = entry.addend
+            if mention.type == SECTION and mention.part is not None and mention.part.appended:
+                addend += mention.part.base
+            self._enter(home, part, mention, fate, addend, first=first)
+            first = False
+
+    def _enter(
+        self, home: Section, part: Part, mention: Mention, fate: str, addend: int, *, first: bool
+    ) -> None:
+        """An entry that the other form could hold brings that form's section, too."""
+        explicit = part.type == 4
+        if explicit not in home.forms:
+            home.forms[explicit] = self.lists.section(part.name, "relocations", None, home)
+        home.forms[explicit].entries.append((mention, fate))
+        if explicit and addend == 0 and not first and False not in home.forms:
+            name = f".rel{part.name[5:]}"
+            home.forms[False] = self.lists.section(name, "relocations", None, home)
+
+    def _fate(self, target: Part, mention: Mention, entry: Entry, owner: Symbol | None) -> str:
+        """kept; resolved, which counts and vanishes; or nothing."""
+        if entry.type in MARKS:
+            return "nothing" if mention.lost and target.name in LINES else "resolved"
+        if mention.is_label and mention.index:
+            return "resolved"
+        if mention.symbol is None:
+            if mention.part is None:
+                return "nothing"
+            if entry.type == 0x10008:  # -r: from .debug_info to .debug_line too
+                return "kept"
+            return "resolved" if mention.part.kind in ("debug", "bank") else "kept"
+        if mention.lost and target.kind == "bank" and mention.bind == WEAK:
+            return "nothing"
+        return self._fate_in(self.space(mention.symbol.current), target, mention, entry, owner)
+
+    def _fate_in(
+        self, space: str, target: Part, mention: Mention, entry: Entry, owner: Symbol | None
+    ) -> str:
+        symbol = mention.known
+        if space == "function":
+            return "nothing" if mention.lost and target.name in LINES else "kept"
+        if space == "constant":
+            waits = self.relocatable and symbol.copy is not None and symbol.copy.bind == WEAK
+            return "kept" if waits or entry.type in FOR_THE_DRIVER else "resolved"
+        if space == "shared":
+            current = symbol.current
+            if self.relocatable and current.size == 0 and owner is not None and owner.is_kernel:
+                return "array"  # kept, of the kernel's own array
+            return (
+                "kept" if self.relocatable and current.bind == WEAK and current.size else "shared"
+            )
+        if space == "unified":
+            stays = self.relocatable and self.family == "B" and entry.type not in (102, 103, 114)
+            return "kept" if stays else "resolved"
+        return "resolved" if mention.name == ".nv.ptx.const0.size" else "kept"
+
+
+def _lost_bytes(file: Input, target: Part) -> list[tuple[int, int]]:
+    """Bytes of initialised data that belong to weak variables which lost against weak ones."""
+    if target.kind != "init":
+        return []
+    return [
+        (m.value, m.value + m.size)
+        for m in file.mentions
+        if m.part is target and m.lost and m.symbol is not None and _current_is_weak(m)
+    ]
+
+
+def _current_is_weak(mention: Mention) -> bool:
+    copy = mention.known.copy
+    return copy is not None and copy.bind == WEAK and copy.shndx != COMMON
