@@ -11,7 +11,6 @@ from differential.variants import TEXT
 from helpers.order import difference, observe, predict, read, selection
 
 from pylink._native import elfread, inputfiles, resolve
-from pylink.sections import rules
 from pylink.tables import ENTITY, FUNCTION_KIND, count, entity_name
 
 FOLDER = Path(__file__).parent
@@ -55,7 +54,7 @@ def test_entities_are_numbered_by_first_mention(case: Case, expected: Expected) 
     images = cubins(case, expected)
     sizes = [len(image) for image in images]
     arena, extents, _, _ = inputfiles.read_files([None] * len(images), sizes, [*images])
-    files, sections, symbols, fault = elfread.parse(arena, extents, rules.compiled())
+    files, sections, symbols, fault = elfread.parse(arena, extents)
     assert not fault
     entities = resolve.resolve(arena, files, sections, symbols)[0]
     kinds = [

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pylink.elf.records import REL, RELA, SHDR
+from pylink.facts.records import REL, RELA, SHDR
 
 if TYPE_CHECKING:
     from helpers.order.lists import Section, Symbol
