@@ -93,26 +93,17 @@ cdef enum:
     STO_SHARED = 0x40
     STO_CONSTANT = 0x80
 
-    EIATTR_EXTERNS = 0x0f
-    EIATTR_PARAM_CBANK = 0x0a
-    EIATTR_FRAME_SIZE = 0x11
-    EIATTR_MIN_STACK_SIZE = 0x12
-    EIATTR_MAXREG_COUNT = 0x1b
-    EIATTR_CRS_STACK_SIZE = 0x1e
-    EIATTR_MAX_STACK_SIZE = 0x23
-    EIATTR_REGCOUNT = 0x2f
-    EIATTR_CTAIDZ_USED = 0x04
-    EIATTR_NUM_MBARRIERS = 0x38
-    EIATTR_RESERVED_SMEM_USED = 0x41
-    EIATTR_NUM_BARRIERS = 0x4c
-    EIATTR_GEN_ERRBAR_AT_EXIT = 0x53
-
 cdef enum:
     PT_LOAD = 1
     PT_PHDR = 6
     PF_X = 1
     PF_W = 2
     PF_R = 4
+
+
+cdef inline const RelocationFacts* facts_of(uint32_t type) noexcept nogil:
+    """The row of a type that the reader let through."""
+    return &RELOCATION[type if type < PLAIN_TYPES else type - FIRST_MERCURY_TYPE + PLAIN_TYPES]
 
 
 cdef inline uint64_t round_up(uint64_t value, uint64_t align) noexcept nogil:

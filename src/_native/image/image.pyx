@@ -132,8 +132,7 @@ def write_relocations(bytes image, bytes outs, bytes section_index, bytes places
     cdef Rela entry
     with nogil:
         for i in range(n):
-            if (row[i].kind != K_RELOC and row[i].kind != K_MERC_RELA
-                    and row[i].kind != K_RESOLVED_RELA) or index[i] == 0:
+            if KIND[row[i].kind].info != HEAD_TARGET or index[i] == 0:
                 continue
             data = start + place[i].offset
             at = row[i].head
@@ -243,7 +242,7 @@ def write_headers(bytes image, bytes sections, bytes symbols, bytes entities, by
     cdef Shdr* table
     cdef Ehdr* header
     cdef const OutRow* row
-    cdef uint32_t tkinfo = 0, cuinfo = 0, compat = 0, merc_symtab = 0
+    cdef uint32_t cuinfo = 0
     cdef uint16_t number
     cdef uint64_t phnum = PyBytes_GET_SIZE(phdrs) // sizeof(Phdr)
     cdef const char* shstrings = PyBytes_AS_STRING(shstrtab)
@@ -258,20 +257,20 @@ def write_headers(bytes image, bytes sections, bytes symbols, bytes entities, by
     with nogil:
         for i in range(out_count):
             if w.outs[i].kind == K_TKINFO:
-                tkinfo = w.index[i]
+                w.tkinfo = w.index[i]
             elif w.outs[i].kind == K_CUINFO:
                 cuinfo = w.index[i]
             elif w.outs[i].kind == K_COMPAT:
-                compat = w.index[i]
+                w.compat = w.index[i]
             elif w.outs[i].kind == K_SYMTAB_SHNDX:
                 w.wide = w.outs[i].notes & OF_LATE == 0
             elif w.outs[i].kind == K_MERC_SYMTAB:
-                merc_symtab = w.index[i]
+                w.merc_symtab = w.index[i]
                 w.merc_symbols = w.places[i].size
         memset(table, 0, sizeof(Shdr))
         for i in range(count):
             row = &w.outs[order[i]]
-            write_header(&w, order[i], &table[i + 1], tkinfo, compat, merc_symtab)
+            write_header(&w, order[i], &table[i + 1])
             if row.kind == K_SYMTAB:
                 table[i + 1].sh_info = symtab_info
             elif row.kind == K_MERC_SYMTAB:

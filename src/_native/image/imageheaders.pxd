@@ -82,62 +82,48 @@ cdef inline void write_system_shared(Writer* w, const int32_t* order, size_t cou
         memcpy(w.image + place.offset + end, head, min(sizeof(head), place.size - end))
 
 
-cdef inline void write_header(Writer* w, int32_t at, Shdr* out, uint32_t tkinfo, uint32_t compat,
-                       uint32_t merc_symtab) noexcept nogil:
+cdef inline uint32_t head_value(Writer* w, const OutRow* row, uint8_t what) noexcept nogil:
+    """What sh_link or sh_info holds; mercury sections name the mercury forms of what it says."""
+    cdef bint mercury = KIND[row.kind].mercury
+    cdef const OutRow* plain = &w.outs[row.twin] if mercury else row
+    if what == HEAD_STRTAB:
+        return 2
+    if what == HEAD_SYMTAB:
+        return 3
+    if what == HEAD_MERC_SYMTAB:
+        return w.merc_symtab
+    if what == HEAD_TKINFO:
+        return w.tkinfo
+    if what == HEAD_COMPAT:
+        return w.compat
+    if what == HEAD_TEXT:
+        return text_index(w, row)
+    if what == HEAD_CAPSULE:
+        return mercury_index(w, text_of(plain))
+    if what == HEAD_FUNCTION:
+        return w.symbol_index[plain.entity]
+    if what == HEAD_TARGET:
+        return mercury_index(w, plain.target) if mercury else w.index[plain.target]
+    return 0
+
+
+cdef inline uint32_t mercury_index(Writer* w, int32_t plain) noexcept nogil:
+    return w.index[w.outs[plain].merc] if w.outs[plain].merc >= 0 else 0
+
+
+cdef inline void write_header(Writer* w, int32_t at, Shdr* out) noexcept nogil:
     cdef const OutRow* row = &w.outs[at]
-    cdef const SectionRow* source = &w.sections[row.source] if row.source >= 0 else NULL
-    cdef int32_t text
+    cdef const KindFacts* facts = &KIND[row.kind]
     memset(out, 0, sizeof(Shdr))
     out.sh_name = w.places[at].name
-    out.sh_type = row.type
+    out.sh_type = facts.program if w.executable and facts.program else row.type
     out.sh_flags = row.flags
     out.sh_offset = w.places[at].offset
     out.sh_size = w.places[at].size
     out.sh_addralign = row.align
     out.sh_entsize = row.entsize
-    if w.executable:
-        if row.kind in (K_CONSTANT, K_CONSTANT0, K_CONSTANT_FUNC, K_GLOBAL_INIT):
-            out.sh_type = SHT_PROGBITS
-        elif is_nobits(row):
-            out.sh_type = SHT_NOBITS
-    if row.kind == K_SYMTAB or row.kind == K_MERC_SYMTAB:
-        out.sh_link = 2
-    elif row.kind == K_SYMTAB_SHNDX:
-        out.sh_link = 3
-    elif row.kind == K_MERC_SYMTAB_SHNDX:
-        out.sh_link = merc_symtab
-    elif row.kind == K_CUINFO:
-        out.sh_link = tkinfo
-        out.sh_info = compat
-    elif row.kind in (K_INFO, K_CALLGRAPH, K_PROTOTYPE):
-        out.sh_link = 3
-    elif row.kind == K_INFO_FUNC:
-        out.sh_link = 3
-        out.sh_info = text_index(w, row)
-    elif row.kind in (K_CONSTANT0, K_CONSTANT_FUNC, K_SHARED):
-        out.sh_info = text_index(w, row)
-    elif row.kind == K_RELOC or row.kind == K_RESOLVED_RELA:
-        out.sh_link = 3
-        out.sh_info = w.index[row.target]
-    elif row.kind == K_TEXT:
-        out.sh_link = 3
-        out.sh_info = w.symbol_index[row.entity]
-        if w.family == FAMILY_A and source != NULL:
-            # The function's own REGCOUNT, not what its callees raise it to.
-            out.sh_info |= source.info & 0xff000000U
-    elif row.kind == K_CAPMERC:
-        out.sh_link = merc_symtab
-        out.sh_info = w.symbol_index[w.outs[row.twin].entity]
-    elif row.kind == K_MERC_INFO:
-        out.sh_link = merc_symtab
-    elif row.kind == K_MERC_INFO_FUNC:
-        out.sh_link = merc_symtab
-        text = text_of(&w.outs[row.twin])
-        out.sh_info = w.index[w.outs[text].merc] if w.outs[text].merc >= 0 else 0
-    elif row.kind == K_MERC_CONSTANT_FUNC:
-        text = text_of(&w.outs[row.twin])
-        out.sh_info = w.index[w.outs[text].merc] if w.outs[text].merc >= 0 else 0
-    elif row.kind == K_MERC_RELA:
-        out.sh_link = merc_symtab
-        text = w.outs[row.twin].target
-        out.sh_info = w.index[w.outs[text].merc] if w.outs[text].merc >= 0 else 0
+    out.sh_link = head_value(w, row, facts.link)
+    out.sh_info = head_value(w, row, facts.info)
+    if row.kind == K_TEXT and w.family == FAMILY_A and row.source >= 0:
+        # The function's own REGCOUNT, not what its callees raise it to.
+        out.sh_info |= w.sections[row.source].info & 0xff000000U

@@ -18,6 +18,9 @@ cdef struct Writer:
     const int32_t* homes
     const uint64_t* dynamic
     uint64_t merc_symbols           # bytes of .nv.merc.symtab
+    uint32_t tkinfo                 # header indices
+    uint32_t compat
+    uint32_t merc_symtab
     uint8_t* image
     uint32_t family
     bint executable

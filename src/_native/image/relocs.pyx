@@ -17,66 +17,6 @@ from rows cimport *
 from vec cimport *
 
 
-# How a value becomes field bits.
-cdef enum Form:
-    NOT_RESOLVABLE = 0
-    WHOLE = 1               # V
-    HIGH = 2                # V >> 32
-    WORDS = 3               # V >> 2
-    BANK14 = 4              # (V >> 2 & 0x3fff) | bank << 14
-    BANK16 = 5              # (V & 0xffff) | bank << 16
-    BANK17 = 6              # (V & 0x1ffff) | bank << 17
-    SPLIT19 = 7             # BANK14 with bit 18 at 26 and the rest at 28
-    BYTE = 8                # one byte of V; `shift` is its position in V
-    NOTHING = 9             # the field stays
-    ZERO = 10               # `width` bits of zeros
-
-cdef struct Field:
-    uint8_t form
-    uint8_t shift
-    uint8_t width
-
-cdef enum:
-    PLAIN_TYPES = 128
-    ZERO32 = 126            # numbers of our own for cleared fields
-    ZERO64 = 127
-
-cdef Field FIELDS[PLAIN_TYPES]
-
-
-cdef void define(int form, int width, tuple positions):
-    for type_, shift in positions:
-        FIELDS[type_].form = form
-        FIELDS[type_].shift = shift
-        FIELDS[type_].width = width
-
-
-define(WHOLE, 32, ((1, 0), (3, 0), (5, 26), (12, 23), (42, 20), (55, 32), (70, 0), (103, 0),
-                   (10, 26), (13, 23), (43, 20), (56, 32), (112, 32)))
-define(WHOLE, 64, ((2, 0), (4, 0), (102, 0)))
-define(HIGH, 32, ((11, 26), (14, 23), (44, 20), (57, 32), (71, 0), (113, 32)))
-define(WHOLE, 24, ((15, 26), (16, 23), (45, 20), (60, 32), (74, 40)))
-define(WHOLE, 16, ((17, 26), (18, 23), (46, 20), (59, 32)))
-define(WHOLE, 20, ((100, 44),))
-define(WHOLE, 8, ((19, 32),))
-define(WHOLE, 5, ((20, 40),))
-define(WHOLE, 6, ((21, 26), (27, 31)))
-define(WHOLE, 9, ((26, 49),))
-define(WHOLE, 2, ((28, 47),))
-define(WORDS, 13, ((22, 32), (23, 47), (29, 41), (30, 45), (51, 36)))
-define(WORDS, 14, ((65, 40),))
-define(BANK14, 19, ((25, 23), (38, 26), (50, 20), (64, 40)))
-define(SPLIT19, 19, ((24, 28),))
-define(BANK16, 21, ((36, 26), (39, 23), (54, 20), (66, 38), (37, 37)))
-define(BANK17, 22, ((115, 37),))
-define(BYTE, 8, tuple((76 + n, 8 * n) for n in range(8)))
-define(BYTE, 8, tuple((84 + n, 8 * n) for n in range(8)))
-define(BYTE, 8, tuple((104 + n, 8 * n) for n in range(8)))
-define(ZERO, 32, ((ZERO32, 0),))
-define(ZERO, 64, ((ZERO64, 0),))
-define(NOTHING, 0, ((68, 0), (69, 0), (114, 0)))
-
-
 def patch(bytes image, bytes patches):
     """Write every PatchRow into `image`, which no one else may hold yet.
 
@@ -93,18 +33,19 @@ def patch(bytes image, bytes patches):
     return bad
 
 
-cdef inline uint64_t bits_of(Field f, uint64_t value, uint32_t bank) noexcept nogil:
-    if f.form == WHOLE:
+cdef inline uint64_t bits_of(const RelocationFacts* f, uint64_t value,
+                             uint32_t bank) noexcept nogil:
+    if f.form == FORM_WHOLE:
         return value
-    if f.form == HIGH:
+    if f.form == FORM_HIGH:
         return value >> 32
-    if f.form == WORDS:
+    if f.form == FORM_WORDS:
         return value >> 2
-    if f.form == BANK14 or f.form == SPLIT19:
+    if f.form == FORM_BANK14 or f.form == FORM_SPLIT19:
         return (value >> 2 & 0x3fff) | <uint64_t>bank << 14
-    if f.form == BANK16:
+    if f.form == FORM_BANK16:
         return (value & 0xffff) | <uint64_t>bank << 16
-    if f.form == BANK17:
+    if f.form == FORM_BANK17:
         return (value & 0x1ffff) | <uint64_t>bank << 17
     return 0
 
@@ -112,21 +53,21 @@ cdef inline uint64_t bits_of(Field f, uint64_t value, uint32_t bank) noexcept no
 cdef Py_ssize_t patch_rows(uint8_t* data, uint64_t size, const PatchRow* row,
                            Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
-    cdef Field f
+    cdef const RelocationFacts* f
     cdef uint64_t word, mask, value, at
     for i in range(n):
         if row[i].type >= PLAIN_TYPES:
             return i
-        f = FIELDS[row[i].type]
+        f = &RELOCATION[row[i].type]
         at = row[i].offset
-        if f.form == NOT_RESOLVABLE or at > size or size - at < (
-                1 if f.form == BYTE else (f.shift + f.width + 7) >> 3):
+        if f.form == FORM_NONE or at > size or size - at < (
+                1 if f.form == FORM_BYTE else (f.shift + f.width + 7) >> 3):
             return i
-        if f.form == BYTE:
+        if f.form == FORM_BYTE:
             value = row[i].value + (data[at] if row[i].implicit else 0)
             data[at] = <uint8_t>(value >> f.shift)
             continue
-        if f.form == NOTHING:
+        if f.form == FORM_NOTHING:
             continue
         word = 0
         if size - at >= 8:
@@ -135,10 +76,10 @@ cdef Py_ssize_t patch_rows(uint8_t* data, uint64_t size, const PatchRow* row,
             memcpy(&word, data + at, size - at)
         mask = (((<uint64_t>1 << (f.width & 63)) - 1) if f.width < 64 else ~<uint64_t>0) << f.shift
         value = row[i].value
-        if row[i].implicit and f.form != HIGH:
-            value += (word & mask) >> f.shift << (2 if f.form == WORDS else 0)
+        if row[i].implicit and f.form != FORM_HIGH:
+            value += (word & mask) >> f.shift << (2 if f.form == FORM_WORDS else 0)
         value = bits_of(f, value, row[i].bank)
-        if f.form == SPLIT19:
+        if f.form == FORM_SPLIT19:
             mask = (<uint64_t>0x3ffff << 28) | (<uint64_t>1 << 26)
             word = (word & ~mask) | (value & 0x3ffff) << 28 | (value >> 18 & 1) << 26
         else:
@@ -223,25 +164,16 @@ cdef inline uint32_t bank_of(const OutRow* out, int32_t home) noexcept nogil:
 
 
 cdef inline uint32_t plain_type(const FixRow* fix) noexcept nogil:
-    if not fix.how & FIX_MERC:
-        if fix.how & FIX_CLEAR:
-            return ZERO32 if fix.type == 72 else ZERO64
-        return fix.type
+    """The type whose field is filled; R_CUDA_NONE for what no link can."""
+    cdef const RelocationFacts* facts = facts_of(fix.type)
     if fix.how & FIX_CLEAR:
-        return ZERO64
-    if fix.type == 0x10002 or fix.type == 0x10001 or fix.type == 0x10032:
-        return 2
-    if fix.type == 0x10003 or fix.type == 0x10008 or fix.type == 0x10033:
-        return 1
-    if 0x10010 <= fix.type <= 0x10017:
-        return fix.type - 0x10010 + 76
-    return fix.type
+        return fix.type if facts.form == FORM_ZERO else R_CUDA_UNUSED_CLEAR64
+    return R_CUDA_NONE if facts.clear else facts.field
 
 
 # --- capsules -----------------------------------------------------------------------------------
 
 cdef enum:
-    R_ABS16_32 = 59             # the offset of a constant as a number, which no bank is read with
     OPERAND = 32                # bytes of a record that holds an operand of a constant bank
     OPERAND_OFFSET = 0x1c       # where in it the offset stands
 
@@ -288,7 +220,7 @@ def patch_capsules(bytes image, bytes fixes, bytes outs, bytes places, bytes ent
         for i in range(n):
             if (out[fix[i].out].kind != K_TEXT or fix[i].how & FIX_MERC or fix[i].entity < 0
                     or e[fix[i].entity].kind != E_CONSTANT or out[fix[i].out].merc < 0
-                    or fix[i].type == R_ABS16_32):
+                    or fix[i].type == R_CUDA_ABS16_32):
                 continue
             row = <Reference*>vec_push(&references)
             if row == NULL:

@@ -17,9 +17,6 @@ from inforecords cimport *
 from rows cimport *
 from vec cimport *
 
-cdef enum:
-    EIATTR_MERCURY_FINALIZER_OPTIONS = 0x5a
-
 
 def emit_info(bytes arena, bytes files, bytes sections, bytes symbols, bytes entities,
               bytes symbol_entity, bytes symbol_role, bytes calls, bytes prototypes,
@@ -222,9 +219,7 @@ def has_file_records(bytes arena, bytes files, bytes sections, bytes entities,
 
 
 cdef inline bint names_function(const uint8_t* data) noexcept nogil:
-    return data[0] == 4 and (data[1] == EIATTR_REGCOUNT or data[1] == EIATTR_FRAME_SIZE
-                             or data[1] == EIATTR_MAX_STACK_SIZE
-                             or data[1] == EIATTR_MIN_STACK_SIZE)
+    return data[0] == 4 and ATTRIBUTE[data[1]].of_function
 
 
 cdef bint file_record_stays(Info* m, const uint8_t* data, const FileRow* file) noexcept nogil:

@@ -204,7 +204,8 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
     cdef const char* strings = PyBytes_AS_STRING(strtab)
     cdef int32_t o
     cdef size_t symbols = PyBytes_GET_SIZE(symbol_order) // 4
-    cdef size_t early = 0
+    cdef size_t early = 0, held
+    cdef uint8_t rule
     vec_init(&names, 1)
     vec_init(&headers, sizeof(Phdr))
     for i in range(symbols):
@@ -215,19 +216,17 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
         place[i].offset = 0
         place[i].name = row[i].name
         place[i].made = 0
-        if row[i].kind == K_RELOC or row[i].kind == K_MERC_RELA or row[i].kind == K_RESOLVED_RELA:
+        rule = KIND[row[i].kind].size
+        held = symbols if not KIND[row[i].kind].mercury or row[i].notes & OF_LATE else early
+        if rule == SIZE_ENTRIES:
             place[i].size = <uint64_t>row[i].count * row[i].entsize
-        elif row[i].kind == K_SYMTAB:
-            place[i].size = (symbols + 1) * sizeof(Sym)
-        elif row[i].kind == K_MERC_SYMTAB:
-            place[i].size = (early + 1) * sizeof(Sym)
-        elif row[i].kind == K_SYMTAB_SHNDX:
-            place[i].size = 4 * (symbols + 1)
+        elif rule == SIZE_SYMBOLS:
+            place[i].size = (held + 1) * sizeof(Sym)
+        elif rule == SIZE_INDICES:
+            place[i].size = 4 * (held + 1)
             if row[i].notes & OF_LATE:
                 gap = 0
-        elif row[i].kind == K_MERC_SYMTAB_SHNDX:
-            place[i].size = 4 * ((symbols if row[i].notes & OF_LATE else early) + 1)
-        elif row[i].kind == K_STRTAB:
+        elif rule == SIZE_STRINGS:
             place[i].size = PyBytes_GET_SIZE(strtab)
         # Family C: renamed sections leave the difference to their first names, relocation
         # sections all of the first name, as room behind .strtab.
@@ -287,20 +286,15 @@ cdef bint mercury_names(Vec* names, const OutRow* row, const int32_t* order, siz
         if rank(r, FAMILY_C) < RANK_MERCURY:
             continue
         place[order[i]].name = <uint32_t>names.count
-        if r.kind == K_MERC_CONSTANT:
-            prefix = b".nv.merc"
-            name = b".nv.constant.user"
-        elif r.kind == K_MERC_SYMTAB:
-            prefix = b".nv.merc"
-            name = b".symtab"
+        prefix = KIND[r.kind].merc
+        if KIND[r.kind].exact:
+            name = KIND[r.kind].name + 8        # behind .nv.merc
         elif r.kind == K_MERC_CONSTANT_FUNC or (
                 r.kind == K_MERC_RELA and row[row[r.twin].target].kind in (
                     K_CONSTANT, K_CONSTANT_FUNC)):
             # The first name, which .strtab keeps.
-            prefix = b".nv.merc"
             name = strings + row[r.twin].symbol_name
         else:
-            prefix = b".nv.capmerc" if r.kind == K_CAPMERC else b".nv.merc"
             # The plain twin's name stands in the part that is already there.
             name = <const char*>names.data + row[r.twin].name
         if not push_text(names, prefix, strlen(prefix), name, strlen(name) + 1):

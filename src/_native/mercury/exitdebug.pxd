@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from elf64 cimport SHT_PROGBITS, SHT_RELA, STT_SECTION, Sym
+from elf64 cimport *
 from exitfile cimport *
 from exitlines cimport *
 from exitplaces cimport *
@@ -13,7 +13,6 @@ from names cimport NameIndex, NameSlot, index_find, index_free, index_init
 from vec cimport *
 
 cdef enum:
-    R_CUDA_64 = 2
     TEXT_PREFIX = 6         # bytes of ".text."
 
 

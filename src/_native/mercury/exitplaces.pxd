@@ -4,14 +4,13 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr
 
+from elf64 cimport *
 from exitrows cimport *
 from names cimport NameIndex, NameSlot, index_find
 
 
 cdef enum:
     EIFMT_SVAL = 4
-    EIATTR_INDIRECT_BRANCH_TARGETS = 0x34
-    R_MERCURY_CODE_OFFSET32 = 0x10008
 
     FRAME_ADDRESS = 20      # 64-bit DWARF: marker, length, CIE pointer, then initial_location
     FRAME_LENGTH = 8        # bytes of initial_location and of address_range

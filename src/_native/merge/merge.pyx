@@ -155,13 +155,13 @@ cdef void merge_all(Merge* m, const PoolRow* pools, size_t pool_count) noexcept 
         m.has_commons = m.has_commons or m.entities[i].flags & EF_COMMON != 0
     if m.has_commons:
         # Common symbols get room in .nv.global; no input's section need exist.
-        file_section(m, b".nv.global", 10, K_GLOBAL, 0, SHT_CUDA_GLOBAL, 3, -1)
-    simple(m, b".nv.callgraph", 13, K_CALLGRAPH, SHT_CUDA_CALLGRAPH, 0, 4, 8)
-    simple(m, b".nv.prototype", 13, K_PROTOTYPE, SHT_CUDA_PROTOTYPE, 0, 4, 8)
+        made_file_section(m, K_GLOBAL, -1)
+    simple(m, K_CALLGRAPH)
+    simple(m, K_PROTOTYPE)
     instances(m)
     born_pools(m, pools, pool_count)
     if m.family != FAMILY_C and not m.mode & M_RELOCATABLE:
-        simple(m, b".nv.rel.action", 14, K_REL_ACTION, SHT_CUDA_RELOCINFO, 0, 8, 8)
+        simple(m, K_REL_ACTION)
     if m.births + 1 >= SHN_LORESERVE:
         wide_indices(m, False)
     global_names(m)
@@ -177,17 +177,18 @@ cdef void merge_all(Merge* m, const PoolRow* pools, size_t pool_count) noexcept 
 
 
 cdef void start(Merge* m) noexcept nogil:
-    own_section(m, b".shstrtab", 9, K_SHSTRTAB, SHT_STRTAB, 0, 1, 0)
-    own_section(m, b".strtab", 7, K_STRTAB, SHT_STRTAB, 0, 1, 0)
-    own_section(m, b".symtab", 7, K_SYMTAB, SHT_SYMTAB, 0, 8, 24)
+    own_section(m, K_SHSTRTAB)
+    own_section(m, K_STRTAB)
+    own_section(m, K_SYMTAB)
     keep_name(m, <const uint8_t*>b".symtab_shndx", 13)
     m.births += 1
-    simple(m, b".note.nv.tkinfo", 15, K_TKINFO, 7, 0x2000000, 4, 0)
-    simple(m, b".note.nv.cuinfo", 15, K_CUINFO, 7,
-           0x1000000 if m.family == FAMILY_A else 0x1000040, 4, 0)
-    own_section(m, b".nv.info", 8, K_INFO, SHT_CUDA_INFO, 0, 4, 0)
+    simple(m, K_TKINFO)
+    simple(m, K_CUINFO)
+    if m.family == FAMILY_A and not m.failed:
+        out_row(m, <int32_t>m.outs.count - 1).flags &= ~<uint64_t>SHF_INFO_LINK
+    own_section(m, K_INFO)
     if m.family != FAMILY_A:
-        own_section(m, b".nv.compat", 10, K_COMPAT, SHT_CUDA_COMPAT, 0, 4, 0)
+        own_section(m, K_COMPAT)
     if not m.mode & M_RELOCATABLE:
         m.births += 1           # without name or trace
 
@@ -326,7 +327,7 @@ cdef void instances(Merge* m) noexcept nogil:
 
 cdef void wide_indices(Merge* m, bint late) noexcept nogil:
     """.symtab_shndx, for section numbers that do not fit 16 bits."""
-    cdef int32_t out = new_out(m, K_SYMTAB_SHNDX, SHT_SYMTAB_SHNDX, 0, 4, 4)
+    cdef int32_t out = new_made(m, K_SYMTAB_SHNDX)
     cdef int64_t name
     if out < 0:
         return
@@ -373,33 +374,17 @@ cdef void mercury_twins(Merge* m) noexcept nogil:
     cdef int32_t symbol, out
     for i in range(plain):
         kind = out_row(m, <int32_t>i).kind
-        if kind == K_TEXT:
-            new_twin(m, <int32_t>i, K_CAPMERC, SHT_CUDA_CAPMERC, 0, 16, 0)
-        elif kind == K_INFO:
-            new_twin(m, <int32_t>i, K_MERC_INFO, SHT_CUDA_MERC_INFO, 0, 4, 0)
-        elif kind == K_INFO_FUNC:
-            new_twin(m, <int32_t>i, K_MERC_INFO_FUNC, SHT_CUDA_MERC_INFO, 0x40, 4, 0)
-        elif kind == K_CONSTANT and out_row(m, <int32_t>i).bank == 3:
-            new_twin(m, <int32_t>i, K_MERC_CONSTANT, SHT_CUDA_CONSTANT_USER, 2,
-                     out_row(m, <int32_t>i).align, 0)
-        elif kind == K_GLOBAL_INIT:
-            new_twin(m, <int32_t>i, K_MERC_GLOBAL_INIT, SHT_CUDA_GLOBAL_INIT, 3,
-                     out_row(m, <int32_t>i).align, 0)
-        elif kind == K_SYSTEM_SHARED:
-            out = new_twin(m, <int32_t>i, K_MERC_SYSTEM_SHARED, SHT_CUDA_RESERVED_SHARED, 3,
-                           out_row(m, <int32_t>i).align, 0)
-            if out >= 0:
-                out_row(m, out).size = out_row(m, <int32_t>i).size
-                if not m.mode & M_RELOCATABLE:
-                    out_row(m, out).size -= SYSTEM_RESERVE
-        elif kind == K_SYMTAB:
-            new_twin(m, <int32_t>i, K_MERC_SYMTAB, SHT_CUDA_MERC_SYMTAB, 0, 8, 24)
-        elif kind == K_SYMTAB_SHNDX:
-            out = new_twin(m, <int32_t>i, K_MERC_SYMTAB_SHNDX, SHT_SYMTAB_SHNDX, 0, 4, 4)
-            if out >= 0:
-                out_row(m, out).notes = out_row(m, <int32_t>i).notes
-        if m.failed:
+        if (KIND[kind].twin == K_NULL or KIND[KIND[kind].twin].brought
+                or (kind == K_CONSTANT and out_row(m, <int32_t>i).bank != 3)):
+            continue
+        out = new_twin(m, <int32_t>i)
+        if out < 0:
             return
+        out_row(m, out).notes = out_row(m, <int32_t>i).notes & OF_LATE
+        if kind == K_SYSTEM_SHARED:
+            out_row(m, out).size = out_row(m, <int32_t>i).size
+            if not m.mode & M_RELOCATABLE:
+                out_row(m, out).size -= SYSTEM_RESERVE
     for i in range(m.section_count):
         if m.sections[i].kind != K_CAPMERC:
             continue

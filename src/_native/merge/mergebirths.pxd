@@ -90,21 +90,20 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
         if function_section(m, e, K_TEXT, 0) >= 0:
             continue
         text = &m.sections[s.section]
-        out = new_function_section(m, e, text, K_TEXT, SHT_PROGBITS, 6, 128, m.arena + text.name,
-                                   text.name_size)
+        out = new_function_section(m, e, text, K_TEXT, KIND[K_TEXT].type, KIND[K_TEXT].flags,
+                                   KIND[K_TEXT].align, m.arena + text.name, text.name_size)
         if out < 0:
             return
         section_symbol(m, out)
         # One that only other code launches has its sections as a device function has, unless it
         # was host code that did not name it.
         if is_root(&m.entities[e]) or (m.mode & M_HOST_INFO and m.entities[e].flags & EF_KERNEL):
-            joined_section(m, e, b".nv.info.", 9, K_INFO_FUNC, SHT_CUDA_INFO, 0x40, 4)
+            joined_section(m, e, K_INFO_FUNC)
             shared_section(m, e)
 
 
 cdef inline void shared_section(Merge* m, int32_t kernel) noexcept nogil:
-    cdef int32_t out = joined_section(m, kernel, b".nv.shared.", 11, K_SHARED, SHT_CUDA_SHARED,
-                                      0x43, 1)
+    cdef int32_t out = joined_section(m, kernel, K_SHARED)
     if out >= 0:
         section_symbol(m, out)
 
@@ -301,13 +300,21 @@ cdef inline void born_pools(Merge* m, const PoolRow* rows, size_t count) noexcep
 
 cdef inline void born_pool(Merge* m, int32_t e) noexcept nogil:
     cdef int32_t out
+    cdef uint32_t size
+    cdef const uint8_t* name
+    cdef uint8_t* text
     if m.family == FAMILY_C:
         out = optimizer_section(m, e, SHT_CUDA_CONSTANT_B0 + 2, 0x42, 1, NULL)
         if out >= 0:
             optimizer_twin(m, out, -1)
         return
-    out = joined_section(m, e, b".nv.constant2.", 14, K_CONSTANT_FUNC, SHT_CUDA_CONSTANT_B0 + 2,
-                         0x42, 1)
+    name = entity_name(m, e, &size)
+    text = pool_join(&m.pool, b".nv.constant2.", 14, name, size)
+    if text == NULL:
+        m.failed = True
+        return
+    out = new_function_section(m, e, NULL, K_CONSTANT_FUNC, SHT_CUDA_CONSTANT_B0 + 2,
+                               KIND[K_CONSTANT_FUNC].flags, 1, text, 14 + size)
     if out >= 0:
         out_row(m, out).bank = 2
         section_symbol(m, out)
@@ -434,7 +441,7 @@ cdef inline void info_sections(Merge* m, const FileRow* file) noexcept nogil:
                 or m.role[symbol] == ROLE_NONE):
             continue
         if function_section(m, e, K_INFO_FUNC, 0) < 0:
-            out = joined_section(m, e, b".nv.info.", 9, K_INFO_FUNC, SHT_CUDA_INFO, 0x40, 4)
+            out = joined_section(m, e, K_INFO_FUNC)
             if out >= 0:
                 out_row(m, out).source = <int32_t>i
         if m.role[symbol] == ROLE_WON:

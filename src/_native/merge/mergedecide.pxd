@@ -29,19 +29,6 @@ cdef inline bint out_of_debug(Merge* m, int32_t symbol) noexcept nogil:
                                  and m.patched[m.symbols[symbol].section])
 
 
-cdef inline bint is_clear(uint32_t type, bint mercury) noexcept nogil:
-    if mercury:
-        return type == 0x1000e
-    return type == 72 or type == 73
-
-
-cdef inline bint loader_only(uint32_t type, bint mercury) noexcept nogil:
-    """Types that the driver resolves, whatever the symbol (docs/format-notes.md)."""
-    if mercury:
-        return type == 0x10001
-    return type in (3, 4, 6, 7, 8, 9, 52, 53, 58, 67, 75, 101, 114) or 84 <= type <= 99
-
-
 cdef inline bint is_line(Merge* m, const SectionRow* s) noexcept nogil:
     return s.name_size == 11 and memcmp(m.arena + s.name, b".debug_line", 11) == 0
 
@@ -81,19 +68,20 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
     """The Action for one entry of a section that patches `target`; FixHow bits in `how`."""
     cdef int32_t e = m.entity[symbol]
     cdef bint debug = target.kind == K_DEBUG or target.kind == K_MERC_DEBUG
+    cdef const RelocationFacts* facts = facts_of(type)
     cdef const EntityRow* row
     cdef uint8_t role
     cdef uint16_t kind
-    if not mercury and (type == 68 or type == 69):
+    if facts.mark:
         return GONE             # marks an instruction, for the null symbol
     if e < 0:
         if m.symbols[symbol].section < 0:
             return FIX if m.symbols[symbol].name_size else DROP     # a label; the null symbol
         kind = m.sections[m.symbols[symbol].section].kind
-        if mercury and type == 0x10008:
+        if type == R_MERCURY_CODE_OFFSET32:
             return KEEP
         if kind == K_DEBUG or kind == K_MERC_DEBUG:
-            if (m.mode & M_RELOCATABLE and m.family == FAMILY_C and type == 1
+            if (m.mode & M_RELOCATABLE and m.family == FAMILY_C and type == R_CUDA_32
                     and is_debug_info(m, target)
                     and is_line(m, &m.sections[m.symbols[symbol].section])):
                 return KEEP
@@ -110,9 +98,9 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
                     return KEEP if m.family == FAMILY_C and not mercury else DROP
                 # The rest of a copy that lost names the winner, and goes with it only later.
                 return GONE
-            if role == ROLE_REPLACED and m.family == FAMILY_A and is_clear(type, mercury):
+            if role == ROLE_REPLACED and m.family == FAMILY_A and facts.clear:
                 return GONE     # as in a live copy that was replaced
-            if is_clear(type, mercury):
+            if facts.clear:
                 return CLEAR
             # .debug_info and .debug_loc lose their entries only later, frames and lines at once.
             return DEAD if is_frame_or_line(m, target) else GONE
@@ -121,13 +109,13 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
                 return KEEP
             # Those of a replaced copy were born, and went when their code did.
             return GONE if role == ROLE_REPLACED else DROP
-        if is_clear(type, mercury):
+        if facts.clear:
             return GONE
         return KEEP
     if row.kind == E_CONSTANT:
         if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or not row.flags & EF_DEFINED):
             return KEEP         # a later stage may have a strong definition
-        return KEEP if loader_only(type, mercury) else FIX
+        return KEEP if facts.loader else FIX
     if row.kind == E_SHARED:
         if m.mode & M_RELOCATABLE and not m.mode & M_DEBUG and row.flags & EF_UNSIZED:
             # Kernels keep a reference to their own instance, device functions get 0.
@@ -142,40 +130,14 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
     if row.kind == E_UNIFIED:
         if m.family == FAMILY_C:
             return GONE
-        if m.mode & M_RELOCATABLE and type not in (102, 103, 114):
+        if m.mode & M_RELOCATABLE and type not in (
+                R_CUDA_UNIFIED, R_CUDA_UNIFIED_32, R_CUDA_ABS56_16_34):
             return KEEP
         how[0] |= FIX_ZERO
         return FIX
     if row.kind == E_CONST0_SIZE:
         return FIX
     return KEEP
-
-
-cdef inline uint32_t ordinary(uint32_t type, bint mercury) noexcept nogil:
-    """The type that replaces a unified one when the link has no unified tables."""
-    if mercury:
-        if type == 0x10032:
-            return 0x10002
-        if type == 0x10033:
-            return 0x10003
-        if 0x10034 <= type <= 0x1003b:
-            return type - 0x10034 + 0x10010
-        if type == 0x1003e:
-            return 0x10005
-        if type == 0x1003f:
-            return 0x10006
-        return type
-    if type == 102:
-        return 2
-    if type == 103:
-        return 1
-    if 104 <= type <= 111:
-        return type - 104 + 76
-    if type == 112:
-        return 56
-    if type == 113:
-        return 57
-    return type
 
 
 cdef inline int32_t mercury_home(Merge* m, const FileRow* file, uint32_t symbol) noexcept nogil:

@@ -20,9 +20,12 @@ cdef inline int32_t relocation_row(Merge* m, int32_t at, int32_t out, bint expli
         return row
     if m.family == FAMILY_C and out_row(m, out).kind == K_CONSTANT_FUNC:
         return optimizer_relocations(m, out)
-    row = new_out(m, K_RELOC, SHT_RELA if explicit else SHT_REL, 0x40, 8, 24 if explicit else 16)
+    row = new_made(m, K_RELOC)
     if row < 0:
         return -1
+    if not explicit:
+        out_row(m, row).type = SHT_REL
+        out_row(m, row).entsize = sizeof(Rel)
     out_row(m, row).target = out
     out_row(m, row).source = at
     if explicit:
@@ -74,7 +77,7 @@ cdef inline int32_t relocation_row_for_mercury(Merge* m, int32_t at, int32_t out
     cdef int32_t row
     if out_row(m, out).kind == K_CONSTANT_FUNC:
         return optimizer_relocations(m, out)
-    row = new_out(m, K_RELOC, SHT_RELA, 0x40, 8, 24)
+    row = new_made(m, K_RELOC)
     if row < 0:
         return -1
     out_row(m, row).target = out
@@ -141,7 +144,7 @@ cdef inline void add_keep(Merge* m, const Rela* r, int64_t addend, int32_t reloc
         return
     keep.offset = r.r_offset + base
     keep.addend = addend
-    keep.type = r.r_type if m.mode & M_RELOCATABLE else ordinary(r.r_type, mercury)
+    keep.type = r.r_type if m.mode & M_RELOCATABLE else facts_of(r.r_type).plain
     keep.entity = entity
     keep.section = -1
     if how & FIX_INSTANCE:

@@ -62,17 +62,17 @@ cdef inline bint is_twin(Merge* m, int32_t plain, int32_t mercury) noexcept nogi
     """Whether input section `mercury` is the mercury form of input section `plain`."""
     cdef const SectionRow* s = &m.sections[plain]
     cdef const SectionRow* t = &m.sections[mercury]
+    if t.kind == K_NULL or KIND[s.kind].twin != t.kind:
+        return False
     if s.kind == K_TEXT:
-        return t.kind == K_CAPMERC and s.target == t.target
+        return s.target == t.target
     if s.kind == K_CONSTANT_FUNC:
-        return (t.kind == K_MERC_CONSTANT_FUNC
-                and function_symbol(m, plain) == function_symbol(m, mercury))
+        return function_symbol(m, plain) == function_symbol(m, mercury)
     if s.kind == K_CONSTANT:
-        return t.kind == K_MERC_CONSTANT and s.bank == 3
-    if s.kind == K_GLOBAL_INIT:
-        return t.kind == K_MERC_GLOBAL_INIT
-    return (s.kind == K_DEBUG and t.kind == K_MERC_DEBUG and t.name_size == s.name_size + 8
-            and memcmp(m.arena + t.name + 8, m.arena + s.name, s.name_size) == 0)
+        return s.bank == 3
+    return s.kind != K_DEBUG or (
+        t.name_size == s.name_size + 8
+        and memcmp(m.arena + t.name + 8, m.arena + s.name, s.name_size) == 0)
 
 
 cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,

@@ -61,7 +61,7 @@ cdef inline void resolved_row(Merge* m, int32_t out) noexcept nogil:
     cdef const char* name = <const char*>m.str.data + out_row(m, out).symbol_name
     cdef uint32_t size = <uint32_t>strlen(name)
     cdef uint8_t* text = pool_join(&m.pool, b".nv.resolvedrela", 16, <const uint8_t*>name, size)
-    cdef int32_t row = new_out(m, K_RESOLVED_RELA, SHT_CUDA_RESOLVED_RELA, 0x40, 8, 24)
+    cdef int32_t row = new_made(m, K_RESOLVED_RELA)
     if text == NULL or row < 0:
         m.failed = True
         return
@@ -85,6 +85,12 @@ cdef inline int32_t new_out(Merge* m, uint16_t kind, uint32_t type, uint64_t fla
         m.births += 1
         row.birth = m.births
     return <int32_t>(m.outs.count - 1)
+
+
+cdef inline int32_t new_made(Merge* m, uint16_t kind) noexcept nogil:
+    """A nameless row of a section that the link itself makes, with the header of its kind."""
+    cdef const KindFacts* facts = &KIND[kind]
+    return new_out(m, kind, facts.type, facts.flags, facts.align, facts.entsize)
 
 
 cdef inline void name_out(Merge* m, int32_t out, const uint8_t* text, uint32_t size) noexcept nogil:
@@ -122,20 +128,17 @@ cdef inline void section_symbol(Merge* m, int32_t out) noexcept nogil:
     new_symbol(m, -1, out, PART_LOCAL, out_row(m, out).symbol_name)
 
 
-cdef inline int32_t own_section(Merge* m, const char* name, uint32_t size, uint16_t kind,
-                                uint32_t type, uint64_t flags, uint32_t align,
-                                uint32_t entsize) noexcept nogil:
-    """A section that the linker itself makes."""
-    cdef int32_t out = new_out(m, kind, type, flags, align, entsize)
+cdef inline int32_t own_section(Merge* m, uint16_t kind) noexcept nogil:
+    """A section that the link makes once."""
+    cdef int32_t out = new_made(m, kind)
     if out >= 0:
-        name_out(m, out, <const uint8_t*>name, size)
+        name_out(m, out, <const uint8_t*>KIND[kind].name, KIND[kind].stem)
     return out
 
 
-cdef inline void simple(Merge* m, const char* name, uint32_t size, uint16_t kind, uint32_t type,
-                        uint64_t flags, uint32_t align, uint32_t entsize) noexcept nogil:
-    """A section that the linker itself makes, with its section symbol."""
-    cdef int32_t out = own_section(m, name, size, kind, type, flags, align, entsize)
+cdef inline void simple(Merge* m, uint16_t kind) noexcept nogil:
+    """A section that the link makes once, with its section symbol."""
+    cdef int32_t out = own_section(m, kind)
     if out >= 0:
         section_symbol(m, out)
 
@@ -183,18 +186,23 @@ cdef inline const uint8_t* entity_name(Merge* m, int32_t entity, uint32_t* size)
     return m.arena + s.name
 
 
-cdef inline int32_t joined_section(Merge* m, int32_t entity, const char* prefix,
-                                   uint32_t prefix_size, uint16_t kind, uint32_t type,
-                                   uint64_t flags, uint32_t align) noexcept nogil:
-    """A per-function section named by the linker: `prefix` and the function's name."""
+cdef inline int32_t joined_section(Merge* m, int32_t entity, uint16_t kind) noexcept nogil:
+    """A function's section that the link makes, named after kind and function."""
+    cdef const KindFacts* facts = &KIND[kind]
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(m, entity, &size)
-    cdef uint8_t* text = pool_join(&m.pool, prefix, prefix_size, name, size)
+    cdef uint8_t* text = pool_join(&m.pool, facts.name, facts.stem, name, size)
     if text == NULL:
         m.failed = True
         return -1
-    return new_function_section(m, entity, NULL, kind, type, flags, align, text,
-                                prefix_size + size)
+    return new_function_section(m, entity, NULL, kind, facts.type, facts.flags, facts.align, text,
+                                facts.stem + size)
+
+
+cdef inline int32_t made_file_section(Merge* m, uint16_t kind, int32_t source) noexcept nogil:
+    """The file-scope section of a kind that needs none in the inputs."""
+    cdef const KindFacts* facts = &KIND[kind]
+    return file_section(m, facts.name, facts.stem, kind, 0, facts.type, facts.flags, source)
 
 
 cdef inline int32_t file_section(Merge* m, const char* name, uint32_t size, uint16_t kind,
@@ -254,7 +262,7 @@ cdef inline void user_constant(Merge* m, int32_t out, const char* name, uint32_t
 
 
 cdef inline void debug_shared(Merge* m, int32_t source) noexcept nogil:
-    file_section(m, b".nv_debug.shared", 16, K_DEBUG_SHARED, 0, SHT_CUDA_SHARED, 3, source)
+    made_file_section(m, K_DEBUG_SHARED, source)
 
 
 cdef inline int32_t function_of(Merge* m, int32_t section) noexcept nogil:
@@ -275,10 +283,12 @@ cdef inline int32_t function_symbol(Merge* m, int32_t section) noexcept nogil:
     return s.target
 
 
-cdef inline int32_t new_twin(Merge* m, int32_t plain, uint16_t kind, uint32_t type, uint64_t flags,
-                      uint32_t align, uint32_t entsize) noexcept nogil:
-    cdef int32_t out = new_out(m, kind, type, SHF_MERCURY | flags, align, entsize)
+cdef inline int32_t new_twin(Merge* m, int32_t plain) noexcept nogil:
+    """The mercury form of a section, as its kind has it."""
+    cdef int32_t out = new_made(m, KIND[out_row(m, plain).kind].twin)
     if out >= 0:
+        if out_row(m, out).align == 0:
+            out_row(m, out).align = out_row(m, plain).align
         out_row(m, out).twin = plain
         out_row(m, out).entity = out_row(m, plain).entity
         out_row(m, plain).merc = out
@@ -297,7 +307,7 @@ cdef inline int32_t optimizer_relocations(Merge* m, int32_t out) noexcept nogil:
     name = entity_name(m, out_row(m, out).entity, &size)
     final = pool_join(&m.pool, b".rela.nv.constant2.", 19, name, size)
     first = pool_join(&m.pool, b".rela.nv.constant.optimizer.", 28, name, size)
-    row = new_out(m, K_RELOC, SHT_RELA, 0x40, 8, 24)
+    row = new_made(m, K_RELOC)
     if final == NULL or first == NULL or row < 0:
         m.failed = True
         return -1
@@ -312,14 +322,14 @@ cdef inline int32_t optimizer_relocations(Merge* m, int32_t out) noexcept nogil:
 cdef inline int32_t optimizer_twin(Merge* m, int32_t plain, int32_t source) noexcept nogil:
     cdef int32_t out = out_row(m, plain).merc
     if out < 0:
-        out = new_twin(m, plain, K_MERC_CONSTANT_FUNC, SHT_CUDA_CONSTANT_OPTIMIZER, 0x42, 4, 0)
+        out = new_twin(m, plain)
         if out >= 0:
             out_row(m, out).source = source
     return out
 
 
 cdef inline int32_t new_mercury_relocations(Merge* m, int32_t plain, int32_t source) noexcept nogil:
-    cdef int32_t row = new_out(m, K_MERC_RELA, SHT_CUDA_MERC_RELA, SHF_MERCURY | 0x40, 8, 24)
+    cdef int32_t row = new_made(m, K_MERC_RELA)
     if row >= 0:
         out_row(m, row).source = source
         out_row(m, row).twin = plain

@@ -70,19 +70,13 @@ cdef inline bint is_unified(const uint8_t* name, uint32_t size) noexcept nogil:
 
 cdef inline uint32_t kind_of(Resolver* r, const SymbolRow* s) noexcept nogil:
     cdef const uint8_t* name = r.arena + s.name
-    cdef uint16_t kind
+    cdef uint8_t kind
     if (s.info & 15) == STT_FUNC:
         return E_FUNC
     if s.section >= 0:
-        kind = r.sections[s.section].kind
-        if kind == K_GLOBAL or kind == K_GLOBAL_INIT:
-            return E_GLOBAL
-        if kind == K_CONSTANT or kind == K_CONSTANT_FUNC or kind == K_CONSTANT0:
-            return E_CONSTANT
-        if kind == K_SHARED or kind == K_DEBUG_SHARED:
-            return E_SHARED
-        if kind == K_SYSTEM_SHARED:
-            return E_SYSTEM_SHARED
+        kind = KIND[r.sections[s.section].kind].holds
+        if kind != E_OTHER:
+            return kind
     if s.name_size >= 17 and memcmp(name, b".nv.reservedSmem.", 17) == 0:
         return E_RESERVED
     if s.name_size == 19 and memcmp(name, b".nv.ptx.const0.size", 19) == 0:

@@ -10,12 +10,6 @@ from elftables cimport check_info, check_pairs
 from rows cimport *
 from vec cimport vec_extend
 
-cdef enum:
-    FIRST_MERCURY_TYPE = 0x10000
-    LAST_MERCURY_TYPE = 0x10040
-    LAST_TYPE = 119             # R_CUDA_* of toolkit 13.0
-
-
 cdef inline bint check_links(Reader* r, int32_t file, FileRow* row) noexcept nogil:
     """Resolve sh_info to sections and check the entries of relocation and table sections."""
     cdef SectionRow* sections = <SectionRow*>r.sections.data + row.first_section
@@ -158,7 +152,8 @@ cdef inline bint check_owner(Reader* r, int32_t file, FileRow* row, SectionRow* 
 
 
 cdef inline uint64_t kind_bit(uint16_t kind) noexcept nogil:
-    return <uint64_t>1 << (kind + MAX_BANK + 1)
+    """Constants have a bit for each bank, other sections of functions one for their kind."""
+    return <uint64_t>1 << (KIND[kind].slot + MAX_BANK + 1)
 
 
 cdef inline bint mark(Reader* r, int32_t file, FileRow* row, SectionRow* s, uint32_t index,
@@ -177,15 +172,6 @@ cdef inline bint mark(Reader* r, int32_t file, FileRow* row, SectionRow* s, uint
 cdef inline bint is_patched(uint16_t kind, uint16_t target) noexcept nogil:
     """Whether relocations of that kind can be for sections of the other kind."""
     return KIND[target].patched and KIND[target].mercury == KIND[kind].mercury
-
-
-cdef inline uint32_t field_size(uint32_t type) noexcept nogil:
-    """Bytes that a relocation may touch: 1, 4 or 8 (docs/format-notes.md)."""
-    if type in (1, 3, 70, 71, 72, 103):
-        return 4
-    if 76 <= type <= 91 or 104 <= type <= 111:
-        return 1
-    return 8
 
 
 cdef inline bint check_relocs(Reader* r, int32_t file, FileRow* row, SectionRow* s,
@@ -213,13 +199,13 @@ cdef inline bint check_relocs(Reader* r, int32_t file, FileRow* row, SectionRow*
         if entry.r_sym >= row.symbol_count:
             return refuse(r, file, <int32_t>index, <int64_t>i, F_RELOC_SYMBOL, entry.r_sym,
                           row.symbol_count)
-        if (not FIRST_MERCURY_TYPE <= entry.r_type <= LAST_MERCURY_TYPE if mercury
-                else entry.r_type > LAST_TYPE):
+        if (entry.r_type - FIRST_MERCURY_TYPE >= <uint32_t>MERCURY_TYPES if mercury
+                else entry.r_type >= PLAIN_TYPES):
             return refuse(r, file, <int32_t>index, <int64_t>i, F_RELOC_TYPE, entry.r_type, 0)
         # Mercury code is described, not stored, in a capsule: offsets are not file offsets.
         if mercury and target_kind == K_CAPMERC:
             continue
-        width = 4 if mercury else field_size(entry.r_type)
+        width = facts_of(entry.r_type).bytes
         if entry.r_offset > limit or limit - entry.r_offset < width:
             return refuse(r, file, <int32_t>index, <int64_t>i, F_RELOC_OFFSET, entry.r_offset,
                           limit)

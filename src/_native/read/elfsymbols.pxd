@@ -126,7 +126,7 @@ cdef inline bint check_symbols(Reader* r, int32_t file, FileRow* row,
         if type == STT_SECTION:
             continue
         home = <const SectionRow*>r.sections.data + symbol.section
-        room = home.kind in (K_SHARED, K_DEBUG_SHARED, K_SYSTEM_SHARED)
+        room = KIND[home.kind].holds in (E_SHARED, E_SYSTEM_SHARED)
         if (type == STT_FUNC) != (home.kind == K_TEXT) or (shared and not room):
             return refuse(r, file, symtab, i, F_FUNCTION,
                           <uint64_t>symbol.section - row.first_section, 0)

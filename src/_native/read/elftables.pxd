@@ -30,26 +30,18 @@ cdef inline bint check_info(Reader* r, int32_t file, FileRow* row, SectionRow* s
     return True
 
 
-cdef inline uint32_t needed_words(uint8_t attribute) noexcept nogil:
-    """Words of an attribute that the link reads or writes; 0 for those that it only copies."""
-    if (attribute == EIATTR_REGCOUNT or attribute == EIATTR_FRAME_SIZE
-            or attribute == EIATTR_MIN_STACK_SIZE or attribute == EIATTR_MAX_STACK_SIZE
-            or attribute == EIATTR_PARAM_CBANK):
-        return 2
-    return 1 if attribute == EIATTR_CRS_STACK_SIZE else 0
-
-
 cdef inline bint check_record(Reader* r, int32_t file, FileRow* row, const uint8_t* record,
                               uint64_t length, uint32_t index, int64_t at) noexcept nogil:
     cdef uint8_t attribute = record[1]
-    cdef uint32_t words = needed_words(attribute), symbol, symbols, i
-    if words == 0 and attribute != EIATTR_EXTERNS:
+    cdef const AttributeFacts* facts = &ATTRIBUTE[attribute]
+    cdef uint32_t words = facts.words, symbol, symbols, i
+    if words == 0 and not facts.symbols:
         return True
     if record[0] != 4:
         return refuse(r, file, <int32_t>index, at, F_RECORD_FORMAT, record[0], 4)
     if length % 4 or (words and length != 4 * words):
         return refuse(r, file, <int32_t>index, at, F_RECORD_SIZE, length, 4 * words)
-    symbols = <uint32_t>(length // 4) if attribute == EIATTR_EXTERNS else words - 1
+    symbols = <uint32_t>(length // 4) if facts.symbols else words - 1
     for i in range(symbols):
         symbol = load32(record + 4 + 4 * i)
         if symbol >= row.symbol_count:

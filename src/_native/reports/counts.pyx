@@ -13,12 +13,8 @@ from elf64 cimport *
 from rows cimport *
 
 cdef enum:
-    KINDS = 38
-    # Relocation types that have a counter: plain numbers, mercury numbers from 0x10000 on, others.
-    PLAIN_TYPES = 128
-    MERCURY_TYPES = 128
+    # Relocation types that have a counter: plain numbers, mercury numbers, others.
     TYPES = PLAIN_TYPES + MERCURY_TYPES + 1
-    MERCURY = 0x10000
 
 # What one input holds.
 ctypedef packed struct FileCount:
@@ -67,7 +63,7 @@ def count_sections(bytes files not None, bytes sections not None, bytes symbols 
     cdef const FileRow* file = <const FileRow*>PyBytes_AS_STRING(files)
     cdef bytes file_rows = PyBytes_FromStringAndSize(NULL, n * sizeof(FileCount))
     cdef bytes sums = PyBytes_FromStringAndSize(NULL, sizeof(FileCount))
-    cdef bytes kind_rows = PyBytes_FromStringAndSize(NULL, KINDS * sizeof(KindCount))
+    cdef bytes kind_rows = PyBytes_FromStringAndSize(NULL, KIND_COUNT * sizeof(KindCount))
     cdef uint64_t* total = <uint64_t*>PyBytes_AS_STRING(sums)
     cdef size_t column
     o.count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
@@ -102,7 +98,7 @@ def count_sections(bytes files not None, bytes sections not None, bytes symbols 
     with nogil:
         memset(c.files, 0, n * sizeof(FileCount))
         memset(total, 0, sizeof(FileCount))
-        memset(c.kinds, 0, KINDS * sizeof(KindCount))
+        memset(c.kinds, 0, KIND_COUNT * sizeof(KindCount))
         count_outputs(&o)
         for f in range(n):
             count_input_sections(&c, &file[f], &c.files[f])
@@ -135,7 +131,7 @@ ctypedef struct Outputs:
 
 
 cdef inline KindCount* counter(KindCount* kinds, uint32_t kind) noexcept nogil:
-    return &kinds[kind if kind < KINDS else K_OTHER]
+    return &kinds[kind if kind < KIND_COUNT else K_OTHER]
 
 
 cdef void count_outputs(Outputs* o) noexcept nogil:
@@ -211,8 +207,8 @@ cdef inline int32_t patched(const OutRow* o, size_t count, const OutRow* row) no
 cdef inline size_t counter_of(uint32_t type_) noexcept nogil:
     if type_ < PLAIN_TYPES:
         return type_
-    if MERCURY <= type_ < MERCURY + MERCURY_TYPES:
-        return PLAIN_TYPES + type_ - MERCURY
+    if FIRST_MERCURY_TYPE <= type_ < FIRST_MERCURY_TYPE + MERCURY_TYPES:
+        return PLAIN_TYPES + type_ - FIRST_MERCURY_TYPE
     return TYPES - 1
 
 
@@ -252,8 +248,8 @@ def count_relocations(bytes fixes not None, bytes keeps not None, bytes outs not
                 at = keep[at].next
                 steps += 1
     return [
-        (0xffffffff if i == TYPES - 1 else i if i < PLAIN_TYPES else i - PLAIN_TYPES + MERCURY,
-         applied[i], kept[i])
+        (0xffffffff if i == TYPES - 1 else i if i < PLAIN_TYPES
+         else i - PLAIN_TYPES + FIRST_MERCURY_TYPE, applied[i], kept[i])
         for i in range(<size_t>TYPES) if applied[i] or kept[i]
     ]
 

@@ -42,12 +42,38 @@ _EICOMPAT = """
 """
 EICOMPAT = dict(enumerate(_EICOMPAT.split()))
 
-PARAM_CBANK, EXTERNS, KPARAM_INFO = 0x0A, 0x0F, 0x17
+PARAM_CBANK, EXTERNS, KPARAM_INFO, CRS_STACK_SIZE = 0x0A, 0x0F, 0x17, 0x1E
 MERCURY_ISA_VERSION = 0x5F
 COMPAT_MERCURY_ISA_VERSION = 7
 # In .nv.info these are pairs of a symbol and a number: REGCOUNT, the sizes of stack and frame.
 REGCOUNT = 0x2F
 OF_SYMBOL = frozenset({0x11, 0x12, 0x23, REGCOUNT})
+
+
+class Facts:
+    """What the link reads of a record: its words, 0 for those of one that it only copies.
+
+    `of_function`: the record of .nv.info is about the function that the first word names.
+    `symbols`: every word names a symbol, however many there are.
+    """
+
+    __slots__ = ("of_function", "symbols", "words")
+
+    def __init__(self, words: int = 0, *, of_function: bool = False, symbols: bool = False) -> None:
+        self.words = words
+        self.of_function = of_function
+        self.symbols = symbols
+
+
+def facts(number: int) -> Facts:
+    """The facts of an attribute of .nv.info."""
+    if number in OF_SYMBOL:
+        return Facts(2, of_function=True)
+    if number == PARAM_CBANK:
+        return Facts(2)
+    if number == CRS_STACK_SIZE:
+        return Facts(1)
+    return Facts(symbols=number == EXTERNS)
 
 
 def eiattr_name(number: int) -> str:

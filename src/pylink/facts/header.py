@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pylink.facts import elf, sectionkinds
+from pylink.facts import attributes, elf, releases, relocations, sectionkinds
 from pylink.facts.sectionkinds import Kind
 
 NAME = "facts.pxd"
@@ -39,11 +39,19 @@ COLUMNS = {
     "twin": "uint8_t",
     "entsize": "uint8_t",
     "stem": "uint8_t",
+    "exact": "uint8_t",
+    "brought": "uint8_t",
+    "holds": "uint8_t",
+    "slot": "uint8_t",
     "align": "uint16_t",
     "type": "uint32_t",
     "program": "uint32_t",
     "flags": "uint32_t",
+    "name": "const char*",
+    "merc": "const char*",
 }
+# Bits of a 64-bit word for the kinds of sections that a function has one of, behind those of banks.
+SLOTS = 64 - 18
 RULE_TEXT = 40
 
 
@@ -72,12 +80,25 @@ def enum(names: Mapping[str, int]) -> Iterator[str]:
     yield ""
 
 
-def kind_row(kind: Kind) -> str:
+def slots(kinds: tuple[Kind, ...]) -> dict[int, int]:
+    """A number for each kind of section that belongs to a function, from 0 on."""
+    owned = [kind.number for kind in kinds if kind.owner != sectionkinds.NULL]
+    found = {number: slot for slot, number in enumerate([sectionkinds.CAPMERC, *owned])}
+    if len(found) > SLOTS:
+        raise ValueError(f"a function can have {SLOTS} kinds of sections")
+    return found
+
+
+def kind_row(kind: Kind, slot: int) -> str:
+    name = kind.names[0].decode().replace("{bank}", "") if kind.names else ""
     values = {
-        **{name: getattr(kind, name, 0) for name in COLUMNS},
+        **{column: getattr(kind, column, 0) for column in COLUMNS},
         "ranks[3]": "{" + ", ".join(map(str, kind.ranks)) + "}",
         "mercury": kind.flags & elf.SHF_MERCURY != 0,
+        "slot": slot,
         "type": kind.types[0],
+        "name": f'"{name}"',
+        "merc": f'"{kind.merc}"',
     }
     return "{" + ", ".join(v if isinstance(v, str) else str(int(v)) for v in values.values()) + "}"
 
@@ -87,7 +108,7 @@ def rule_rows(kinds: tuple[Kind, ...]) -> Iterator[str]:
     for kind in sorted(kinds, key=lambda kind: (not kind.names, kind.banked)):
         for name, type_ in zip(kind.names or (b"",), kind.types, strict=True):
             stem, _, rest = name.partition(b"{bank}")
-            exact = not stem.endswith(b".") and bool(name) and not kind.banked
+            exact = not name.endswith(b".") and not kind.banked
             if len(stem) > RULE_TEXT:
                 raise ValueError(f"{name!r} is too long for a rule")
             banked = 1 + len(rest) if kind.banked else 0
@@ -115,7 +136,8 @@ def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
     yield from (f"{line};" for line in columns)
     yield "    } KindFacts;"
     yield "    static const KindFacts KIND[] FACTS_UNUSED = {"
-    yield from (f"        {kind_row(kind)}," for kind in kinds)
+    numbered = slots(kinds)
+    yield from (f"        {kind_row(kind, numbered.get(kind.number, 0))}," for kind in kinds)
     yield "    };"
     yield "    typedef struct {"
     yield from (f"{line};" for line in rule)
@@ -134,11 +156,102 @@ def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
     yield from enum({"RULE_COUNT": len(rules)})
 
 
+# The columns of relocation types.
+RELOCATION_COLUMNS = ("form", "shift", "width", "bytes", "loader", "mark", "clear", "field")
+MERCURY = 0x10000
+
+
+def relocation_names() -> dict[str, int]:
+    """R_CUDA_ABS32_LO_32 and the like; R_MERCURY_ names are those of the plain twins."""
+    names = {f"R_CUDA_{row.name}": row.number for row in relocations.RELOCATIONS}
+    for number, twin in relocations.MERCURY_TWINS.items():
+        names.setdefault(f"R_MERCURY_{twin}", number)
+    names["R_MERCURY_CODE_OFFSET32"] = relocations.MERCURY_CODE_OFFSET32
+    return names
+
+
+def relocation_rows(names: Mapping[str, int]) -> Iterator[str]:
+    """By number, the mercury ones behind the plain ones: see RelocationFacts."""
+    forms = {form: number for number, form in enumerate(relocations.FORMS)}
+    plain = relocations.RELOCATIONS
+    by_name = {row.name: row for row in plain}
+    for row in plain:
+        instead = names[f"R_CUDA_{row.plain}"] if row.plain else row.number
+        values = (forms[row.form], row.first, row.bits, row.size, row.loader, row.mark, row.clear)
+        yield "{" + ", ".join(str(int(value)) for value in (*values, row.number, instead)) + "}"
+    for number in range(len(plain), LAST_PLAIN):
+        yield f"{{0, 0, 0, 8, 0, 0, 0, {number}, {number}}}"
+    for number in range(MERCURY, LAST_MERCURY):
+        twin = by_name.get(relocations.MERCURY_TWINS.get(number, ""))
+        field = twin.number if twin and number in relocations.MERCURY_DATA else 0
+        if number == relocations.MERCURY_CODE_OFFSET32:
+            field = names["R_CUDA_32"]
+        instead = names[f"R_MERCURY_{twin.plain}"] if twin and twin.plain else number
+        loader = number == names["R_MERCURY_G64"]
+        clear = twin is not None and twin.clear
+        yield f"{{0, 0, 0, 4, {loader:d}, 0, {clear:d}, {field}, {instead}}}"
+
+
+LAST_PLAIN = max(release.relocations for release in releases.RELEASES)
+LAST_MERCURY = max(release.mercury_relocations for release in releases.RELEASES)
+
+
+def relocation_tables() -> Iterator[str]:
+    names = relocation_names()
+    rows = list(relocation_rows(names))
+    row = [f"        uint8_t {column}" for column in RELOCATION_COLUMNS]
+    row.append("        uint32_t plain")
+    yield from enum({f"FORM_{form}": number for number, form in enumerate(relocations.FORMS)})
+    yield from enum(names)
+    yield from enum(
+        {
+            "PLAIN_TYPES": LAST_PLAIN,
+            "FIRST_MERCURY_TYPE": MERCURY,
+            "MERCURY_TYPES": LAST_MERCURY - MERCURY,
+        }
+    )
+    yield "cdef extern from *:"
+    yield '    """'
+    yield "    typedef struct {"
+    yield from (f"{line};" for line in row)
+    yield "    } RelocationFacts;"
+    yield "    static const RelocationFacts RELOCATION[] FACTS_UNUSED = {"
+    yield from (f"        {line}," for line in rows)
+    yield "    };"
+    yield '    """'
+    yield "    ctypedef struct RelocationFacts:"
+    yield from row
+    yield "    const RelocationFacts RELOCATION[]"
+    yield ""
+
+
+def attribute_tables() -> Iterator[str]:
+    """EIATTR_ numbers, and by number how many words the link reads of a record."""
+    yield from enum(
+        {f"EIATTR_{name}": number for number, name in attributes.EIATTR.items() if number > 1}
+    )
+    rows = (
+        f"{{{row.words}, {row.of_function:d}, {row.symbols:d}}}"
+        for row in map(attributes.facts, range(256))
+    )
+    yield "cdef extern from *:"
+    yield '    """'
+    yield "    typedef struct { uint8_t words, of_function, symbols; } AttributeFacts;"
+    yield "    static const AttributeFacts ATTRIBUTE[] FACTS_UNUSED = {"
+    yield from (f"        {row}," for row in rows)
+    yield "    };"
+    yield '    """'
+    yield "    ctypedef struct AttributeFacts:"
+    yield "        uint8_t words, of_function, symbols"
+    yield "    const AttributeFacts ATTRIBUTE[]"
+    yield ""
+
+
 def header() -> str:
     """The text of facts.pxd."""
     kinds = sectionkinds.kinds()
     lines = [
-        *enum(kind_names()),
+        *enum({**kind_names(), "KIND_COUNT": len(kinds)}),
         *enum(
             numbers(
                 sectionkinds,
@@ -147,6 +260,8 @@ def header() -> str:
         ),
         *enum(numbers(elf, ("SHT_", "SHF_"))),
         *tables(kinds),
+        *relocation_tables(),
+        *attribute_tables(),
     ]
     return HEAD + "\n".join(lines)
 

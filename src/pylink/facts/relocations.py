@@ -7,26 +7,181 @@ twin of one is the plain relocation that stands at the same place of the machine
 
 from __future__ import annotations
 
-_R_CUDA = """
-    NONE 32 64 G32 G64 ABS32_26 TEX_HEADER_INDEX SAMP_HEADER_INDEX SURF_HW_DESC SURF_HW_SW_DESC
-    ABS32_LO_26 ABS32_HI_26 ABS32_23 ABS32_LO_23 ABS32_HI_23 ABS24_26 ABS24_23 ABS16_26 ABS16_23
-    TEX_SLOT SAMP_SLOT SURF_SLOT TEX_BINDLESSOFF13_32 TEX_BINDLESSOFF13_47 CONST_FIELD19_28
-    CONST_FIELD19_23 TEX_SLOT9_49 6_31 2_47 TEX_BINDLESSOFF13_41 TEX_BINDLESSOFF13_45
-    FUNC_DESC32_23 FUNC_DESC32_LO_23 FUNC_DESC32_HI_23 FUNC_DESC_32 FUNC_DESC_64
-    CONST_FIELD21_26 QUERY_DESC21_37 CONST_FIELD19_26 CONST_FIELD21_23 PCREL_IMM24_26
-    PCREL_IMM24_23 ABS32_20 ABS32_LO_20 ABS32_HI_20 ABS24_20 ABS16_20 FUNC_DESC32_20
-    FUNC_DESC32_LO_20 FUNC_DESC32_HI_20 CONST_FIELD19_20 BINDLESSOFF13_36 SURF_HEADER_INDEX
-    INSTRUCTION64 CONST_FIELD21_20 ABS32_32 ABS32_LO_32 ABS32_HI_32 ABS47_34 ABS16_32 ABS24_32
-    FUNC_DESC32_32 FUNC_DESC32_LO_32 FUNC_DESC32_HI_32 CONST_FIELD19_40 BINDLESSOFF14_40
-    CONST_FIELD21_38 INSTRUCTION128 YIELD_OPCODE9_0 YIELD_CLEAR_PRED4_87 32_LO 32_HI
-    UNUSED_CLEAR32 UNUSED_CLEAR64 ABS24_40 ABS55_16_34 8_0 8_8 8_16 8_24 8_32 8_40 8_48 8_56
-    G8_0 G8_8 G8_16 G8_24 G8_32 G8_40 G8_48 G8_56 FUNC_DESC_8_0 FUNC_DESC_8_8 FUNC_DESC_8_16
-    FUNC_DESC_8_24 FUNC_DESC_8_32 FUNC_DESC_8_40 FUNC_DESC_8_48 FUNC_DESC_8_56 ABS20_44
-    SAMP_HEADER_INDEX_0 UNIFIED UNIFIED_32 UNIFIED_8_0 UNIFIED_8_8 UNIFIED_8_16 UNIFIED_8_24
-    UNIFIED_8_32 UNIFIED_8_40 UNIFIED_8_48 UNIFIED_8_56 UNIFIED32_LO_32 UNIFIED32_HI_32
-    ABS56_16_34 CONST_FIELD22_37
+# How a value becomes the bits of a field; the numbers are the kernels'.
+FORMS = (
+    "NONE",  # no field that a link fills
+    "WHOLE",  # V
+    "HIGH",  # V >> 32
+    "WORDS",  # V >> 2
+    "BANK14",  # (V >> 2 & 0x3fff) | bank << 14
+    "BANK16",  # (V & 0xffff) | bank << 16
+    "BANK17",  # (V & 0x1ffff) | bank << 17
+    "SPLIT19",  # BANK14 with bit 18 at 26 and the rest at 28
+    "BYTE",  # one byte of V, that at the bit
+    "NOTHING",  # the field stays
+    "ZERO",  # zeros
+)
+
+# A row for each number from 0 on: the name; the form, bits and first bit of the field. `loader`:
+# the driver resolves it, whatever the symbol. `mark`: marks an instruction, for the null symbol.
+# `plain`: what replaces it in a link without unified tables.
+_TYPES = """
+    NONE
+    32 WHOLE:32:0
+    64 WHOLE:64:0
+    G32 WHOLE:32:0 loader
+    G64 WHOLE:64:0 loader
+    ABS32_26 WHOLE:32:26
+    TEX_HEADER_INDEX loader
+    SAMP_HEADER_INDEX loader
+    SURF_HW_DESC loader
+    SURF_HW_SW_DESC loader
+    ABS32_LO_26 WHOLE:32:26
+    ABS32_HI_26 HIGH:32:26
+    ABS32_23 WHOLE:32:23
+    ABS32_LO_23 WHOLE:32:23
+    ABS32_HI_23 HIGH:32:23
+    ABS24_26 WHOLE:24:26
+    ABS24_23 WHOLE:24:23
+    ABS16_26 WHOLE:16:26
+    ABS16_23 WHOLE:16:23
+    TEX_SLOT WHOLE:8:32
+    SAMP_SLOT WHOLE:5:40
+    SURF_SLOT WHOLE:6:26
+    TEX_BINDLESSOFF13_32 WORDS:13:32
+    TEX_BINDLESSOFF13_47 WORDS:13:47
+    CONST_FIELD19_28 SPLIT19:19:28
+    CONST_FIELD19_23 BANK14:19:23
+    TEX_SLOT9_49 WHOLE:9:49
+    6_31 WHOLE:6:31
+    2_47 WHOLE:2:47
+    TEX_BINDLESSOFF13_41 WORDS:13:41
+    TEX_BINDLESSOFF13_45 WORDS:13:45
+    FUNC_DESC32_23
+    FUNC_DESC32_LO_23
+    FUNC_DESC32_HI_23
+    FUNC_DESC_32
+    FUNC_DESC_64
+    CONST_FIELD21_26 BANK16:21:26
+    QUERY_DESC21_37 BANK16:21:37
+    CONST_FIELD19_26 BANK14:19:26
+    CONST_FIELD21_23 BANK16:21:23
+    PCREL_IMM24_26
+    PCREL_IMM24_23
+    ABS32_20 WHOLE:32:20
+    ABS32_LO_20 WHOLE:32:20
+    ABS32_HI_20 HIGH:32:20
+    ABS24_20 WHOLE:24:20
+    ABS16_20 WHOLE:16:20
+    FUNC_DESC32_20
+    FUNC_DESC32_LO_20
+    FUNC_DESC32_HI_20
+    CONST_FIELD19_20 BANK14:19:20
+    BINDLESSOFF13_36 WORDS:13:36
+    SURF_HEADER_INDEX loader
+    INSTRUCTION64 loader
+    CONST_FIELD21_20 BANK16:21:20
+    ABS32_32 WHOLE:32:32
+    ABS32_LO_32 WHOLE:32:32
+    ABS32_HI_32 HIGH:32:32
+    ABS47_34 loader
+    ABS16_32 WHOLE:16:32
+    ABS24_32 WHOLE:24:32
+    FUNC_DESC32_32
+    FUNC_DESC32_LO_32
+    FUNC_DESC32_HI_32
+    CONST_FIELD19_40 BANK14:19:40
+    BINDLESSOFF14_40 WORDS:14:40
+    CONST_FIELD21_38 BANK16:21:38
+    INSTRUCTION128 loader
+    YIELD_OPCODE9_0 NOTHING mark
+    YIELD_CLEAR_PRED4_87 NOTHING mark
+    32_LO WHOLE:32:0
+    32_HI HIGH:32:0
+    UNUSED_CLEAR32 ZERO:32:0
+    UNUSED_CLEAR64 ZERO:64:0
+    ABS24_40 WHOLE:24:40
+    ABS55_16_34 loader
+    8_0 BYTE:8:0
+    8_8 BYTE:8:8
+    8_16 BYTE:8:16
+    8_24 BYTE:8:24
+    8_32 BYTE:8:32
+    8_40 BYTE:8:40
+    8_48 BYTE:8:48
+    8_56 BYTE:8:56
+    G8_0 BYTE:8:0 loader
+    G8_8 BYTE:8:8 loader
+    G8_16 BYTE:8:16 loader
+    G8_24 BYTE:8:24 loader
+    G8_32 BYTE:8:32 loader
+    G8_40 BYTE:8:40 loader
+    G8_48 BYTE:8:48 loader
+    G8_56 BYTE:8:56 loader
+    FUNC_DESC_8_0 loader
+    FUNC_DESC_8_8 loader
+    FUNC_DESC_8_16 loader
+    FUNC_DESC_8_24 loader
+    FUNC_DESC_8_32 loader
+    FUNC_DESC_8_40 loader
+    FUNC_DESC_8_48 loader
+    FUNC_DESC_8_56 loader
+    ABS20_44 WHOLE:20:44
+    SAMP_HEADER_INDEX_0 loader
+    UNIFIED WHOLE:64:0 plain=64
+    UNIFIED_32 WHOLE:32:0 plain=32
+    UNIFIED_8_0 BYTE:8:0 plain=8_0
+    UNIFIED_8_8 BYTE:8:8 plain=8_8
+    UNIFIED_8_16 BYTE:8:16 plain=8_16
+    UNIFIED_8_24 BYTE:8:24 plain=8_24
+    UNIFIED_8_32 BYTE:8:32 plain=8_32
+    UNIFIED_8_40 BYTE:8:40 plain=8_40
+    UNIFIED_8_48 BYTE:8:48 plain=8_48
+    UNIFIED_8_56 BYTE:8:56 plain=8_56
+    UNIFIED32_LO_32 WHOLE:32:32 plain=ABS32_LO_32
+    UNIFIED32_HI_32 HIGH:32:32 plain=ABS32_HI_32
+    ABS56_16_34 NOTHING loader
+    CONST_FIELD22_37 BANK17:22:37
 """
-R_CUDA = dict(enumerate(_R_CUDA.split()))
+
+
+class Relocation:
+    """One row. `bits` and `first` are bit numbers from r_offset, little endian."""
+
+    __slots__ = ("bits", "first", "form", "loader", "mark", "name", "number", "plain")
+
+    def __init__(self, number: int, row: str) -> None:
+        self.number = number
+        self.name, *rest = row.split()
+        self.form, self.bits, self.first = "NONE", 0, 0
+        self.plain = ""
+        self.loader = "loader" in rest
+        self.mark = "mark" in rest
+        for part in rest:
+            if part.startswith("plain="):
+                self.plain = part.removeprefix("plain=")
+            elif part.isupper() or ":" in part:
+                form, _, field = part.partition(":")
+                self.form = form
+                self.bits, self.first = map(int, field.split(":")) if field else (0, 0)
+
+    @property
+    def size(self) -> int:
+        """Bytes from r_offset on that it may touch."""
+        if self.form == "BYTE":
+            return 1
+        return 4 if (self.bits, self.first) == (32, 0) else 8
+
+    @property
+    def clear(self) -> bool:
+        """Whether it asks for zeros."""
+        return self.form == "ZERO"
+
+
+RELOCATIONS = tuple(
+    Relocation(number, row) for number, row in enumerate(_TYPES.strip().splitlines())
+)
+R_CUDA = {row.number: row.name for row in RELOCATIONS}
 
 # The bit of a word at which the byte types begin.
 _BITS = range(0, 64, 8)
@@ -49,6 +204,11 @@ MERCURY_TWINS = {
     0x1003E: "UNIFIED32_LO_32",
     0x1003F: "UNIFIED32_HI_32",
 }
+
+# Those that also stand in data, where they fill the field of their twins.
+MERCURY_DATA = frozenset({0x10001, 0x10002, 0x10003, 0x10032, 0x10033, *range(0x10010, 0x10018)})
+# A 32-bit offset into the code of a function, which the mercury form of no other type has.
+MERCURY_CODE_OFFSET32 = 0x10008
 
 
 def relocation_name(number: int) -> str:

@@ -116,6 +116,13 @@ SIZE_SYMBOLS = 2
 SIZE_INDICES = 3
 SIZE_STRINGS = 4
 
+# What symbols in it stand for (EntityKind of rows.pxd).
+HOLDS_GLOBALS = 1
+HOLDS_CONSTANTS = 2
+HOLDS_SHARED = 3
+HOLDS_NOTHING = 7
+HOLDS_SYSTEM_SHARED = 8
+
 
 class Kind:
     """One row.
@@ -127,16 +134,20 @@ class Kind:
     sh_info names in sections of functions. `patched` says whether relocations can be for it.
     `place` is what the output makes of it. `ranks` are the places in the output of families A, B
     and C. `omit` says when the output lacks it. `link` and `info` are what its header holds there,
-    `program` is the sh_type in executables. `size` says who gives its size. `twin` is the kind of
-    its mercury form, `merc` how the name of that begins. What the link itself makes has the type
-    and flags of the row, `align` (0: that of the plain section) and `entsize` bytes.
+    `program` is the sh_type in executables, 0 for that of the input. `size` says who gives its
+    size. `holds` is what symbols in it are. `twin` is the kind of its mercury form; inputs have
+    brought those with `brought`, the link makes the others; `merc` is how their names begin. What
+    the link makes has the type and flags of the row, `align` (0: that of the plain section) and
+    `entsize` bytes.
     """
 
     __slots__ = (
         "align",
+        "brought",
         "entsize",
         "flags",
         "free",
+        "holds",
         "info",
         "link",
         "mask",
@@ -170,9 +181,11 @@ class Kind:
         omit: int = OMIT_NEVER,
         link: int = HEAD_NOTHING,
         info: int = HEAD_NOTHING,
-        program: int | None = None,
+        program: int = 0,
         size: int = SIZE_GIVEN,
         twin: int = NULL,
+        brought: bool = False,
+        holds: int = HOLDS_NOTHING,
         merc: str = ".nv.merc",
         align: int = 0,
         entsize: int = 0,
@@ -190,9 +203,11 @@ class Kind:
         self.omit = omit
         self.link = link
         self.info = info
-        self.program = self.types[0] if program is None else program
+        self.program = program
         self.size = size
         self.twin = twin
+        self.brought = brought
+        self.holds = holds
         self.merc = merc
         self.align = align
         self.entsize = entsize
@@ -206,6 +221,11 @@ class Kind:
     def nobits(self) -> bool:
         """Whether it takes memory but no bytes of the output file."""
         return not self.given and not self.flags & elf.SHF_MERCURY and self.number != NULL
+
+    @property
+    def exact(self) -> bool:
+        """Whether all its sections have one name."""
+        return len(self.names) == 1 and not self.names[0].endswith(b".") and not self.banked
 
     @property
     def banked(self) -> bool:
@@ -400,6 +420,7 @@ def kinds() -> tuple[Kind, ...]:
             rank=RANK_CONSTANTS,
             program=elf.SHT_PROGBITS,
             twin=MERC_CONSTANT,
+            holds=HOLDS_CONSTANTS,
         ),
         Kind(
             CONSTANT0,
@@ -411,6 +432,7 @@ def kinds() -> tuple[Kind, ...]:
             rank=(RANK_CONSTANTS, RANK_CONSTANTS, RANK_PARAMETERS),
             info=HEAD_TEXT,
             program=elf.SHT_PROGBITS,
+            holds=HOLDS_CONSTANTS,
         ),
         Kind(
             CONSTANT_FUNC,
@@ -423,6 +445,7 @@ def kinds() -> tuple[Kind, ...]:
             info=HEAD_TEXT,
             program=elf.SHT_PROGBITS,
             twin=MERC_CONSTANT_FUNC,
+            holds=HOLDS_CONSTANTS,
         ),
         Kind(
             TEXT,
@@ -447,6 +470,7 @@ def kinds() -> tuple[Kind, ...]:
             rank=RANK_DATA,
             program=elf.SHT_PROGBITS,
             twin=MERC_GLOBAL_INIT,
+            holds=HOLDS_GLOBALS,
         ),
         Kind(
             GLOBAL,
@@ -456,6 +480,7 @@ def kinds() -> tuple[Kind, ...]:
             place=PLACE_JOINED,
             rank=RANK_NOBITS,
             program=elf.SHT_NOBITS,
+            holds=HOLDS_GLOBALS,
         ),
         Kind(
             SHARED,
@@ -468,6 +493,7 @@ def kinds() -> tuple[Kind, ...]:
             info=HEAD_TEXT,
             program=elf.SHT_NOBITS,
             align=1,
+            holds=HOLDS_SHARED,
         ),
         Kind(
             DEBUG_SHARED,
@@ -478,6 +504,7 @@ def kinds() -> tuple[Kind, ...]:
             rank=RANK_NOBITS,
             omit=OMIT_UNUSED,
             program=elf.SHT_NOBITS,
+            holds=HOLDS_SHARED,
         ),
         Kind(
             LOCAL,
@@ -498,6 +525,7 @@ def kinds() -> tuple[Kind, ...]:
             rank=RANK_NOBITS,
             program=elf.SHT_NOBITS,
             twin=MERC_SYSTEM_SHARED,
+            holds=HOLDS_SYSTEM_SHARED,
         ),
         Kind(
             CAPMERC,
@@ -520,6 +548,7 @@ def kinds() -> tuple[Kind, ...]:
             mask=program,
             patched=True,
             rank=RANK_MERC_DEBUG,
+            brought=True,
         ),
         Kind(
             MERC_INFO,
@@ -556,6 +585,7 @@ def kinds() -> tuple[Kind, ...]:
             size=SIZE_ENTRIES,
             align=8,
             entsize=24,
+            brought=True,
         ),
         Kind(
             MERC_CONSTANT,
@@ -595,6 +625,7 @@ def kinds() -> tuple[Kind, ...]:
             rank=RANK_MERC_CONSTANT,
             info=HEAD_CAPSULE,
             align=4,
+            brought=True,
         ),
         Kind(
             MERC_SYSTEM_SHARED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pylink.facts.releases import CURRENT
 from pylink.facts.target import FAMILY_A, FAMILY_C, Target
 
 TYPE_CHECKING = False
@@ -25,8 +26,8 @@ TRACE_FOLDS = 1
 class Job:
     """One link: its options, inputs and target, and the mode bits that kernels test.
 
-    `executable` is the opposite of -r; `debug` is -g without --suppress-debug-info; `steps` takes
-    what phases tell of their progress.
+    `release` is that of the nvlink that the output is equal to; `executable` is the opposite of -r;
+    `debug` is -g without --suppress-debug-info; `steps` takes what phases tell of their progress.
     """
 
     __slots__ = (
@@ -35,6 +36,7 @@ class Job:
         "inputs",
         "mode",
         "options",
+        "release",
         "steps",
         "target",
     )
@@ -43,6 +45,7 @@ class Job:
         self.options = options
         self.inputs = inputs
         self.steps = steps
+        self.release = CURRENT
         self.target = Target(options.arch)
         self.executable = not options.relocatable_link
         self.debug = options.debug and not options.suppress_debug_info

@@ -12,12 +12,12 @@ from pylink.facts.target import FAMILY_A, FAMILY_C
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink.facts.releases import Release
     from pylink.options import Options
     from pylink.phases.read import Objects
 
 NT_TKINFO = 2000
 NT_CUINFO = 1000
-TOOLKIT = 130  # CUDA 13.0
 
 # What nvlink writes from sm_75 to sm_90; its meaning is not documented.
 REL_ACTION = bytes.fromhex("73000000000000000000001125000536")
@@ -41,9 +41,9 @@ def tkinfo_note(options: Options) -> bytes:
     return note(NT_TKINFO, pack("<6I", 2, *offsets) + strings)
 
 
-def note_deficit(options: Options) -> int:
-    """By how many bytes our note is shorter than nvlink's: its strings have 97 before options."""
-    theirs = 97 + len(to_bytes(options.recorded)) + 1
+def note_deficit(options: Options, release: Release) -> int:
+    """By how many bytes our note is shorter than nvlink's, whose own strings are longer."""
+    theirs = release.tool_strings + len(to_bytes(options.recorded)) + 1
     return 48 + (theirs + 3) // 4 * 4 - len(tkinfo_note(options))
 
 
@@ -56,7 +56,7 @@ def cuinfo_note(objects: Objects) -> bytes:
     inherited = notes.join_sections(objects.arena, objects.sections, sectionkinds.CUINFO)
     for start in range(24, len(inherited) - 7, 32):
         lowest = min(lowest, int.from_bytes(inherited[start + 2 : start + 4], "little"))
-    return note(NT_CUINFO, pack("<4H", 2, lowest, TOOLKIT, 0))
+    return note(NT_CUINFO, pack("<4H", 2, lowest, objects.job.release.toolkit, 0))
 
 
 def compat_note(objects: Objects, out_of: bytes, *, has_code: bool) -> bytes:
