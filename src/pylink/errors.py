@@ -18,7 +18,7 @@ class LinkError(Exception):
 
     def __str__(self) -> str:
         """The messages of the errors, a line each, for people: Python prints it as it is."""
-        from pylink.diagnostics import DISCRETIONARY  # noqa: PLC0415
+        from pylink.diagnostics.severity import DISCRETIONARY  # noqa: PLC0415
         from pylink.diagnostics.stream import printable  # noqa: PLC0415
 
         return "\n".join(

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from typing import Protocol, TypeVar
 
     from pylink.diagnostics import Sink
+    from pylink.inputs.loaded import Loaded
     from pylink.options import Input, Options
-    from pylink.phases.load import Loaded
     from pylink.phases.lto import Optimized
     from pylink.profile.model import Profile
     from pylink.watch.observers import Observer

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from pylink._native.twins import find_twins
 from pylink.dedup.cubin import CAPSULE
 from pylink.dedup.folding import fold
-from pylink.dedup.objects import show
 from pylink.dedup.prefilter import MissingXxhash, digests_of
-from pylink.dedup.reasons import ACCEPTED, BLOCKERS
+from pylink.dedup.reasons import ACCEPTED, BLOCKERS, show
 from pylink.dedup.stages import Verdict, compare
 
 if TYPE_CHECKING:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import struct
 
-from pylink.dedup.objects import MercuryObject, show
+from pylink.dedup.reasons import show
 from pylink.facts.elf import EM_CUDA, NO_BYTES, SHN_XINDEX
 from pylink.facts.records import EHDR, RELA, SHDR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+    from pylink.dedup.objects import MercuryObject
 
 # Families whose sections enter the header and primary vectors, by the rest of the name after
 # `.nv.merc.`; SUFFIXED ones carry a suffix that takes part in the comparison.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pylink._native.dedup import Vectors
+from pylink.dedup.reasons import show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,8 +122,3 @@ class MercuryObject:
             f"MercuryObject({self.name!r}: {len(self.primary)} primary, "
             f"{len(self.headers)} headers, {len(self.targets)} targets)"
         )
-
-
-def show(name: bytes) -> str:
-    """A name as text for people."""
-    return name.decode("utf-8", "backslashreplace")

@@ -97,3 +97,8 @@ BLOCKERS = (
     "symbol of its own",
     "sections of another type",
 )
+
+
+def show(name: bytes) -> str:
+    """A name as text for people."""
+    return name.decode("utf-8", "backslashreplace")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pylink._native import dedup as kernel
-from pylink.dedup.objects import MercuryObject, show
+from pylink.dedup.objects import MercuryObject
 from pylink.dedup.prefilter import PREFILTERS, fill_targets
-from pylink.dedup.reasons import ACCEPTED, NEEDS_DIGESTS, REASONS
+from pylink.dedup.reasons import ACCEPTED, NEEDS_DIGESTS, REASONS, show
 from pylink.dedup.stats import FIRST_COUNT, Stats, Tally
 
 TYPE_CHECKING = False

@@ -11,8 +11,8 @@ from __future__ import annotations
 from pylink.inputs import kinds
 from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
 from pylink.inputs.archivethin import classify, external_members
+from pylink.inputs.loaded import identity
 from pylink.inputs.pieces import ALWAYS, NEEDED, TOGETHER, Source
-from pylink.phases.load import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.inputs.archiveformat import Entry
-    from pylink.phases.load import Identity
+    from pylink.inputs.loaded import Identity
 
 # Members that can hold code for the link. PTX and LTO-IR have to be asked for: what they define
 # shows only after they are compiled.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from struct import pack
 
 from pylink._native import selection
+from pylink.inputs.loaded import SYSTEM_LIBRARY, Loaded
 from pylink.inputs.pieces import SYSTEM
-from pylink.phases.load import SYSTEM_LIBRARY, Loaded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

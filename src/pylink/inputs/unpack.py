@@ -13,19 +13,19 @@ from pylink._native import inputfiles
 from pylink.facts.target import FAMILY_A
 from pylink.inputs import kinds
 from pylink.inputs.hosted import unpack_hosted
+from pylink.inputs.loaded import Loaded, identity
 from pylink.inputs.pieces import ALWAYS, NEEDED, PIECE_KINDS, Piece, Source
 from pylink.inputs.references import host_references, identifiers
 from pylink.inputs.selection import is_system, select, warn_of_skipped
-from pylink.phases.load import Loaded, identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.hosted import Hosted
+    from pylink.inputs.loaded import Identity
     from pylink.inputs.references import References
     from pylink.options import Input
     from pylink.phases.init import Job
-    from pylink.phases.load import Identity
     from pylink.timing import CsvTiming
 
 # What diagnostics call the result of LTO, as the table of -time does.

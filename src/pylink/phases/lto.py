@@ -10,9 +10,9 @@ import re
 
 from pylink._native import elfread
 from pylink.facts.elf import SHN_UNDEF, STB_LOCAL, STT_OBJECT
+from pylink.inputs.loaded import SYSTEM_LIBRARY
 from pylink.inputs.unpack import add_optimized, known_references
 from pylink.phases.faults import report_fault
-from pylink.phases.load import SYSTEM_LIBRARY
 from pylink.subtools import ptxas
 from pylink.subtools.lto import compile_lto, write_lto_row
 from pylink.tables import SYMBOL, rows, text
@@ -20,8 +20,8 @@ from pylink.tables import SYMBOL, rows, text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
+    from pylink.inputs.loaded import Loaded
     from pylink.phases.init import Job
-    from pylink.phases.load import Loaded
     from pylink.timing import CsvTiming
 
 # An undefined function of a PTX text, after its result, if it has one.

@@ -10,11 +10,11 @@ from pylink.tables import rows as table_rows
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
+    from pylink.inputs.loaded import Loaded
     from pylink.inputs.pieces import Piece
     from pylink.inputs.references import References
     from pylink.locate.places import Places
     from pylink.phases.init import Job
-    from pylink.phases.load import Loaded
 
 
 class Objects:

@@ -24,8 +24,6 @@ EXTENT_SIZE = 16
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.dedup.folding import FoldResult
-    from pylink.diagnostics import Sink
-    from pylink.options import Options
     from pylink.phases.finalize import Final
     from pylink.phases.init import Job
     from pylink.phases.layout import Placed
@@ -100,30 +98,6 @@ class Recorder(Observer):
         objects, merged = self.seen["read"], self.seen["merge"]
         placed, final = self.seen["layout"], self.seen["finalize"]
         return Results(objects, merged, placed, final)  # type: ignore[arg-type] # by their tags
-
-
-class Collector(Recorder):
-    """Makes the profile of a link, and the files that the options ask for."""
-
-    __slots__ = ("_options", "_sink", "profile")
-
-    def __init__(self, options: Options, sink: Sink) -> None:
-        super().__init__()
-        self._options = options
-        self._sink = sink
-        self.profile: Profile | None = None
-
-    def close(self, *, failed: bool) -> None:
-        super().close(failed=failed)
-        if failed:
-            return
-        results = self.results()
-        self.profile = outline(self) if results is None else profile_of(self, results)
-        options = self._options
-        if options.profile or options.profile_aprof or options.time_trace:
-            from pylink.profile.output import write_outputs  # noqa: PLC0415 -- a file is asked for
-
-            write_outputs(self.profile, results, options, self._sink)
 
 
 def outline(record: Recorder) -> Profile:

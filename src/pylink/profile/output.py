@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pylink.errors import reason_of
 from pylink.outputs.wholefile import write_whole
+from pylink.profile.collect import Recorder, outline, profile_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +14,28 @@ if TYPE_CHECKING:
     from pylink.options import Options
     from pylink.profile.collect import Results
     from pylink.profile.model import Profile
+
+
+class Collector(Recorder):
+    """Makes the profile of a link, and the files that the options ask for."""
+
+    __slots__ = ("_options", "_sink", "profile")
+
+    def __init__(self, options: Options, sink: Sink) -> None:
+        super().__init__()
+        self._options = options
+        self._sink = sink
+        self.profile: Profile | None = None
+
+    def close(self, *, failed: bool) -> None:
+        super().close(failed=failed)
+        if failed:
+            return
+        results = self.results()
+        self.profile = outline(self) if results is None else profile_of(self, results)
+        options = self._options
+        if options.profile or options.profile_aprof or options.time_trace:
+            write_outputs(self.profile, results, options, self._sink)
 
 
 def write_outputs(profile: Profile, results: Results | None, options: Options, sink: Sink) -> None:

@@ -33,7 +33,7 @@ def observers(options: Options, sink: Sink) -> list[Observer]:
     watching: list[Observer] = []
     # First, so that what the others do counts for no phase.
     if options.profile is not None or options.profile_aprof or options.time_trace:
-        from pylink.profile.collect import Collector  # noqa: PLC0415 -- few links ask
+        from pylink.profile.output import Collector  # noqa: PLC0415 -- few links ask
 
         watching.append(Collector(options, sink))
     if options.Map is not None:

@@ -10,7 +10,7 @@ from pylink.aprof import Fit
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
 from pylink.report.view import plots
-from pylink.report.view.html import Figures
+from pylink.report.view.markup import Figures
 from pylink.report.view.overview import phase_name, phases
 from pylink.report.view.pages import DURATION
 from pylink.report.view.runs import sizes_and_times

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -12,7 +11,7 @@ from pylink import __version__, aprof
 from pylink.report.api.descriptions import describe
 from pylink.report.model import Report
 from pylink.report.view.compare import Change, compare, notable
-from pylink.report.view.markup import plain
+from pylink.report.view.markup import Figures, plain
 from pylink.report.view.numbers import text
 from pylink.report.view.overview import (
     advice,
@@ -26,17 +25,6 @@ from pylink.report.view.pages import action_pages, bars_of
 
 # Rows of the table of changes; the page is to be read, the rest is in --compare.
 MOST_CHANGES = 60
-
-
-@dataclass(slots=True)
-class Figures:
-    """The plots of a page, as `<svg>` elements; `note` says why there are none."""
-
-    timeline: str = ""
-    comparison: str = ""
-    growth: str = ""
-    costs: list[str] = field(default_factory=list)
-    note: str = ""
 
 
 def page(reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, aprof.Report]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 
 # @section:<id>:<text>@, @url:<text>:<link>@, @sass:<address>:<text>@, @source:<file>:<line>:<text>@
 REFERENCE = re.compile(
@@ -26,3 +27,14 @@ def plain(text: str) -> str:
         return match["section_text"] or ""
 
     return REFERENCE.sub(replace, text)
+
+
+@dataclass(slots=True)
+class Figures:
+    """The plots of a page, as `<svg>` elements; `note` says why there are none."""
+
+    timeline: str = ""
+    comparison: str = ""
+    growth: str = ""
+    costs: list[str] = field(default_factory=list)
+    note: str = ""

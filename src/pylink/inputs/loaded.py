@@ -1,0 +1,71 @@
+"""What loading the inputs ends with, for `phases/load.py` and for what takes inputs apart."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.inputs.pieces import Piece
+    from pylink.inputs.references import References
+    from pylink.inputs.unpack import Opened
+    from pylink.phases.init import Job
+
+    Identity = tuple[int, int]  # device and inode
+
+# A file with this in its name, that of its archive and folder included, is the device runtime
+# library to nvlink: taken only when functions are undefined where it stands.
+SYSTEM_LIBRARY = "cudadevrt"
+
+
+class Loaded:
+    """The cubins of the link: `arena` holds their bytes, `extents` has a row (offset, size) each.
+
+    `names` are what diagnostics call them. `pieces` are what the inputs were taken apart into, by
+    number of the cubin, empty for a link of plain cubins; `modules` are LTO-IR pieces, which
+    become one more cubin, and `opened` is what that one is linked with. `references` are the
+    kernels that host code uses, None unless all others are removed. `registered` is what
+    --register-link-binaries lists: names of files, and with True module ids.
+    """
+
+    __slots__ = (
+        "arena",
+        "extents",
+        "job",
+        "modules",
+        "names",
+        "opened",
+        "pieces",
+        "references",
+        "registered",
+    )
+
+    def __init__(
+        self,
+        job: Job,
+        names: list[str],
+        arena: bytes,
+        extents: bytes,
+        pieces: list[Piece] | None = None,
+        modules: list[Piece] | None = None,
+        references: References | None = None,
+    ) -> None:
+        self.job = job
+        self.names = names
+        self.arena = arena
+        self.extents = extents
+        self.pieces = pieces or []
+        self.modules = modules or []
+        self.opened: Opened | None = None
+        self.references = references
+        self.registered = [(one.name, False) for one in job.inputs]
+
+
+def identity(path: str) -> Identity | None:
+    """What tells a regular file apart from others; None where there is none."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None

@@ -1,0 +1,61 @@
+"""Modules stand above each other: no circle of imports, at the top of modules or inside functions.
+
+What only type checkers import does not count, and neither do the names that `pylink` itself gives
+to callers: nothing inside takes them from there.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pylink
+
+PACKAGE = Path(pylink.__file__).parent
+# Rules run in Nsight Compute; the others are made by a compiler.
+APART = ("report/stock", "report/proto")
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        inside = path.relative_to(PACKAGE.parent)
+        if not inside.relative_to("pylink").as_posix().startswith(APART):
+            name = ".".join(inside.with_suffix("").parts)
+            found[name.removesuffix(".__init__")] = path
+    return found
+
+
+def run_time(node: ast.AST) -> Iterator[ast.stmt]:
+    """The imports below a node, without those of `if TYPE_CHECKING`."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        yield from run_time(child)
+
+
+def imported(path: Path, known: dict[str, Path]) -> set[str]:
+    names = set()
+    for node in run_time(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {one.name for one in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module, f"{path}: a relative import"
+            inner = {f"{node.module}.{one.name}" for one in node.names}
+            names |= inner & set(known) or {node.module}
+    return names & set(known)
+
+
+def test_there_is_no_circle_of_imports() -> None:
+    known = modules()
+    assert len(known) > 200
+    graph = {name: imported(path, known) - {name} for name, path in known.items()}
+    graph["pylink"] = set()
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        raise AssertionError(" needs ".join(reversed(error.args[1]))) from None
