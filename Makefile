@@ -8,12 +8,13 @@ EXTRAS ?= test,oracle,cuda
 
 NATIVE := $(wildcard src/_native/*/*.pyx src/_native/*/*.pxd)
 
-.PHONY: help demo test lint types pytest bench test-gpu package clean
+.PHONY: help demo test lint types pytest bench fuzz test-gpu package clean
 
 help:
 	@echo "make demo      build, link real cubins, compare with nvlink's result, profile a link"
 	@echo "make test      build, lint, check types, run all tests against nvlink"
 	@echo "make bench     time pylink against nvlink and a plain copy"
+	@echo "make fuzz      link damaged inputs under sanitizers, compare with nvlink; FUZZ=--jobs 1000000"
 	@echo "make test-gpu  run linked kernels on the GPU of this machine"
 	@echo "make package   build wheel and sdist, install each and link with it"
 	@echo "make clean     remove everything that was made here"
@@ -60,6 +61,14 @@ pytest: $(VENV)/extras $(VENV)/built
 # BENCH=--bench-large also links 10,000 cubins; BENCH="-k startup" runs a part.
 bench: $(VENV)/extras $(VENV)/built
 	$(BIN)/pytest benchmarks --benchmark-enable --benchmark-only --benchmark-columns=min,median,rounds $(BENCH)
+
+# A copy of the package with native code that ends at its first error in memory. `--help` of the fuzzer
+# tells what FUZZ may be; findings go to build/fuzz/found.
+FUZZ ?=
+fuzz: $(VENV)/extras $(VENV)/built
+	PYLINK_SANITIZE=1 $(BIN)/python setup.py --quiet build_py --build-lib build/fuzz/lib \
+	    build_ext --build-lib build/fuzz/lib --build-temp build/fuzz/temp
+	PYTHONPATH=tests $(BIN)/python -m fuzz --sanitized build/fuzz/lib $(FUZZ)
 
 # pylink is there already; its extra is what pip adds.
 test-gpu: $(VENV)/built

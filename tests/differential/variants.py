@@ -145,6 +145,7 @@ VARIANTS: dict[str, Variant] = {
     "g": _options("-g"),
     "g-suppress": _options("-g", "-suppress-debug-info"),
     "preserve": _options("-preserve-relocs"),
+    "preserve-g": _options("-preserve-relocs", "-g"),
     "kernels-used": _kernels_used,
     "variables-used": _variables_used,
     "both-used": _both_used,

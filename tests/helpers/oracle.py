@@ -182,8 +182,13 @@ def compile(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m
     return assemble(text, arch, [flag for flag in flags if not flag.startswith("-D")])
 
 
-def run_nvlink(argv: Sequence[str], cwd: Path, output: str | None = None) -> NvlinkResult:
-    """Run nvlink with `argv` in `cwd`; `output` names the file whose bytes become the image."""
+def run_nvlink(
+    argv: Sequence[str], cwd: Path, output: str | None = None, *, seconds: float | None = None
+) -> NvlinkResult:
+    """Run nvlink with `argv` in `cwd`; `output` names the file whose bytes become the image.
+
+    TimeoutExpired when it takes longer than `seconds`.
+    """
     done = subprocess.run(
         [toolchain().tool("nvlink"), *argv],
         cwd=cwd,
@@ -191,6 +196,7 @@ def run_nvlink(argv: Sequence[str], cwd: Path, output: str | None = None) -> Nvl
         text=True,
         errors="surrogateescape",
         check=False,
+        timeout=seconds,
     )
     path = cwd / output if output else None
     image = path.read_bytes() if path and path.is_file() else None

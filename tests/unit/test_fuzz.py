@@ -1,86 +1,169 @@
-"""Random damage to real cubins ends in an image or in LinkError, whatever the damage."""
+"""A short run of the fuzzer, the same each time; `make fuzz` is the long one."""
 
 from __future__ import annotations
 
-import random
-import struct
+import json
 from pathlib import Path
 
 import pytest
-from helpers.cubin_builder import EHDR, SHDR
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from fuzz import corpus, edits, verdict, wrapping
+from fuzz.campaign import Campaign, Finding, Tally
+from fuzz.draft import ALIGN, SIZE, Draft
+from fuzz.jobs import Change, Job, draw
+from fuzz.minimise import minimise, write
+from fuzz.process import CRASH, HANG
+from fuzz.worker import BROKEN, LINKED, REFUSED
+from helpers import oracle
+from helpers.cubin_builder import one_kernel
 
-import pylink
-
-GOLDEN = Path(__file__).parents[1] / "golden"
-# One of each family, with debug data, with calls, and an object of a relocatable link.
-CASES = [("75", "calls"), ("75", "debug"), ("90a", "calls"), ("100", "calls"), ("100", "debug")]
-FIELDS = [(0, 4), (4, 4), (8, 8), (24, 8), (32, 8), (40, 4), (44, 4), (48, 8), (56, 8)]
-EXTREMES = [0, 1, 0x7FFF, 0xFFFF, 1 << 31, (1 << 32) - 1, 1 << 40, 1 << 63, (1 << 64) - 1]
-
-
-def modules(arch: str, case: str) -> list[bytes]:
-    return [path.read_bytes() for path in sorted((GOLDEN / arch / case).glob("m*.cubin"))]
+PROGRAM = "golden/80/weak"
 
 
-def survive(arch: str, images: list[bytes]) -> None:
-    inputs = [(f"m{number}", image) for number, image in enumerate(images)]
-    try:
-        image = pylink.link(inputs, arch=f"sm_{arch}").image
-    except pylink.LinkError:
-        return
-    assert image[:4] == b"\x7fELF"
+def campaign(folder: Path, *, sound: bool, jobs: int, seed: int) -> Tally:
+    names = corpus.names()
+    drawn = (draw(seed, number, names, sound=sound) for number in range(jobs))
+    compares = sound and oracle.find() is not None
+    with Campaign(folder, compares=compares) as made:
+        return made.run(drawn)
 
 
-@pytest.mark.parametrize(("arch", "case"), CASES)
-@given(data=st.data())
-@settings(max_examples=150, derandomize=True)
-def test_flipped_bytes(arch: str, case: str, data: st.DataObject) -> None:
-    images = modules(arch, case)
-    image = bytearray(images[0])
-    places = st.integers(0, len(image) - 1)
-    for at, bits in data.draw(st.lists(st.tuples(places, st.integers(1, 255)), max_size=8)):
-        image[at] ^= bits
-    survive(arch, [bytes(image), *images[1:]])
+def told(findings: list[Finding]) -> str:
+    return "\n".join(f"{one.label}\n{json.dumps(one.job.to_json())}" for one in findings)
 
 
-@pytest.mark.parametrize(("arch", "case"), CASES)
-def test_extreme_header_fields(arch: str, case: str) -> None:
-    images = modules(arch, case)
-    image = images[0]
-    header = EHDR.unpack_from(image)
-    rng = random.Random(arch + case)
-    for number in range(1, header[12]):
-        at, size = rng.choice(FIELDS)
-        damaged = bytearray(image)
-        value = rng.choice(EXTREMES) % (1 << 8 * size)
-        start = header[6] + number * SHDR.size + at
-        damaged[start : start + size] = value.to_bytes(size, "little")
-        survive(arch, [bytes(damaged), *images[1:]])
+def test_damaged_inputs_end_in_an_image_or_an_error(tmp_path: Path) -> None:
+    tally = campaign(tmp_path, sound=False, jobs=1200, seed=1)
+    assert not tally.findings, told(tally.findings)
+    assert tally.jobs == 1200
+    # Neither is what all jobs come to: an edit that nothing survives, or that is never seen.
+    assert tally.states[REFUSED] > 300
+    assert tally.states[LINKED] > 300
 
 
-@pytest.mark.parametrize(("arch", "case"), CASES)
-def test_damaged_words_of_every_section(arch: str, case: str) -> None:
-    """Words of contents become small numbers, which look like indices and sizes."""
-    images = modules(arch, case)
-    image = images[0]
-    header = EHDR.unpack_from(image)
-    rng = random.Random(case + arch)
-    for number in range(1, header[12]):
-        row = SHDR.unpack_from(image, header[6] + number * SHDR.size)
-        if row[1] == 8 or row[5] < 4 or row[4] + row[5] > len(image):
-            continue
-        for _ in range(3):
-            damaged = bytearray(image)
-            at = row[4] + rng.randrange(row[5] - 3)
-            struct.pack_into("<I", damaged, at, rng.choice([0, 1, 2, 8, 64, rng.randrange(300)]))
-            survive(arch, [bytes(damaged), *images[1:]])
+@oracle.needs_oracle
+def test_valid_programs_become_what_nvlink_makes_of_them(tmp_path: Path) -> None:
+    tally = campaign(tmp_path, sound=True, jobs=300, seed=1)
+    assert not tally.findings, told(tally.findings)
+    assert tally.states[f"{LINKED}, {verdict.EQUAL}"] > 150
 
 
-@pytest.mark.parametrize(("arch", "case"), CASES)
-def test_truncations(arch: str, case: str) -> None:
-    images = modules(arch, case)
-    for size in random.Random(arch).sample(range(len(images[0])), 60):
-        with pytest.raises(pylink.LinkError):
-            pylink.link([images[0][:size], *images[1:]], arch=f"sm_{arch}")
+@pytest.mark.parametrize("edit", edits.EDITS)
+def test_every_edit_changes_something(edit: str) -> None:
+    """And the same number always does the same."""
+    changed = 0
+    for name in ("golden/75/calls", "golden/100/debug", "golden/100/switches", "golden/90a/calls"):
+        _, images = corpus.program(name)
+        for number in range(10):
+            made = edits.apply(images[0], edit, str(number), images[1:])
+            assert made == edits.apply(images[0], edit, str(number), images[1:])
+            changed += made != images[0]
+    assert changed
+
+
+@pytest.mark.parametrize("kind", wrapping.KINDS)
+def test_wrapped_programs_are_linked_until_they_are_damaged(kind: str, tmp_path: Path) -> None:
+    with Campaign(tmp_path, compares=False) as campaign_of:
+        assert campaign_of.run_job(Job("0", PROGRAM, "80", wrapping=kind)) == (LINKED, None)
+    _, images = corpus.program(PROGRAM)
+    if kind != wrapping.BARE:
+        made = [wrapping.wrap(kind, images, "80", seed) for seed in ("", "1", "1", "2")]
+        assert made[1] == made[2]
+        assert len({str(one) for one in made}) == 3
+
+
+def test_a_job_is_drawn_from_its_number() -> None:
+    names = corpus.names()
+    jobs = [draw(1, number, names) for number in range(50)]
+    assert jobs == [draw(1, number, names) for number in range(50)]
+    assert len({str(job) for job in jobs}) == 50
+    assert jobs != [draw(2, number, names) for number in range(50)]
+    for job in jobs:
+        assert Job.from_json(json.loads(json.dumps(job.to_json()))) == job
+        assert job.inputs() == job.inputs()
+
+
+@pytest.fixture
+def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
+    """A campaign whose worker crashes at one edit, hangs at another, and raises at a third."""
+    made = Campaign(tmp_path, compares=False)
+    answers = {
+        "header-field": {"state": CRASH, "text": "a\n==1==ERROR: heap-buffer-overflow\n"},
+        "section-cut": {"state": HANG, "text": "no answer"},
+        "name-byte": {"state": BROKEN, "text": "KeyError: 17 (merge.py:merge)"},
+    }
+
+    def ask(job: Job) -> dict[str, str]:
+        wanted = [answers[one.edit] for one in job.changes if one.edit in answers]
+        return wanted[0] if wanted else {"state": LINKED, "text": ""}
+
+    monkeypatch.setattr(made.process, "ask", ask)
+    return made
+
+
+def test_findings_are_counted_by_kind_and_made_smaller(scripted: Campaign, tmp_path: Path) -> None:
+    bad = [Change(0, name, "1") for name in ("header-field", "section-cut", "name-byte")]
+    harmless = Change(0, "code-bits", "1")
+    jobs = [
+        Job(str(number), PROGRAM, "80", (harmless, one), words=("-r", "-g"), extras=("map",))
+        for number, one in enumerate(bad * 5)
+    ]
+    tally = scripted.run(jobs)
+    assert sorted(tally.kinds.values()) == [5, 5, 5]
+    assert len(tally.findings) == 9
+    assert "broken: KeyError: N (merge.py:merge)" in tally.kinds
+    for finding in tally.findings:
+        small = minimise(finding, scripted)
+        assert [one.edit for one in small.job.changes] == [finding.job.changes[1].edit]
+        assert (small.job.words, small.job.extras) == ((), ())
+        folder = write(small, tmp_path / "found")
+        assert json.loads((folder / "job.json").read_text()) == json.loads(
+            json.dumps(small.job.to_json())
+        )
+        assert finding.label in (folder / "report.txt").read_text()
+        assert any(folder.glob("*.cubin"))
+
+
+def test_a_worker_that_ends_is_a_crash_and_another_one_goes_on(tmp_path: Path) -> None:
+    made = Campaign(tmp_path, compares=False)
+    good = Job("0", PROGRAM, "80")
+    assert made.run_job(good) == (LINKED, None)
+    assert made.process.process is not None
+    made.process.process.kill()
+    made.process.process.wait()
+    state, finding = made.run_job(good)
+    assert (state, finding is not None) == (CRASH, True)
+    assert made.run_job(good) == (LINKED, None)
+    made.process.stop()
+
+
+@oracle.needs_oracle
+def test_another_output_than_nvlinks_is_told(tmp_path: Path) -> None:
+    made = Campaign(tmp_path, compares=True)
+    job = Job("0", PROGRAM, "80")
+    assert made.run_job(job) == (f"{LINKED}, {verdict.EQUAL}", None)
+    draft = Draft((made.ours / "out").read_bytes())
+    code = draft.named(b".text.")[0]
+    draft.data[draft.sections[code][4]] ^= 1
+    judged = verdict.judge(job, draft.build(), made.theirs)
+    assert judged.state == verdict.DIFFERENT
+    damaged = Job("0", PROGRAM, "80", (Change(0, "note-word", "nothing"),))
+    assert verdict.judge(damaged, draft.build(), made.theirs).state in (
+        verdict.DAMAGED,
+        verdict.REFUSED_BY_NVLINK,
+    )
+    made.process.stop()
+
+
+def test_contents_that_grow_move(tmp_path: Path) -> None:
+    image = one_kernel().build()
+    draft = Draft(image)
+    number = draft.named(b".text.")[0]
+    draft.put(number, b"x" * 1000)
+    again = Draft(draft.build())
+    assert again.contents(number) == b"x" * 1000
+    assert again.sections[number][SIZE] == 1000
+    assert again.sections[number][ALIGN] == draft.sections[number][ALIGN]
+    assert again.name(number) == draft.name(number)
+    for other in range(1, len(draft.sections)):
+        if other != number:
+            assert again.contents(other) == Draft(image).contents(other)

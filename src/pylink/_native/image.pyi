@@ -59,7 +59,7 @@ def write_symbols(
 
     ``merc_values`` overrides ``values`` in the mercury table; ``dynamic`` has the values of the
     instances of extern arrays, ``null_value`` is the value of the null symbol. With
-    ``preserved`` (--preserve-relocs) shared variables have internal visibility.
+    ``preserved`` (--preserve-relocs, no debug data) shared variables have internal visibility.
     """
 
 def write_headers(

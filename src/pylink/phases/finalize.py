@@ -45,7 +45,7 @@ def finalize(image: Image, sink: Sink) -> Final:
         placed.null_value,
         job.target.family,
         job.executable,
-        job.options.preserve_relocs,
+        job.options.preserve_relocs and not job.debug,
     )
     job.steps.done("write_symbols")
     native_image.write_headers(
