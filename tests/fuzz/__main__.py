@@ -18,23 +18,24 @@ from fuzz.jobs import Job, draw
 from fuzz.minimise import minimise, write
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
-    parser.add_argument("--jobs", type=int, default=10_000, help="how many links to try")
-    parser.add_argument("--first", type=int, default=0, help="number of the first")
-    parser.add_argument("--seed", type=int, default=1, help="another seed is another run")
-    parser.add_argument("--seconds", type=float, default=0, help="stop then, if not done before")
-    parser.add_argument("--programs", type=int, default=0, help="also so many generated ones")
-    parser.add_argument("--sound", action="store_true", help="only changes that break no rule")
-    parser.add_argument("--no-nvlink", action="store_true", help="look for crashes alone")
-    parser.add_argument("--sanitized", type=Path, help="the build with sanitizers to be run")
-    parser.add_argument("--found", type=Path, default=Path("build/fuzz/found"))
-    parser.add_argument("--repeat", type=Path, help="run the job of this job.json and no other")
-    return parser.parse_args()
+def parser() -> argparse.ArgumentParser:
+    """What FUZZ of `make fuzz` may be."""
+    options = argparse.ArgumentParser(prog="fuzz", description=__doc__)
+    options.add_argument("--jobs", type=int, default=10_000, help="how many links to try")
+    options.add_argument("--first", type=int, default=0, help="number of the first")
+    options.add_argument("--seed", type=int, default=1, help="another seed is another run")
+    options.add_argument("--seconds", type=float, default=0, help="stop then, if not done before")
+    options.add_argument("--programs", type=int, default=0, help="also so many generated ones")
+    options.add_argument("--sound", action="store_true", help="only changes that break no rule")
+    options.add_argument("--no-nvlink", action="store_true", help="look for crashes alone")
+    options.add_argument("--sanitized", type=Path, help="the build with sanitizers to be run")
+    options.add_argument("--found", type=Path, default=Path("build/fuzz/found"))
+    options.add_argument("--repeat", type=Path, help="run the job of this job.json and no other")
+    return options
 
 
 def main() -> int:
-    options = arguments()
+    options = parser().parse_args()
     sanitized = options.sanitized and options.sanitized.resolve()
     compares = not options.no_nvlink and oracle.find() is not None
     if options.repeat:

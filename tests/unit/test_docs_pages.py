@@ -15,6 +15,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+from fuzz.__main__ import parser as fuzz_parser
 from helpers import archive_builder, fatbin_builder
 
 import pylink
@@ -181,7 +182,7 @@ def test_files_and_options_are_there(page: str) -> None:
     text = LINK.sub("]", TEXTS[page])
     assert [name for name in FILE.findall(text) if not (ROOT / name).exists()] == []
     known = {*SPELLINGS, *OTHERS}
-    for parser in (dedup_parser, inspect_parser, remarks_parser, report_parser):
+    for parser in (dedup_parser, fuzz_parser, inspect_parser, remarks_parser, report_parser):
         known |= {word for action in parser()._actions for word in action.option_strings}
     assert set(LONG.findall(text)) <= known
 
