@@ -23,6 +23,6 @@ def forget_working_directory() -> None:
 
 if __name__ == "__main__":
     forget_working_directory()
-    from pylink.command.cli import run
+    from pylink.command.program import run
 
     run()

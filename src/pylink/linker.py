@@ -9,10 +9,11 @@ from pylink import pipeline
 from pylink.command.optioncheck import check
 from pylink.command.optiontable import BY_ATTRIBUTE, FLAG, LIST, NUMBER, OPTIONS, SIZE, TRUTH
 from pylink.diagnostics import Sink
-from pylink.diagnostics.configure import obey
+from pylink.diagnostics.configure import obey, open_reports
 from pylink.errors import LinkError
 from pylink.inputs.libraries import find_libraries
 from pylink.options import Input, Options
+from pylink.outputs.plan import Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -149,10 +150,15 @@ class Linker:
             if self._log is None:
                 del sink.renderers[0]
             _check_choices(self._values, sink)
+            files = [one.name for one in self._inputs if one.data is None]
+            plan = Plan(self._values, files, sink)
+            open_reports(sink, self._values)
             check(self._values, sink, has_inputs=bool(self._inputs), needs_output=False)
-            self._result = run_link(self._values, self._inputs, sink)
+            self._result = run_link(self._values, self._inputs, plan, sink)
         finally:
             sink.close()
+        if sink.errors:  # a report that could not be written
+            raise LinkError(sink.diagnostics)
         return self._result
 
     @property
@@ -166,6 +172,7 @@ class Linker:
 def run_link(
     values: Mapping[str, Value],
     inputs: list[Input],
+    plan: Plan,
     sink: Sink,
     whole_libraries: Sequence[bool] | None = None,
     *,
@@ -173,14 +180,15 @@ def run_link(
 ) -> LinkResult:
     """Link with checked options, reporting to `sink`; LinkError after any error.
 
-    `whole_libraries` says for each library whether all members are asked for, None what
-    `whole_archive` says for all. Without `compiles`, PTX and LTO-IR are an error.
+    `plan` has the files that will be written. `whole_libraries` says for each library whether all
+    members are asked for, None what `whole_archive` says for all. Without `compiles`, PTX and
+    LTO-IR are an error.
     """
     options = Options(values, [one.name for one in inputs], compiles=compiles)
     if whole_libraries is None:
         whole_libraries = [options.whole_archive] * len(options.library)
-    libraries = find_libraries(options, whole_libraries, sink)
-    linked = pipeline.link(options, [*inputs, *libraries], sink)
+    libraries = find_libraries(options, whole_libraries, plan, sink)
+    linked = pipeline.link(options, [*inputs, *libraries], plan, sink)
     if sink.errors:
         raise LinkError(sink.diagnostics)
     return LinkResult(linked.image, tuple(sink.diagnostics), linked.timings, linked.profile)

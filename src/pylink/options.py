@@ -59,8 +59,10 @@ class Options:
     device_stack_protector: bool | None
     diag_error: tuple[str, ...]
     diag_log: str | None
+    diag_min_severity: str | None
     diag_once: tuple[str, ...]
     diag_remark: tuple[str, ...]
+    diag_summary: bool | None
     diag_suppress: tuple[str, ...]
     diag_warning: tuple[str, ...]
     diagnostics_format: str | None

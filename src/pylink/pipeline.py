@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.loaded import Loaded
     from pylink.options import Input, Options
+    from pylink.outputs.plan import Plan
     from pylink.phases.lto import Optimized
     from pylink.profile.model import Profile
     from pylink.watch.observers import Observer
@@ -47,15 +48,18 @@ class Linked:
         self.profile = profile
 
 
-def link(options: Options, inputs: list[Input], sink: Sink) -> Linked:
-    """Link `inputs`; LinkError, with everything in `sink`, when that cannot be done."""
+def link(options: Options, inputs: list[Input], plan: Plan, sink: Sink) -> Linked:
+    """Link `inputs`; LinkError, with everything in `sink`, when that cannot be done.
+
+    `plan` has the files that will be written.
+    """
     timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE else None)
     timing = open_timing(options, sink)
     watching = observers(options, sink)
     steps = Steps(watching)
     failed = True
     try:
-        image = run_phases(options, inputs, sink, timer, timing, steps)
+        image = run_phases(options, inputs, plan, sink, timer, timing, steps)
         failed = False
     finally:
         steps.end()
@@ -85,6 +89,7 @@ def close(watching: list[Observer], timer: PhaseTimer, sink: Sink, *, failed: bo
 def run_phases(
     options: Options,
     inputs: list[Input],
+    plan: Plan,
     sink: Sink,
     timer: PhaseTimer,
     timing: CsvTiming,
@@ -105,7 +110,7 @@ def run_phases(
             timer.resume()
         return result
 
-    job = run("init", init, options, inputs, steps)
+    job = run("init", init, options, inputs, plan, steps)
     loaded = load(job, timing, sink)
     program = optimize(loaded, timing, sink, run) if job.optimizes else None
     if program is not None:

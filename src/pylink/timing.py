@@ -93,19 +93,17 @@ class CsvTiming:
     Making one writes the header, unless the file exists: what an existing file holds is not looked
     at, not even whether it is empty. A file that cannot be made is an OSError. A row is one write
     on a descriptor opened for appending, so that rows of many processes stay whole; a full disk
-    costs the row and nothing else.
+    costs the row, all of it, and nothing else.
     """
 
-    __slots__ = ("_file",)
+    __slots__ = ("file",)
 
     def __init__(self, file: str | os.PathLike[str] | None) -> None:
-        self._file = None if file is None else os.fspath(file)
-        if self._file == "-":
+        self.file = None if file is None else os.fspath(file)
+        if self.file == "-":
             _write_stdout(HEADER)
-        elif self._file is not None and (
-            os.path.isdir(self._file) or not os.path.exists(self._file)
-        ):
-            _create(self._file)
+        elif self.file is not None and (os.path.isdir(self.file) or not os.path.exists(self.file)):
+            _create(self.file)
 
     def row(
         self,
@@ -117,20 +115,20 @@ class CsvTiming:
         arch: str,
         elapsed: float,
         tool: str = "nvlink",
-    ) -> None:
+    ) -> bool:
         """Append a run of the sub-tool `phase` that took `elapsed` milliseconds.
 
-        Names go in as they are: nothing is quoted. OSError when the file cannot be opened.
+        Names go in as they are: nothing is quoted. False when the file does not take the row,
+        OSError when it cannot be opened.
         """
-        if self._file is None:
-            return
+        if self.file is None:
+            return True
         cells = (source, phase, inputs, output, arch, tool, f"{binary32(elapsed):.4f}", "ms")
         line = " , ".join(cells) + "\n"
-        if self._file == "-":
-            _write_stdout(line)
-            return
-        descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-        _write(descriptor, line)
+        if self.file == "-":
+            return _write_stdout(line)
+        descriptor = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        return _append(descriptor, line)
 
 
 class Row:
@@ -183,8 +181,8 @@ def _create(file: str) -> None:
     except (AttributeError, OSError):  # not on every system and file system
         pass
     else:
-        os.write(descriptor, HEADER.encode())
         try:
+            os.write(descriptor, HEADER.encode())
             # The link in /proc has to be followed, which os.link does by flag only.
             os.link(f"/proc/self/fd/{descriptor}", file, src_dir_fd=0, follow_symlinks=True)
         except FileExistsError:  # another process was first, or a link that leads nowhere
@@ -196,18 +194,25 @@ def _create(file: str) -> None:
             return
         finally:
             os.close(descriptor)
-    _write(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666), HEADER)
+    _append(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666), HEADER)
 
 
-def _write(descriptor: int, text: str) -> None:
+def _append(descriptor: int, text: str) -> bool:
+    """Write all of the text and close the file; False, with nothing of it there, on a full disk."""
+    data = to_bytes(text)
     try:
-        os.write(descriptor, to_bytes(text))
-    except OSError:  # nvlink goes on when the table cannot take more
-        pass
+        done = os.write(descriptor, data)
+        if done < len(data):
+            end = os.lseek(descriptor, 0, os.SEEK_CUR)
+            if os.fstat(descriptor).st_size == end:  # nobody wrote behind it
+                os.ftruncate(descriptor, end - done)
+        return done == len(data)
+    except OSError:
+        return False
     finally:
         os.close(descriptor)
 
 
-def _write_stdout(text: str) -> None:
-    if sys.stdout is not None:  # closed when the process was started
-        write(sys.stdout, text)
+def _write_stdout(text: str) -> bool:
+    # None when it was closed before the process was started.
+    return sys.stdout is not None and write(sys.stdout, text)

@@ -15,6 +15,7 @@ from pylink.command.optiontable import Value
 from pylink.diagnostics import Sink
 from pylink.errors import LinkError
 from pylink.options import Input, Options
+from pylink.outputs.plan import Plan
 from pylink.remarks import Remark, Remarks
 from pylink.remarks.passes import PASSES
 from pylink.remarks.record import TAGS
@@ -73,7 +74,7 @@ def remarks_of(
         mock.patch.object(pipeline, "observers", return_value=[watching]),
         contextlib.suppress(LinkError),
     ):
-        pipeline.link(Options(values, [*cubins]), inputs, sink)
+        pipeline.link(Options(values, [*cubins]), inputs, Plan(values, (), sink), sink)
     remarks.close()
     return listed.remarks
 

@@ -284,15 +284,26 @@ def test_as_many_members_as_are_allowed(
 def test_a_missing_architecture_is_warned_of_where_nvlink_looks(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It links host objects, up to the first member that is no ELF file."""
+    """Not in archives and device runtime libraries, of which a link needs a part if any."""
     other = host_object([("__nv_relfatbin", container(entry(F, 75)))])
-    write(here, {"main.cubin": one_kernel("k").build(), "lib.a": gnu([("x.o", other)])})
-    warning = "pylink warning : SM Arch ('sm_80') not found in 'lib.a:x.o'\n"
-    assert main([ARCH, "main.cubin", "lib.a", "-o", "out.cubin"]) == 0
-    assert capsys.readouterr().err == warning
-    for members in ([("notes", b"text"), ("x.o", other)], [("in.a", gnu([("x.o", other)]))]):
-        write(here, {"lib.a": gnu(members)})
-        assert linked(capsys, "main.cubin", "lib.a") == {"k"}
+    lone = container(entry(F, 75))
+    write(here, {"main.cubin": one_kernel("k").build(), "x.o": other, "cudadevrt.o": other})
+    archives = {
+        "lib.a": gnu([("x.o", other)]),
+        "text.a": gnu([("notes", b"text"), ("x.o", other)]),
+        "nested.a": gnu([("in.a", gnu([("x.o", other)]))]),
+        "fat.a": gnu([("f.fatbin", lone)]),
+        "thin.a": thin(["x.o"]),
+    }
+    write(here, archives)
+    silent = [[name] for name in archives]
+    silent += [["cudadevrt.o"], ["cudadevrt.o", "-keep-system-libraries"], ["-L.", "-l:lib.a"]]
+    for words in silent:
+        assert linked(capsys, "main.cubin", "-Werror", *words) == {"k"}
+    for words, name in ((["x.o"], "x.o"), (["--whole-archive", "lib.a"], "lib.a:x.o")):
+        assert main([ARCH, "main.cubin", *words, "-o", "out.cubin"]) == 0
+        warning = f"pylink warning : SM Arch ('sm_80') not found in '{name}'\n"
+        assert capsys.readouterr().err == warning
 
 
 def test_large_files_are_not_read_twice(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

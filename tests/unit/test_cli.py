@@ -226,7 +226,7 @@ def test_a_name_that_is_no_utf8_is_shown_by_its_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("before", ["", "import atexit; atexit.register(print, 'end');"])
 def test_the_program_ends_as_programs_do(before: str) -> None:
     """What is still in a buffer is written, and what asked to run at the end does."""
-    code = f"import sys; {before} print('begin'); from pylink.command.cli import run; run()"
+    code = f"import sys; {before} print('begin'); from pylink.command.program import run; run()"
     for words, status in ((["--version"], 0), (["-bogus"], 1)):
         done = subprocess.run(
             [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False

@@ -39,11 +39,10 @@ def test_every_file_read_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_a_file_that_is_gone_refers_to_none(tmp_path: Path) -> None:
-    """Nor does a pipe, which would block who reads it again."""
-    os.mkfifo(tmp_path / "pipe")
-    for name in ("gone", "pipe"):
-        assert files_of(str(tmp_path / name)) == [str(tmp_path / name)]
+def test_archives_that_share_members_name_them_once() -> None:
+    """Each archive holds the next twice, sixteen deep."""
+    members = {f"{n}.a": [f"{n + 1}.a", f"{n + 1}.a", "f"] for n in range(16)}
+    assert files_of(["0.a", "b"], members) == [*(f"{n}.a" for n in range(17)), "f", "b"]
 
 
 def test_inputs_that_are_no_files_are_left_out(tmp_path: Path) -> None:

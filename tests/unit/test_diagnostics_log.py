@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import io
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from pylink.diagnostics.configure import add_log
 from pylink.diagnostics.log import LogRenderer
 from pylink.diagnostics.record import CHILD, CONTINUATION, Source
 from pylink.errors import LinkError
+from pylink.outputs.wholefile import WholeFile
 
 
 def test_letters_places_and_children(tmp_path: Path) -> None:
@@ -82,15 +81,12 @@ def test_a_log_that_cannot_be_opened_is_fatal(tmp_path: Path) -> None:
         assert str(caught.value) == f"Cannot open file '{path}'"
 
 
-class FullDisk(io.StringIO):
-    def write(self, text: str) -> int:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def test_a_log_on_a_full_disk_is_a_warning_at_the_end() -> None:
-    sink = Sink(LogRenderer(FullDisk(), "log"))
+def test_a_log_on_a_full_disk_is_an_error_at_the_end() -> None:
+    sink = Sink(LogRenderer(WholeFile("/dev/full")))
     sink.report("undefined-reference", symbol="f", file="a.cubin")
     sink.report("undefined-reference", symbol="g", file="a.cubin")
     sink.close()
-    assert [d.message for d in sink.diagnostics[2:]] == ["Could not write all of 'log'"]
-    assert sink.exit_code() == 255
+    assert [d.message for d in sink.diagnostics[2:]] == [
+        "Writing '/dev/full' failed: No space left on device"
+    ]
+    assert sink.exit_code() == 1

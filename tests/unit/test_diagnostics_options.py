@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pylink.diagnostics import Sink
-from pylink.diagnostics.configure import make_renderer, obey
+from pylink.diagnostics.configure import make_renderer, obey, open_reports
 from pylink.errors import LinkError
 
 
@@ -22,6 +22,7 @@ def shown(stream: io.StringIO | None = None, /, **values: object) -> str:
     stream = stream or io.StringIO()
     sink = Sink()
     obey(sink, values, stream=stream)
+    open_reports(sink, values)
     sink.report("stack-size", symbol="k", file="a.cubin")
     sink.report("arch-not-found", arch="sm_75", file="b.fatbin")
     sink.report("host-info-ignored")
@@ -74,6 +75,19 @@ INFO = "ignore -use-host-info because -kernels-used or -variables-used is specif
 )
 def test_the_lines_that_options_leave(values: dict[str, object], lines: list[str]) -> None:
     assert shown(**values).splitlines() == [f"pylink {line}" for line in lines]
+
+
+@pytest.mark.parametrize("form", ["nvlink", "text"])
+def test_the_smallest_severity_that_is_shown(form: str) -> None:
+    values: dict[str, object] = {"diagnostics_format": form}
+    assert [line in shown(**values) for line in (STACK, ARCH, INFO)] == [True] * 3
+    values["diag_min_severity"] = "remark"
+    assert INFO in shown(**values)
+    values["diag_min_severity"] = "warning"
+    assert [line in shown(**values) for line in (STACK, ARCH, INFO)] == [True, True, False]
+    values["diag_min_severity"] = "error"
+    assert shown(**values) == ""
+    assert STACK in shown(**values, diag_error="stack-size")
 
 
 @pytest.mark.parametrize("option", ["diagnostics_format", "output_mode"])

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
+import os
+import pty
+import struct
+import termios
 from pathlib import Path
 
 import pytest
@@ -16,7 +21,7 @@ from pylink.errors import LinkError
 LONG = "\tf(" + "x, " * 60 + "y);"
 
 
-def printed(folder: Path, *words: str) -> str:
+def printed(folder: Path, *words: str, summary: bool = False) -> str:
     """A warning and an error in a source line that is longer than any terminal."""
     (folder / "k.cu").write_text(f"{LONG}\n")
     source = Source(str(folder / "k.cu"), 1, 2, 3)
@@ -31,6 +36,8 @@ def printed(folder: Path, *words: str) -> str:
         file="a.cubin",
         notes=[note("referenced-here", symbol="f", file="b.cubin", source=source)],
     )
+    if summary:
+        sink.close()
     return stream.getvalue().replace(str(folder), "")
 
 
@@ -71,6 +78,32 @@ def test_no_source_lines(tmp_path: Path) -> None:
 def test_brief_text_keeps_the_notes(tmp_path: Path) -> None:
     assert printed(tmp_path, "--brief-diagnostics=true") == f"{WARNING}{ERROR}{NOTE}"
     assert printed(tmp_path, "--brief-diagnostics", "false") == printed(tmp_path)
+
+
+def test_the_narrowest_terminal_has_a_column(tmp_path: Path) -> None:
+    lines = printed(tmp_path, "--terminal-width=1", "--no-source-context").splitlines()
+    assert {len(line.strip()) for line in lines} <= {0, 1}
+
+
+@pytest.mark.parametrize(("columns", "used"), [(60, 59), (0, 79)])
+def test_the_width_of_a_terminal(tmp_path: Path, columns: int, used: int) -> None:
+    """A terminal that does not know its own has that of most."""
+    controller, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with open(terminal, "w", encoding="utf-8") as stream:
+        sink = Sink()
+        obey(sink, {"diagnostics_format": "text", "color": "never"}, stream=stream)
+        sink.report("undefined-reference", symbol="x" * 200, file="a.cubin")
+        shown = os.read(controller, 4096).decode()
+    os.close(controller)
+    assert max(map(len, shown.splitlines())) == used
+
+
+def test_the_summary_can_be_left_out(tmp_path: Path) -> None:
+    whole = printed(tmp_path, summary=True)
+    assert whole.endswith("detected in this link.\n")
+    assert printed(tmp_path, "--diag-summary=true", summary=True) == whole
+    assert "detected" not in printed(tmp_path, "--diag-summary=false", summary=True)
 
 
 @pytest.mark.parametrize("width", [1, 3, 4])

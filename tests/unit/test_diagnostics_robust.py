@@ -115,22 +115,23 @@ def test_a_pipe_that_nobody_reads(tmp_path: Path, format: str) -> None:
 
 @pytest.mark.parametrize("option", ["--diag-log", "--sarif-output"])
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_report_on_a_full_disk_is_a_warning(tmp_path: Path, option: str, format: str) -> None:
+def test_a_report_on_a_full_disk_is_an_error(tmp_path: Path, option: str, format: str) -> None:
     (tmp_path / "a.cubin").write_bytes(using("lost"))
     words = ["-arch=sm_80", "a.cubin", "-o", "out", f"--diagnostics_format={format}"]
     done = run(tmp_path, *words, f"{option}=/dev/full")
-    assert done.returncode == 255
+    assert done.returncode == 255  # for the link
     assert b"Undefined reference" in done.stderr
-    assert b"Could not write all of '/dev/full'" in done.stderr
+    assert b"Writing '/dev/full' failed: No space left on device" in done.stderr
 
 
 @pytest.mark.parametrize("option", ["--diag-log", "--sarif-output"])
-def test_a_good_link_stays_good_on_a_full_disk(tmp_path: Path, option: str) -> None:
+def test_a_good_link_fails_where_its_report_cannot_be_written(tmp_path: Path, option: str) -> None:
+    """A log without a line needs no room."""
     (tmp_path / "a.cubin").write_bytes(one_kernel().build())
     done = run(tmp_path, "-arch=sm_80", "a.cubin", "-o", "out", f"{option}=/dev/full")
-    assert done.returncode == 0
+    assert done.returncode == (option == "--sarif-output")
     assert (tmp_path / "out").exists()
-    assert (b"Could not write" in done.stderr) == (option == "--sarif-output")
+    assert (b"Writing '/dev/full' failed" in done.stderr) == (option == "--sarif-output")
 
 
 @pytest.mark.parametrize("option", ["--diag-log", "--sarif-output"])
@@ -142,10 +143,13 @@ def test_a_report_that_cannot_be_opened_is_fatal(tmp_path: Path, option: str, pa
     assert done.stderr == f"pylink fatal   : Cannot open file '{path}'\n".encode()
 
 
-def test_one_file_for_both_reports_is_no_crash(tmp_path: Path) -> None:
+def test_one_file_for_both_reports_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.cubin").write_bytes(using("lost"))
     words = ["-arch=sm_80", "a.cubin", "-o", "out", "--diag-log=x", "--sarif-output=x"]
-    assert run(tmp_path, *words).returncode == 255
+    done = run(tmp_path, *words)
+    assert done.returncode == 1
+    assert b"Output file 'x' of --sarif-output is also that of --diag-log" in done.stderr
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize("words", [("inspect",), ("inspect", "--json"), ("dedup",)])

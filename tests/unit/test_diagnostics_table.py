@@ -18,7 +18,7 @@ PACKAGE = Path(pylink.__file__).parent
 PAGE = Path(__file__).parents[2] / "docs" / "diagnostics.md"
 
 # What a record always offers to its template.
-ALWAYS = {"file", "section", "symbol", "where"}
+ALWAYS = {"at", "file", "section", "symbol", "where"}
 NOT_FIELDS = {"children", "context", "explain", "notes", "source"}
 
 

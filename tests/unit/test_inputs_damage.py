@@ -195,7 +195,7 @@ def test_a_missing_package_is_named(
 
 def test_lto_entries_ask_for_their_option() -> None:
     lone = container(entry(b"x" * 64, 80, kind=LTOIR))
-    assert refusal(lone, "a.fatbin") == "LTO objects found, use -dlto"
+    assert refusal(lone, "a.fatbin") == "LTO objects found, use -dlto (a.fatbin)"
 
 
 SAMPLE = host(container(entry(CUBIN, 75, mode="lz4"), entry(CUBIN, 80, mode="zstd")) * 2)

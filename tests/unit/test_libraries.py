@@ -14,6 +14,7 @@ from pylink.errors import LinkError
 from pylink.inputs import libraries
 from pylink.inputs.libraries import find_libraries
 from pylink.options import Options
+from pylink.outputs.plan import Plan
 
 X86_64, AARCH64 = 62, 183
 
@@ -39,7 +40,7 @@ def find(*names: str, paths: tuple[str, ...] = (), **options: bool | str) -> lis
     """The files for these names; a warning is an error here."""
     sink = Sink()
     given = Options({"library": names, "library_path": paths, **options})
-    found = find_libraries(given, [False] * len(names), sink)
+    found = find_libraries(given, [False] * len(names), Plan({}, (), sink), sink)
     assert not sink.diagnostics
     assert all(one.skipped is None for one in found)
     return [one.name for one in found]
@@ -85,7 +86,7 @@ def test_all_that_is_missing_is_told() -> None:
     sink = Sink()
     options = Options({"library": ("no1", "no2"), "library_path": ("a b", "c")})
     with pytest.raises(LinkError):
-        find_libraries(options, [False, False], sink)
+        find_libraries(options, [False, False], Plan({}, (), sink), sink)
     assert [record.message for record in sink.diagnostics] == [
         "Library -lno1 not found in 'a b', 'c'; --allow-missing-libraries passes over it",
         "Library -lno2 not found in 'a b', 'c'; --allow-missing-libraries passes over it",
@@ -152,7 +153,7 @@ def searched(*paths: str) -> tuple[list[str], list[str]]:
     """What -la finds, and what is passed over with a warning."""
     sink = Sink()
     options = Options({"library": ("a",), "library_path": paths})
-    found = find_libraries(options, [False], sink)
+    found = find_libraries(options, [False], Plan({}, (), sink), sink)
     assert all(record.kind == "library-skipped" for record in sink.diagnostics)
     return [one.name for one in found], [str(record.file) for record in sink.diagnostics]
 

@@ -81,7 +81,7 @@ def test_another_operating_system_interface_is_named_before_it_is_refused() -> N
 @pytest.mark.parametrize(
     ("offset", "value", "message"),
     [
-        (0, b"\x7fELG", "cubin not an elf?"),
+        (0, b"\x7fELG", "cubin not an elf? (a.cubin)"),
         (4, b"\1", "Input file 'a.cubin' is not a 64-bit ELF file"),
         (4, b"\0", "Input file 'a.cubin' is not a 64-bit ELF file"),
         (5, b"\2", "Input file 'a.cubin' is not little-endian"),
@@ -94,7 +94,7 @@ def test_another_operating_system_interface_is_named_before_it_is_refused() -> N
             "Input file 'a.cubin' is not relocatable (ELF type 2); compile it with -rdc=true or "
             "-dc",
         ),
-        (18, b"\x3e\0", "cubin not a device elf?"),
+        (18, b"\x3e\0", "cubin not a device elf? (a.cubin)"),
         (40, b"\xff" * 8, "a.cubin: section header table lies outside the file"),
         (40, b"\xf0\xff" + b"\xff" * 6, "a.cubin: section header table lies outside the file"),
         (40, bytes(8), "a.cubin: section header table lies outside the file"),

@@ -42,9 +42,9 @@ def test_package_is_typed() -> None:
 def test_installed_script_is_plain() -> None:
     script = shutil.which("pylink", path=sysconfig.get_path("scripts"))
     assert script is not None
-    lines = Path(script).read_text().splitlines()
+    lines = (PACKAGE.parents[1] / "scripts" / "pylink").read_text().splitlines()
     assert [line for line in lines if line.startswith(("import", "from"))] == [
-        "from pylink.command.cli import run",
+        "from pylink.command.program import run",
     ]
     done = subprocess.run([script, "-bogus"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "pylink fatal   : Unknown option 'bogus'\n")

@@ -265,10 +265,10 @@ def test_sizes_are_measured_of_ordinary_files_alone(tmp_path: Path) -> None:
     status = (tmp_path / "output").stat()
     names = ["input", "large", "output", "empty", "pipe", ".", "missing", "input\0more"]
     paths = [os.fsencode(tmp_path / name) for name in names]
-    sizes = inputfiles.measure([*paths, None], 8, (status.st_dev, status.st_ino))
+    sizes = inputfiles.measure([*paths, None], 8, [(1, 1), (status.st_dev, status.st_ino)])
     assert sizes == [3, -1, -1, -1, -1, -1, -1, -1, -1]
-    assert inputfiles.measure([*paths[:3]], 9, None) == [3, 9, 4]
-    assert inputfiles.measure([], 8, None) == []
+    assert inputfiles.measure([*paths[:3]], 9, []) == [3, 9, 4]
+    assert inputfiles.measure([], 8, []) == []
 
 
 def test_names_that_no_file_can_have(output: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from pylink.command.optiontable import Value
 from pylink.diagnostics import Sink
 from pylink.errors import LinkError
 from pylink.options import Input, Options
+from pylink.outputs.plan import Plan
 from pylink.remarks import Remarks
 from pylink.watch.observers import Observer
 
@@ -44,7 +45,7 @@ def outcome(
         mock.patch.object(pipeline, "observers", return_value=watching),
         contextlib.suppress(LinkError),
     ):
-        image = pipeline.link(Options(values), inputs, sink).image
+        image = pipeline.link(Options(values), inputs, Plan(values, (), sink), sink).image
     return image, [str(diagnostic) for diagnostic in sink.diagnostics]
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import csv
-import errno
 import importlib.util
 import io
 import json
@@ -25,6 +24,7 @@ from pylink.diagnostics.record import CHILD, DETAIL, Source
 from pylink.diagnostics.sarif_document import SarifDocument
 from pylink.diagnostics.section_offset import section_offset
 from pylink.errors import LinkError
+from pylink.outputs.wholefile import WholeFile
 
 LEVELS = {
     "remark": "note",
@@ -58,8 +58,12 @@ def report_all(sink: Sink) -> None:
         sink.fatal("merge-failed")
 
 
+def nowhere() -> WholeFile:
+    return WholeFile("/dev/null")
+
+
 def document(*, subject: str | None = "o.cubin") -> Any:
-    sink = Sink(SarifDocument(io.StringIO(), "r.sarif", subject=subject))
+    sink = Sink(SarifDocument(nowhere(), subject=subject))
     report_all(sink)
     (renderer,) = sink.renderers
     assert isinstance(renderer, SarifDocument)
@@ -67,7 +71,7 @@ def document(*, subject: str | None = "o.cubin") -> Any:
 
 
 def run_of(sink: Sink) -> Any:
-    renderer = SarifDocument(io.StringIO(), "r.sarif")
+    renderer = SarifDocument(nowhere())
     for diagnostic in sink.diagnostics:
         renderer.emit(diagnostic)
     made: Any = renderer.document(sink)
@@ -83,7 +87,7 @@ def test_the_document_is_valid_by_the_schema(validate: Any) -> None:
     for subject in ("o.cubin", None):
         made = json.loads(json.dumps(document(subject=subject)))
         assert [error.message for error in validate.iter_errors(made)] == []
-    empty = SarifDocument(io.StringIO(), "r.sarif").document(Sink())
+    empty = SarifDocument(nowhere()).document(Sink())
     assert validate.is_valid(empty)
 
 
@@ -328,13 +332,12 @@ def test_the_file_is_written_at_the_end(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written() -> None:
-    class FullDisk(io.StringIO):
-        def write(self, text: str) -> int:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    sink = Sink(SarifDocument(FullDisk(), "r.sarif"))
+    sink = Sink(SarifDocument(WholeFile("/dev/full")))
     sink.close()
-    assert [d.message for d in sink.diagnostics] == ["Could not write all of 'r.sarif'"]
+    assert [d.message for d in sink.diagnostics] == [
+        "Writing '/dev/full' failed: No space left on device"
+    ]
+    assert sink.exit_code() == 1
     with pytest.raises(LinkError, match="Cannot open file"):
         add_sarif_output(Sink(), "/no/such/r.sarif")
 

@@ -217,7 +217,10 @@ def test_a_compiler_that_does_not_end(folder: Path, capfd: pytest.CaptureFixture
 
 def test_ltoir_needs_the_option(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert link("a.ltoir") == 1
-    assert capfd.readouterr().err == "pylink fatal   : should only see nvvm files when -lto\n"
+    assert (
+        capfd.readouterr().err
+        == "pylink fatal   : should only see nvvm files when -lto (a.ltoir)\n"
+    )
 
 
 def test_inputs_without_ltoir(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ cdef extern from "<fcntl.h>" nogil:
     int c_open "open"(const char* path, int flags)
     int O_RDONLY
     int O_CLOEXEC
+    int O_NONBLOCK
 
 cdef extern from "<sys/stat.h>" nogil:
     ctypedef struct Stat "struct stat":
@@ -125,11 +126,12 @@ def gather(list sizes, produce):
     return arena, extents
 
 
-def measure(list paths, uint64_t largest, output):
+def measure(list paths, uint64_t largest, list outputs):
     """The size of each file in bytes, or -1 of what is not sure to be an input.
 
-    Sure is a regular file that holds between 1 and `largest` bytes and is not `output`, a pair of
-    device and inode or None. `paths` are bytes; None has the size -1.
+    Sure is a regular file that holds between 1 and `largest` bytes and is none of `outputs`, pairs
+    of device and inode, of which a link has about ten at most. `paths` are bytes; None has the
+    size -1.
     """
     cdef Py_ssize_t n = len(paths), i
     cdef bytes path
@@ -139,9 +141,11 @@ def measure(list paths, uint64_t largest, output):
     m.size = <int64_t*>PyBytes_AS_STRING(found)
     m.path = <const char**>PyBytes_AS_STRING(sources)
     m.largest = largest
-    m.has_output = output is not None
-    if m.has_output:
-        m.output_device, m.output_inode = output
+    m.n_outputs = len(outputs)
+    cdef bytes pairs = PyBytes_FromStringAndSize(NULL, m.n_outputs * 2 * sizeof(uint64_t))
+    m.output = <uint64_t*>PyBytes_AS_STRING(pairs)
+    for i in range(<Py_ssize_t>m.n_outputs):
+        m.output[2 * i], m.output[2 * i + 1] = outputs[i]
     for i in range(n):
         m.path[i] = NULL
         if paths[i] is not None:
@@ -161,21 +165,22 @@ ctypedef struct Measuring:
     const char** path           # NULL: there is no file to look at
     int64_t* size
     uint64_t largest
-    bint has_output
-    uint64_t output_device
-    uint64_t output_inode
+    uint64_t* output            # device and inode of each file that will be written
+    size_t n_outputs
 
 
 cdef void measure_input(void* context, size_t item) noexcept nogil:
     cdef Measuring* m = <Measuring*>context
     cdef Stat status
+    cdef size_t i
     m.size[item] = -1
     if m.path[item] == NULL or c_stat(m.path[item], &status) != 0 or not S_ISREG(status.st_mode):
         return
     if status.st_size <= 0 or <uint64_t>status.st_size > m.largest:
         return
-    if (m.has_output and status.st_dev == m.output_device and status.st_ino == m.output_inode):
-        return
+    for i in range(m.n_outputs):
+        if status.st_dev == m.output[2 * i] and status.st_ino == m.output[2 * i + 1]:
+            return
     m.size[item] = status.st_size
 
 
@@ -207,7 +212,8 @@ cdef void read_input(void* context, size_t item) noexcept nogil:
 
 cdef int read_one(const char* path, uint8_t* place, uint64_t size) noexcept nogil:
     """0, an errno, or -1 when the file ends before `size` bytes."""
-    cdef int fd = c_open(path, O_RDONLY | O_CLOEXEC), failure = 0
+    # What was a file may be a pipe by now, which would have to wait for a writer.
+    cdef int fd = c_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), failure = 0
     cdef uint64_t done = 0
     cdef ssize_t got
     if fd < 0:

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-def measure(paths: list[bytes | None], largest: int, output: tuple[int, int] | None) -> list[int]:
+def measure(paths: list[bytes | None], largest: int, outputs: list[tuple[int, int]]) -> list[int]:
     """The size of each file in bytes, -1 where it takes a closer look.
 
     Those are what has no path, is not there or is no regular file, what has no bytes or more than
-    ``largest``, and ``output``, the device and inode of what the link will replace. ``OSError``
-    never.
+    ``largest``, and what is one of ``outputs``, device and inode of each file that the link will
+    replace. ``OSError`` never.
     """
 
 def read_files(

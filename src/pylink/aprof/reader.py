@@ -8,6 +8,7 @@ from dataclasses import fields
 
 from pylink.aprof.limits import INPUT_METRICS, MAX_COST, MAX_COUNT, MAX_ID, columns
 from pylink.aprof.model import BB_COUNT, ROOT, TIME_USEC, Context, Point, Report, Routine
+from pylink.inputs.incoming import HEAD_SIZE, is_text, read_incoming
 
 NUMBER = re.compile(r"-?[0-9]{1,40}")
 ROUTINE = re.compile(r'"([^"]+)" "([^"]+)" (\S+)')
@@ -23,8 +24,7 @@ class MalformedReport(ValueError):
 
 def read(path: str | os.PathLike[str]) -> Report:
     """The report in a file; MalformedReport, OSError."""
-    with open(path, "rb") as stream:
-        return parse(stream.read(), os.fspath(path))
+    return parse(read_incoming(path, wanted=is_text), os.fspath(path))
 
 
 def parse(data: bytes, name: str = "<report>") -> Report:
@@ -36,6 +36,8 @@ def parse(data: bytes, name: str = "<report>") -> Report:
     reader = _Reader(name)
     if not data:
         raise MalformedReport(f"{name}:1: the file is empty")
+    if not is_text(data[:HEAD_SIZE]):
+        raise MalformedReport(f"{name}:1: it is no report but binary data")
     text = data.decode("utf-8", "surrogateescape")
     if text.startswith("\ufeff"):
         reader.line = 1

@@ -12,15 +12,16 @@ import sys
 
 from pylink.command.optioncheck import check
 from pylink.command.optionparse import parse
+from pylink.command.program import run  # noqa: F401 -- older launchers have it from here
 from pylink.diagnostics import NvlinkRenderer, Sink
-from pylink.diagnostics.configure import obey
+from pylink.diagnostics.configure import obey, open_reports
 from pylink.diagnostics.stream import write
 from pylink.errors import LinkError
+from pylink.outputs.plan import Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NoReturn
 
     from pylink.command.optionparse import CommandLine
 
@@ -40,24 +41,6 @@ TOOL = "pylink"
 NVLINK = "nvlink"
 
 
-def run() -> NoReturn:
-    """The program: `main`, and the end of the process.
-
-    Taking the interpreter apart at its end takes an eighth of a small link's instructions and
-    changes nothing that lasts. Whatever has to run then has loaded `atexit` for that.
-    """
-    status = main(owns_process=True)
-    if "atexit" not in sys.modules:
-        try:
-            for stream in (sys.stdout, sys.stderr):
-                if stream is not None:
-                    stream.flush()
-        except (OSError, ValueError):
-            sys.exit(status)  # the interpreter's way with streams that take nothing
-        os._exit(status)
-    sys.exit(status)
-
-
 def main(
     argv: Sequence[str] | None = None, *, tool: str | None = None, owns_process: bool = False
 ) -> int:
@@ -74,7 +57,11 @@ def main(
         if tool != NVLINK and command in COMMANDS:
             from importlib import import_module  # noqa: PLC0415
 
-            status: int = import_module(COMMANDS[command]).main(words[1:])
+            try:
+                status: int = import_module(COMMANDS[command]).main(words[1:])
+            except MemoryError:
+                write(None, f"{tool} fatal   : there is not enough memory\n")
+                return 1
             return status
         if tool != NVLINK and command == "link":
             del words[0]
@@ -97,6 +84,8 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
         if line.values.get("gen_host_linker_script"):
             return _host_script(line, sink)
         obey(sink, line.values, inputs=line.inputs, tool=tool)
+        plan = Plan(line.values, line.inputs, sink, opened=line.files)
+        open_reports(sink, line.values)
         check(line.values, sink, has_inputs=bool(line.inputs), needs_output=True)
 
         # Not before the options are known to be good: a mistake should cost nothing.
@@ -112,7 +101,7 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
             from pylink._native.inputfiles import keep_memory  # noqa: PLC0415 -- few have so many
 
             keep_memory()
-        run_link(line.values, inputs, sink, line.whole_libraries)
+        run_link(line.values, inputs, plan, sink, line.whole_libraries)
     except LinkError:
         return sink.exit_code()
     except Exception as error:
@@ -159,6 +148,7 @@ def _host_script(line: CommandLine, sink: Sink) -> int:
 
     if line.inputs:
         sink.fatal("inputs-with-host-script")
+    Plan(line.values, (), sink, opened=line.files)
     kind, file = line.values["gen_host_linker_script"], line.values.get("output_file")
     assert isinstance(kind, str)
     assert file is None or isinstance(file, str)

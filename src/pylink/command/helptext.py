@@ -56,9 +56,17 @@ HELP = {
         "Whether ptxas adds stack canaries to functions at risk, in what this link compiles.",
     ),
     "diag-error": ("<number or name>,...", "Make errors of these diagnostics."),
+    "diag-min-severity": (
+        "<remark, warning or error>",
+        "Drop diagnostics below this severity; the lines of -v and remarks of passes stay.",
+    ),
     "diag-log": ("<file>", "Write a log of all diagnostics, one line each."),
     "diag-once": ("<number or name>,...", "Print each of these diagnostics once at most."),
     "diag-remark": ("<number or name>,...", "Make remarks of these diagnostics."),
+    "diag-summary": (
+        "<true or false>",
+        "Print the number of errors at the end, as is done unless given; text format only.",
+    ),
     "diag-suppress": ("<number or name>,...", "Print none of these diagnostics."),
     "diag-warning": ("<number or name>,...", "Make warnings of these diagnostics."),
     "diagnostics_format": (
@@ -224,7 +232,10 @@ HELP = {
     "suppress-debug-info": ("", "Leave debug data out of the output; needs --debug."),
     "suppress-stack-size-warning": ("", "Do not warn about kernels of unknown stack size."),
     "tab-width": ("<columns>", "Width of tabs in source lines; 8 unless given."),
-    "terminal-width": ("<columns>", "Where lines of diagnostics break; 80 unless given."),
+    "terminal-width": (
+        "<columns>",
+        "Where lines of diagnostics break; that of the terminal, else 80, unless given.",
+    ),
     "time": (
         "<file>",
         "Append the times of sub-tool runs to a table of comma separated values, which a file that "

@@ -31,8 +31,9 @@ class CommandLine:
     """What argv said: `values` by attribute, only of options that were given, and the inputs.
 
     `whole` has, for each input, whether all members of an archive there are asked for, and
-    `whole_libraries` the same for each item of -l. `files` counts options files, and `lists` grows
-    what becomes the value of a list option when all is read.
+    `whole_libraries` the same for each item of -l. `files` are the options files in the order in
+    which they were opened, and `lists` grows what becomes the value of a list option when all is
+    read.
     """
 
     __slots__ = ("files", "inputs", "lists", "values", "whole", "whole_archive", "whole_libraries")
@@ -44,7 +45,7 @@ class CommandLine:
         self.whole: list[bool] = []
         self.whole_libraries: list[bool] = []
         self.whole_archive = False  # for what comes next
-        self.files = 0
+        self.files: list[str] = []
 
 
 def parse(argv: Sequence[str], sink: Sink) -> CommandLine:
@@ -100,21 +101,23 @@ def _parse_words(
 
 def _parse_file(file: str, line: CommandLine, sink: Sink, around: tuple[Identity, ...]) -> None:
     """Read the words of an options file as if they stood in its place."""
-    line.files += 1
-    if len(around) == MAX_DEPTH or line.files > MAX_FILES:
+    line.files.append(file)
+    if len(around) == MAX_DEPTH or len(line.files) > MAX_FILES:
         sink.fatal("too-many-options-files", file=file)
+    from pylink.errors import reason_of  # noqa: PLC0415 -- most links have no such file
+    from pylink.inputs.incoming import RefusedError, read_incoming  # noqa: PLC0415
+
     try:
-        with open(file, "rb") as stream:
-            status = os.fstat(stream.fileno())
-            text = stream.read(MAX_SIZE + 1)
+        status = os.stat(file)
+        here = status.st_dev, status.st_ino
+        if here in around:
+            sink.fatal("too-many-options-files", file=file)
+        text = read_incoming(file, limit=MAX_SIZE)
     except IsADirectoryError:
         return
+    except RefusedError as error:
+        sink.fatal("cannot-read-file", file=file, reason=reason_of(error))
     except (OSError, ValueError):
-        sink.fatal("cannot-open-options-file", file=file)
-    here = status.st_dev, status.st_ino
-    if here in around:
-        sink.fatal("too-many-options-files", file=file)
-    if len(text) > MAX_SIZE:
         sink.fatal("cannot-open-options-file", file=file)
     _parse_words(split_words(os.fsdecode(text), sink), line, sink, (*around, here))
 

@@ -14,6 +14,10 @@ SIZE = "size"  # bytes, in the same notation, however many
 TRUTH = "truth"  # true or false
 LIST = "list"  # items between commas; a repeated option adds more
 
+# Whether an option names a file that the link writes: every such option has the column `writes`.
+FILE = "file"
+FILE_OR_STDOUT = "file, or - for standard output"
+
 # When the tool note of the output names an option.
 ALWAYS = "always"
 DEBUG = "debug"  # only with -g
@@ -27,6 +31,7 @@ _SM = (
 ARCHES = tuple(f"{prefix}_{sm}" for prefix in ("compute", "lto", "sm") for sm in _SM.split())
 CPU_ARCHES = ("AARCH64", "ARMv7", "PPC64LE", "X86", "X86_64", "unknown")
 FORMATS = ("nvlink", "text", "sarif")
+SEVERITIES = ("remark", "warning", "error")
 HOST_SCRIPTS = ("lcs-abs", "lcs-aug")
 
 
@@ -35,7 +40,8 @@ class Option:
 
     `choices` are the allowed values; `implied` is the value of an option given without its
     argument; `joined` allows `-lfoo`; `built` is False for an option nvlink has and this version
-    refuses. `attribute` is the name in `Options` and in the Python API.
+    refuses; `writes` says that the argument is a file to write, which no input may be (see
+    `pylink.outputs.plan`). `attribute` is the name in `Options` and in the Python API.
     """
 
     __slots__ = (
@@ -48,6 +54,7 @@ class Option:
         "recorded",
         "short",
         "takes",
+        "writes",
     )
 
     def __init__(
@@ -61,6 +68,7 @@ class Option:
         joined: bool = False,
         recorded: str = ALWAYS,
         built: bool = True,
+        writes: str = "",
     ) -> None:
         self.long = long
         self.short = short
@@ -70,6 +78,7 @@ class Option:
         self.joined = joined
         self.recorded = recorded
         self.built = built
+        self.writes = writes
         self.attribute = long.replace("-", "_")
 
     @property
@@ -84,14 +93,14 @@ OPTIONS = (
     Option("Ofast-compile", "Ofc", TEXT),
     Option("suppress-stack-size-warning", "suppress-stack-size-warning"),
     Option("suppress-arch-warning", "suppress-arch-warning"),
-    Option("output-file", "o", TEXT, recorded=DEBUG),
+    Option("output-file", "o", TEXT, recorded=DEBUG, writes=FILE),
     Option("debug", "g"),
     Option("arch", "arch", TEXT, choices=ARCHES),
     Option("machine", "m", NUMBER, choices=(64,), joined=True),
     Option("library", "l", LIST, joined=True),
     Option("library-path", "L", LIST, joined=True),
     # nvlink has no short name for this one, and its note shows a bare dash.
-    Option("register-link-binaries", "", TEXT, recorded=DEBUG),
+    Option("register-link-binaries", "", TEXT, recorded=DEBUG, writes=FILE),
     Option("verbose", "v"),
     Option("preserve-relocs", "preserve-relocs"),
     Option("disable-warnings", "w"),
@@ -102,7 +111,7 @@ OPTIONS = (
     Option("variables-used", "variables-used", LIST),
     Option("cpu-arch", "cpu-arch", TEXT, choices=CPU_ARCHES),
     Option("report-arch", "report-arch"),
-    Option("time", "time", TEXT, recorded=DEBUG),
+    Option("time", "time", TEXT, recorded=DEBUG, writes=FILE_OR_STDOUT),
     Option("extra-warnings", "extrawarn"),
     Option("gen-host-linker-script", "ghls", TEXT, choices=HOST_SCRIPTS, implied="lcs-abs"),
     Option("link-time-opt", "lto"),
@@ -134,6 +143,8 @@ OPTIONS = (
     Option("diag-warning", "", LIST, recorded=NEVER),
     Option("diag-error", "", LIST, recorded=NEVER),
     Option("diag-once", "", LIST, recorded=NEVER),
+    Option("diag-min-severity", "", TEXT, choices=SEVERITIES, recorded=NEVER),
+    Option("diag-summary", "", TRUTH, recorded=NEVER),
     Option("error-limit", "", NUMBER, recorded=NEVER),
     Option("display-error-number", "", recorded=NEVER),
     Option("diagnostics_format", "", TEXT, choices=FORMATS, recorded=NEVER),
@@ -146,11 +157,11 @@ OPTIONS = (
     Option("source-root", "", LIST, recorded=NEVER),
     Option("terminal-width", "", NUMBER, recorded=NEVER),
     Option("tab-width", "", NUMBER, recorded=NEVER),
-    Option("sarif-output", "", TEXT, recorded=NEVER),
-    Option("diag-log", "", TEXT, recorded=NEVER),
-    Option("profile", "", TEXT, recorded=NEVER),
-    Option("profile-aprof", "", TEXT, recorded=NEVER),
-    Option("time-trace", "", TEXT, recorded=NEVER),
+    Option("sarif-output", "", TEXT, recorded=NEVER, writes=FILE),
+    Option("diag-log", "", TEXT, recorded=NEVER, writes=FILE),
+    Option("profile", "", TEXT, recorded=NEVER, writes=FILE),
+    Option("profile-aprof", "", TEXT, recorded=NEVER, writes=FILE),
+    Option("time-trace", "", TEXT, recorded=NEVER, writes=FILE),
     Option("section-folder", "", LIST, recorded=NEVER),
     Option("section-folder-recursive", "", LIST, recorded=NEVER),
     Option("section", "", LIST, recorded=NEVER),
@@ -173,13 +184,13 @@ OPTIONS = (
     Option("no-whole-archive", "", recorded=NEVER),
     Option("allow-empty", "", recorded=NEVER),
     Option("allow-missing-libraries", "", recorded=NEVER),
-    Option("Map", "", TEXT, recorded=NEVER),
-    Option("depfile", "", TEXT, recorded=NEVER),
+    Option("Map", "", TEXT, recorded=NEVER, writes=FILE),
+    Option("depfile", "", TEXT, recorded=NEVER, writes=FILE),
     Option("write-if-changed", "", recorded=NEVER),
     Option("pass-remarks", "", TEXT, recorded=NEVER),
     Option("pass-remarks-missed", "", TEXT, recorded=NEVER),
     Option("pass-remarks-analysis", "", TEXT, recorded=NEVER),
-    Option("pass-remarks-output", "", TEXT, recorded=NEVER),
+    Option("pass-remarks-output", "", TEXT, recorded=NEVER, writes=FILE_OR_STDOUT),
     # Not one of `choices`: an unknown format has an error of its own.
     Option("pass-remarks-format", "", TEXT, recorded=NEVER),
     Option("pass-remarks-bitstream-version", "", NUMBER, choices=(0, 1), recorded=NEVER),

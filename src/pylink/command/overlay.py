@@ -30,7 +30,7 @@ LONGEST_INTERPRETER = 120
 
 LAUNCHER = """\
 #!{interpreter}
-from pylink.command.cli import run
+from pylink.command.program import run
 
 run()
 """
@@ -39,7 +39,7 @@ run()
 SHELL_LAUNCHER = """\
 #!/bin/sh
 exec {interpreter} -I -c 'import sys; sys.argv[0] = "nvlink"
-from pylink.command.cli import run
+from pylink.command.program import run
 run()' "$@"
 """
 

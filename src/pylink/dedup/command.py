@@ -15,6 +15,7 @@ from pylink.dedup.prefilter import PREFILTERS, MissingXxhash
 from pylink.dedup.stages import IDENTITIES
 from pylink.diagnostics.stream import is_terminal, printable, show, write
 from pylink.facts.elf import EM_CUDA
+from pylink.inputs.incoming import is_elf, read_incoming
 from pylink.inputs.kinds import ELF_MAGIC
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
     try:
         objects = [
-            MercuryObject.from_cubin(path.read_bytes(), str(path)) for path in inputs(options.files)
+            MercuryObject.from_cubin(read_incoming(path, wanted=is_elf), str(path))
+            for path in inputs(options.files)
         ]
         with _progress(len(objects)) as advance:
             analysis = analyse(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from pylink.diagnostics.nvlink import NvlinkRenderer
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics.sink import Renderer, Sink
     from pylink.diagnostics.sourcefiles import SourceFiles
+    from pylink.outputs.wholefile import WholeFile
 
 FORMATS = ("nvlink", "text", "sarif")
 
-# Columns of a terminal. The front end asks neither the terminal nor COLUMNS, and breaks at 79.
+# Columns where there is no terminal to ask.
 WIDTH = 80
 
 TAB_WIDTH = 8
@@ -74,8 +76,8 @@ def obey(
 
     `values` maps long option names with underscores to their values; absent ones have nvlink's
     default. `inputs` are the names of files beside which source text may be. Renderers the sink had
-    give way to that of the format, on `stream`. Options that name no diagnostic and files that
-    cannot be opened are fatal diagnostics, in the new format.
+    give way to that of the format, on `stream`. Options that name no diagnostic are fatal
+    diagnostics, in the new format. `open_reports` does what is left.
     """
     form = str(values.get("diagnostics_format") or values.get("output_mode") or "nvlink")
     numbers = bool(values.get("display_error_number"))
@@ -85,6 +87,7 @@ def obey(
         no_infos=bool(values.get("disable_infos")),
         error_limit=_number(values, "error_limit", 0),
         numbers=numbers,
+        threshold=ACTIONS[_text(values, "diag_min_severity") or "remark"],
         as_nvlink=form == "nvlink",
     )
     sink.renderers = [
@@ -96,10 +99,11 @@ def obey(
             target=_text(values, "arch") if values.get("report_arch") else None,
             coloured=_text(values, "color") or "auto",
             numbers=numbers,
-            width=_number(values, "terminal_width", WIDTH) if _wraps(values, stream) else 0,
+            width=_width(values, stream) if _wraps(values, stream) else 0,
             tab_width=_number(values, "tab_width", TAB_WIDTH),
             context=not values.get("no_source_context"),
             compact=bool(values.get("brief_diagnostics")),
+            summary=values.get("diag_summary") is not False,
             subject=_text(values, "output_file"),
         )
     ]
@@ -111,6 +115,13 @@ def obey(
         assert isinstance(named, (str, tuple))
         for one in (named,) if isinstance(named, str) else named:
             control(sink, action, one)
+
+
+def open_reports(sink: Sink, values: Mapping[str, object]) -> None:
+    """Give a sink the renderers that write files; one that cannot be opened is fatal.
+
+    Not before a plan of the link's files has found that none of them is an input.
+    """
     log, document = _text(values, "diag_log"), _text(values, "sarif_output")
     if log is not None:
         add_log(sink, log)
@@ -132,6 +143,18 @@ def _wraps(values: Mapping[str, object], stream: TextIO | None) -> bool:
         return False
     asked = values.get("wrap_diagnostics") or values.get("terminal_width")
     return bool(asked) or is_terminal(sys.stderr if stream is None else stream)
+
+
+def _width(values: Mapping[str, object], stream: TextIO | None) -> int:
+    """Columns of the terminal, as an option says, as the system does, or as most have."""
+    given = _number(values, "terminal_width", 0)
+    if given > 0:
+        return given
+    try:
+        stream = sys.stderr if stream is None else stream
+        return (os.get_terminal_size(stream.fileno()).columns if stream else 0) or WIDTH
+    except (OSError, ValueError):  # no terminal, or closed
+        return WIDTH
 
 
 def _number(values: Mapping[str, object], option: str, default: int) -> int:
@@ -163,6 +186,7 @@ def make_renderer(
     tab_width: int = TAB_WIDTH,
     context: bool = True,
     compact: bool = False,
+    summary: bool = True,
     subject: str | None = None,
 ) -> Renderer:
     """The renderer of a format, one of `FORMATS`; ValueError for another.
@@ -186,6 +210,7 @@ def make_renderer(
             tab_width=tab_width,
             context=context,
             compact=compact,
+            summary=summary,
             numbers=numbers,
             subject=subject,
             target=target,
@@ -201,18 +226,20 @@ def add_log(sink: Sink, path: str) -> None:
     """Write the log to a file as well; a fatal diagnostic when it cannot be opened."""
     from pylink.diagnostics.log import LogRenderer  # noqa: PLC0415
 
-    sink.renderers.append(LogRenderer(_open(sink, path), path))
+    sink.renderers.append(LogRenderer(_open(sink, path)))
 
 
 def add_sarif_output(sink: Sink, path: str, *, subject: str | None = None) -> None:
     """Write a SARIF document to a file as well; a fatal diagnostic when it cannot be opened."""
     from pylink.diagnostics.sarif_document import SarifDocument  # noqa: PLC0415
 
-    sink.renderers.append(SarifDocument(_open(sink, path), path, subject=subject))
+    sink.renderers.append(SarifDocument(_open(sink, path), subject=subject))
 
 
-def _open(sink: Sink, path: str) -> TextIO:
+def _open(sink: Sink, path: str) -> WholeFile:
+    from pylink.outputs.wholefile import WholeFile  # noqa: PLC0415 -- few links have reports
+
     try:
-        return open(path, "w", encoding="utf-8", newline="\n")
+        return WholeFile(path)
     except (OSError, ValueError):
         sink.fatal("cannot-open-file", file=path)

@@ -46,9 +46,12 @@ HELP: dict[str, str] = {
     "cannot-write-file": "Writing the output failed. The disk may be full; no partial output is "
     "left behind.",
     "cannot-read-file": "Reading an input failed after it was opened.",
-    "output-is-input": "The output would replace one of the inputs. Choose another name; nothing "
-    "was overwritten.",
-    "report-incomplete": "A log or report could not be written to its end. The link itself is not "
+    "output-is-input": "The output would replace a file that the link reads: an input, a library, "
+    "a file of options, a member of a thin archive or a compiler. Files are compared by what they "
+    "are, so a link to the file counts, too. Choose another name; nothing was overwritten.",
+    "output-named-twice": "Two options name one file to write, maybe through links, so that one "
+    "output would be lost. Choose another name; nothing was written.",
+    "report-incomplete": "The table of `-time` did not take a row. The link itself is not "
     "affected; the disk may be full.",
     "inputs-with-host-script": "A linker script for the host is made without looking at any input.",
     "host-script-failed": "The host linker `ld` could not be asked for its own script. "

@@ -86,7 +86,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "cannot-open-options-file": (123, CATASTROPHE, "Could not open options file '{file}'"),
     "cannot-write-file": (124, CATASTROPHE, "Writing '{file}' failed: {reason}"),
     "cannot-read-file": (125, CATASTROPHE, "Reading '{file}' failed: {reason}"),
-    "output-is-input": (126, CATASTROPHE, "Output file '{file}' is also an input file"),
+    "output-is-input": (
+        126,
+        CATASTROPHE,
+        "Output file '{file}' is also an input file: {option} names it '{path}'",
+    ),
     "report-incomplete": (127, WARNING, "Could not write all of '{file}'"),
     "inputs-with-host-script": (
         128,
@@ -105,6 +109,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
         132,
         REMARK,
         "Incompatible options '{option}' and '{other}', using '{used}'",
+    ),
+    "output-named-twice": (
+        134,
+        CATASTROPHE,
+        "Output file '{file}' of {option} is also that of {other}, which names it '{path}'",
     ),
     "unknown-remark-format": (140, COMMAND_LINE, "Unknown remark serializer format."),
     "invalid-regex": (
@@ -137,11 +146,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
         ERROR,
         "Library -l{library} not found in {directories}; --allow-missing-libraries passes over it",
     ),
-    "not-elf": (210, CATASTROPHE, "cubin not an elf?"),
+    "not-elf": (210, CATASTROPHE, "cubin not an elf?{at}"),
     "empty-file": (211, ERROR, "Input file '{file}' is empty"),
     "wrong-class": (212, ERROR, "Input file '{file}' is not a 64-bit ELF file"),
     "wrong-endian": (213, ERROR, "Input file '{file}' is not little-endian"),
-    "wrong-machine": (214, CATASTROPHE, "cubin not a device elf?"),
+    "wrong-machine": (214, CATASTROPHE, "cubin not a device elf?{at}"),
     "wrong-type": (
         215,
         ERROR,
@@ -159,8 +168,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
         ERROR,
         "Input file '{file}' is no cubin, fat binary, host object, archive, PTX or LTO-IR",
     ),
-    "lto-entry": (222, CATASTROPHE, "LTO objects found, use -dlto"),
-    "lto-file": (223, CATASTROPHE, "should only see nvvm files when -lto"),
+    "lto-entry": (222, CATASTROPHE, "LTO objects found, use -dlto{at}"),
+    "lto-file": (223, CATASTROPHE, "should only see nvvm files when -lto{at}"),
     "damaged-archive": (230, CATASTROPHE, "{file}: archive is damaged: {reason}"),
     "cannot-read-member": (
         231,
@@ -232,7 +241,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         ERROR,
         "Prototype doesn't match for '{symbol}' in '{file}', first defined in '{first}'",
     ),
-    "function-as-variable": (407, CATASTROPHE, "Internal error: no callgraph node"),
+    "function-as-variable": (407, CATASTROPHE, "Internal error: no callgraph node{at}"),
     "first-defined-here": (410, NOTE, "{where}: '{symbol}' is first defined here"),
     "first-specified-here": (
         411,
@@ -360,7 +369,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "'{file}' has line information; install pylink[lines] to see source lines",
     ),
     # 9xx: the linker itself
-    "internal-error": (901, INTERNAL, "{reason}"),
+    "internal-error": (901, INTERNAL, "{reason}{at}"),
     # Numbers of the EDG front end
     "error-limit": (1508, CATASTROPHE, "Error limit reached."),
     "suppression-hint": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pylink.diagnostics.filerenderer import FileRenderer
 from pylink.diagnostics.record import CONTINUATION
 from pylink.diagnostics.severity import (
     CATASTROPHE,
@@ -14,15 +15,13 @@ from pylink.diagnostics.severity import (
     REMARK,
     WARNING,
 )
-from pylink.diagnostics.sink import Renderer
-from pylink.diagnostics.stream import printable, write
+from pylink.diagnostics.stream import printable, to_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TextIO
-
     from pylink.diagnostics.record import Diagnostic
     from pylink.diagnostics.sink import Sink
+    from pylink.outputs.wholefile import WholeFile
 
 # Upper case at the top of a tree, lower case below it; a note has the letter of its top.
 LETTERS = {
@@ -37,31 +36,24 @@ LETTERS = {
 }
 
 
-class LogRenderer(Renderer):
-    """Writes the log to a stream, which it closes at the end.
+class LogRenderer(FileRenderer):
+    """Writes the log.
 
     A record without a source line has the input file, line 0 and column 0; one without a place of
     its own has that of the record above it. In the file name `"` and `\\` are escaped by a
-    backslash. A log that cannot be written is reported once, at the end.
+    backslash.
     """
 
-    def __init__(self, stream: TextIO, name: str) -> None:
-        self.stream = stream
-        self.name = name
-        self.whole = True
+    def __init__(self, file: WholeFile) -> None:
+        super().__init__(file)
+        self._lines: list[str] = []
 
     def emit(self, diagnostic: Diagnostic) -> None:
-        lines: list[str] = []
-        self._append(lines, diagnostic, LETTERS.get(diagnostic.severity, "R"), '"" 0 0')
-        self.whole = write(self.stream, "".join(lines)) and self.whole
+        letter = LETTERS.get(diagnostic.severity, "R")
+        self._append(self._lines, diagnostic, letter, '"" 0 0')
 
-    def close(self, sink: Sink) -> None:
-        try:
-            self.stream.close()
-        except OSError:
-            self.whole = False
-        if not self.whole:
-            sink.report("report-incomplete", file=self.name)
+    def contents(self, sink: Sink) -> bytes:
+        return to_bytes("".join(self._lines))
 
     def _append(self, lines: list[str], diagnostic: Diagnostic, top: str, above: str) -> None:
         place = _place(diagnostic) or above

@@ -25,8 +25,8 @@ class Policy:
 
     `warnings_as_errors` wins over `no_warnings`, as it does in nvlink; with `as_nvlink` some
     warnings, `SHOWN_WITH_W`, stay with `no_warnings`. `threshold` is the lowest
-    severity that is shown or counted, but for errors and `ALWAYS_SHOWN`; `no_infos` puts it
-    above remarks and drops `DROPPED_AS_INFOS`. `error_limit` ends the link after that many
+    severity that is shown or counted, but for errors and `ASKED_FOR`; `no_infos` drops remarks but
+    `host-info-ignored`, and `DROPPED_AS_INFOS`. `error_limit` ends the link after that many
     errors, 0 for no limit. `numbers` says that numbers are shown, and with them the hint how to use
     one. Only kinds up to `DISCRETIONARY` obey `assign`.
     """
@@ -61,7 +61,7 @@ class Policy:
         self.error_limit = error_limit
         self.numbers = numbers
         self.no_infos = no_infos
-        self.threshold = max(threshold, WARNING) if no_infos else threshold
+        self.threshold = threshold
         self.assigned: dict[str, int] = {}
         self.once: set[str] = set()
         self._saved: list[tuple[dict[str, int], set[str]]] = []
@@ -103,15 +103,14 @@ class Policy:
                 return DISCRETIONARY
             if self.no_warnings and not (self.as_nvlink and kind in SHOWN_WITH_W):
                 return SUPPRESSED
-        if severity < min(self.threshold, DISCRETIONARY) and kind not in ALWAYS_SHOWN:
-            return SUPPRESSED
-        return severity
+        dropped = severity < min(self.threshold, DISCRETIONARY)
+        # nvlink prints the one about another option with -disable-infos, too.
+        dropped |= self.no_infos and severity < WARNING and kind != "host-info-ignored"
+        return SUPPRESSED if dropped and kind not in ASKED_FOR else severity
 
 
-# nvlink prints these with -disable-infos too: the lines of -v, and one about another option. The
-# remarks of passes are asked for by name.
-ALWAYS_SHOWN = (
-    "host-info-ignored",
+# The lines of -v, which nvlink prints with -disable-infos, too, and remarks of passes.
+ASKED_FOR = (
     "verbose-memory",
     "verbose-function",
     "verbose-usage",

@@ -23,6 +23,8 @@ CONTINUATION = 3
 
 # A template that starts with the place: a renderer that shows the place in front leaves it out.
 _WHERE = "{where}: "
+# What follows nvlink's words where these name no file.
+_AT = "{at}"
 
 
 class Source:
@@ -200,19 +202,25 @@ class Diagnostic:
         return ": ".join(part for part in (self.file, self.place) if part)
 
     @property
+    def at(self) -> str:
+        """The place and the symbol in brackets, behind a blank; nothing where none is known."""
+        known = ": ".join(part for part in (self.where, self.symbol) if part)
+        return f" ({known})" if known else ""
+
+    @property
     def message(self) -> str:
         """The text without location, severity or number."""
         return self.template.format_map(Fields(self))
 
     @property
     def names_place(self) -> bool:
-        """Whether the message starts with the place."""
-        return self.template.startswith(_WHERE)
+        """Whether the message has the place at its start or end."""
+        return self.template.startswith(_WHERE) or self.template.endswith(_AT)
 
     @property
     def short_template(self) -> str:
         """The template for a line that already starts with the place."""
-        return self.template[len(_WHERE) :] if self.names_place else self.template
+        return self.template.removeprefix(_WHERE).removesuffix(_AT)
 
     def __repr__(self) -> str:
         return f"<Diagnostic {self.number} {self.kind}: {self.message}>"

@@ -13,22 +13,21 @@ import os
 
 import pylink
 from pylink.demangle import demangle
+from pylink.diagnostics.filerenderer import FileRenderer
 from pylink.diagnostics.help import HELP
 from pylink.diagnostics.kinds import KINDS
 from pylink.diagnostics.record import DETAIL
 from pylink.diagnostics.sarif import file_uri, message, rule_id, to_json, unicode_text
 from pylink.diagnostics.section_offset import section_offset
 from pylink.diagnostics.severity import DISCRETIONARY, INTERNAL, NAMES, NOTE, WARNING
-from pylink.diagnostics.sink import Renderer
-from pylink.diagnostics.stream import write
+from pylink.diagnostics.stream import to_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TextIO
-
     from pylink.diagnostics.record import Diagnostic
     from pylink.diagnostics.sarif import Json
     from pylink.diagnostics.sink import Sink
+    from pylink.outputs.wholefile import WholeFile
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -42,30 +41,22 @@ def level(severity: int) -> str:
     return "warning" if severity >= WARNING else "note"
 
 
-class SarifDocument(Renderer):
-    """Collects records and writes the document to a stream at the end, then closes the stream.
+class SarifDocument(FileRenderer):
+    """Collects records and writes the document at the end.
 
     `subject` is the file a record without a place is about, usually the output.
     """
 
-    def __init__(self, stream: TextIO, name: str, *, subject: str | None = None) -> None:
-        self.stream = stream
-        self.name = name
+    def __init__(self, file: WholeFile, *, subject: str | None = None) -> None:
+        super().__init__(file)
         self.subject = subject
         self.records: list[Diagnostic] = []
 
     def emit(self, diagnostic: Diagnostic) -> None:
         self.records.append(diagnostic)
 
-    def close(self, sink: Sink) -> None:
-        text = to_json(self.document(sink)) + "\n"
-        whole = write(self.stream, text)
-        try:
-            self.stream.close()
-        except OSError:
-            whole = False
-        if not whole:
-            sink.report("report-incomplete", file=self.name)
+    def contents(self, sink: Sink) -> bytes:
+        return to_bytes(to_json(self.document(sink)) + "\n")
 
     def document(self, sink: Sink) -> Json:
         """The whole document as JSON values."""

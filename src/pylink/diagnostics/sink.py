@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 class Renderer(ABC):
-    """Takes records one by one; `close` comes once, after the last."""
+    """Takes records one by one; `close` comes once, after the last.
+
+    `path` is the file that it writes in the end, None of one that writes to a stream.
+    """
+
+    path: str | None = None
 
     @abstractmethod
     def emit(self, diagnostic: Diagnostic) -> None:
@@ -24,6 +29,9 @@ class Renderer(ABC):
 
     def close(self, sink: Sink) -> None:  # noqa: B027 -- most have nothing to write then
         """Write what can only be written at the end."""
+
+    def discard(self) -> None:  # noqa: B027 -- most have no file
+        """Leave the file as it was; nothing comes after this."""
 
 
 class Sink:
@@ -156,9 +164,14 @@ class Sink:
 
         A log or document that could not be written is reported here, which never raises.
         """
+        from pylink.errors import LinkError  # noqa: PLC0415 -- errors names this package's types
+
         self.policy.error_limit = 0  # the link that it was for is over
         for renderer in self.renderers:
-            renderer.close(self)
+            try:
+                renderer.close(self)
+            except LinkError:  # reported, and the exit status says so
+                continue
 
     def exit_code(self) -> int:
         """The status of the process as nvlink gives it: 1 after a fatal, else 255 after errors."""

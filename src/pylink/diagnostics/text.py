@@ -66,10 +66,12 @@ class TextRenderer(Renderer):
     """Writes records for people.
 
     `sources` says which source lines may be shown, without it those below the working directory.
-    `width` is that of the terminal in columns, of which one stays free; 0 does not wrap. `numbers`
+    `width` is that of the terminal in columns, of which one stays free where there are more; 0 does
+    not wrap. `numbers`
     shows the numbers that options take. `context` shows source lines; `compact` drops them and the
     blank lines between records; `tab_width` is theirs. `subject` is what the summary at the end
-    names, usually the output file; `task` is the word for what was done to it.
+    names, usually the output file, and `summary` False leaves that out; `task` is the word for what
+    was done to it.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class TextRenderer(Renderer):
         numbers: bool = False,
         context: bool = True,
         compact: bool = False,
+        summary: bool = True,
         subject: str | None = None,
         task: str = "link",
         target: str | None = None,
@@ -90,10 +93,11 @@ class TextRenderer(Renderer):
         self.stream = stream
         self.sources = SourceFiles() if sources is None else sources
         self.coloured = coloured
-        self.usable = max(0, width - 1)
+        self.usable = max(1, width - 1) if width > 0 else 0
         self.numbers = numbers
         self.context = context and not compact
         self.compact = compact
+        self.summary = summary
         self.subject = subject
         self.task = task
         self.suffix = f" (target: {target})" if target else ""
@@ -109,6 +113,8 @@ class TextRenderer(Renderer):
 
     def close(self, sink: Sink) -> None:
         """The summary; warnings alone have none."""
+        if not self.summary:
+            return
         counts = []
         if sink.errors:
             counts.append(f"{sink.errors} error{'s' if sink.errors > 1 else ''}")

@@ -11,8 +11,8 @@ from __future__ import annotations
 from pylink.inputs import kinds
 from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
 from pylink.inputs.archivethin import classify, external_members
-from pylink.inputs.loaded import identity
 from pylink.inputs.pieces import ALWAYS, NEEDED, TOGETHER, Source
+from pylink.outputs.plan import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.inputs.archiveformat import Entry
-    from pylink.inputs.loaded import Identity
+    from pylink.outputs.plan import Identity, Plan
 
 # Members that can hold code for the link. PTX and LTO-IR have to be asked for: what they define
 # shows only after they are compiled.
@@ -34,7 +34,7 @@ MAX_DEPTH = 16
 MAX_MEMBERS = 1 << 18
 
 
-def members(archive: Source, sink: Sink, *, lazy: bool = False) -> list[Source]:
+def members(archive: Source, plan: Plan, sink: Sink, *, lazy: bool = False) -> list[Source]:
     """The members of `archive` with code, in its order; damage ends the link.
 
     `lazy` leaves every member for what needs it, unless the whole archive is asked for.
@@ -42,7 +42,7 @@ def members(archive: Source, sink: Sink, *, lazy: bool = False) -> list[Source]:
     overlooked = archive.overlooked
     chosen: list[Source] = []
     count = 0
-    for source, depth in _walk(archive, archive.name, (), sink):
+    for source, depth in _walk(archive, archive.name, (), plan, sink):
         count += 1
         if count > MAX_MEMBERS:
             sink.fatal("archive-limit", file=archive.name, what=f"{MAX_MEMBERS} members")
@@ -56,13 +56,14 @@ def members(archive: Source, sink: Sink, *, lazy: bool = False) -> list[Source]:
         elif overlooked or source.kind != kinds.HOST:
             source.demand = TOGETHER
         source.overlooked = overlooked
+        source.whole = archive.whole
         source.group = archive.group
         chosen.append(source)
     return chosen
 
 
 def _walk(
-    archive: Source, path: str, around: tuple[Identity | None, ...], sink: Sink
+    archive: Source, path: str, around: tuple[Identity | None, ...], plan: Plan, sink: Sink
 ) -> Iterator[tuple[Source, int]]:
     """Each member that is no archive, and how many archives it is in.
 
@@ -80,13 +81,13 @@ def _walk(
         if here is not None and here in around:
             sink.fatal("archive-cycle", file=archive.name)
         around = (*around, here)
-        found = external_members(archive, entries, path, sink)
+        found = external_members(archive, entries, path, plan, sink)
     else:
         around = (*around, None)
         found = _internal(archive, entries, path)
     for source, file in found:
         if source.kind in _ARCHIVES:
-            yield from _walk(source, file, around, sink)
+            yield from _walk(source, file, around, plan, sink)
         else:
             yield source, len(around)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import mmap
-import os
 
 from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
+from pylink.inputs.incoming import Incoming
 from pylink.inputs.kinds import ELF_MAGIC
 
 TYPE_CHECKING = False
@@ -31,9 +31,11 @@ def is_for_host(file: str, machine: int) -> bool:
 
 def _headers(file: str) -> Iterator[bytes]:
     """The first bytes of each member, up to one that is no ELF file."""
-    if os.path.getsize(file) == 0:
-        return
-    with open(file, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    with Incoming(file, pipes=False) as stream:
+        if stream.size == 0:
+            return
+        opened = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    with opened as data:
         if data[:4] == ELF_MAGIC:
             raise ArchiveError("it is no archive")
         if data[:2] != b"!<":
@@ -44,7 +46,7 @@ def _headers(file: str) -> Iterator[bytes]:
             if thin:
                 from pylink.inputs.archivethin import member_file  # noqa: PLC0415 -- few are thin
 
-                with open(member_file(entry.name, file), "rb") as member:
+                with Incoming(member_file(entry.name, file), pipes=False) as member:
                     header = member.read(64)
             if entry.inline or header[:4] != ELF_MAGIC:
                 return

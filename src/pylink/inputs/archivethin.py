@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from pylink.diagnostics import Sink
+    from pylink.outputs.plan import Plan
 
 # Bytes that the files which one thin archive names may have in all.
 MAX_SIZE = 1 << 32
 
 
 def external_members(
-    archive: Source, entries: list[Entry], path: str, sink: Sink
+    archive: Source, entries: list[Entry], path: str, plan: Plan, sink: Sink
 ) -> list[tuple[Source, str]]:
     """The members of the thin archive `archive`, each with the file that holds it.
 
@@ -34,9 +35,10 @@ def external_members(
     total = 0
     for entry, file in zip(entries, places, strict=True):
         if file not in files:
-            size = _size(archive, entry, file, sink)
+            size = _size(archive, entry, file, plan, sink)
             files[file] = len(files), size
             total += size
+    plan.members[path] = list(files)
     if total > MAX_SIZE:
         sink.fatal("archive-limit", file=archive.name, what=f"{MAX_SIZE} bytes")
     arena, offsets = _read(archive, files, sink)
@@ -76,9 +78,10 @@ def member_file(name: str, path: str) -> str:
     return name if not os.path.lexists(beside) and os.path.lexists(name) else beside
 
 
-def _size(archive: Source, entry: Entry, file: str, sink: Sink) -> int:
+def _size(archive: Source, entry: Entry, file: str, plan: Plan, sink: Sink) -> int:
     try:
         status = os.stat(file)
+        plan.reads(file, sink, status)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(0, "it is no regular file")
     except (OSError, ValueError) as error:

@@ -9,6 +9,7 @@ from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, Chooser
 from pylink.inputs.damage import FAULT, report_damage, report_entry
 from pylink.inputs.entries import entry_text, pack_entry
 from pylink.inputs.kinds import CUBIN, ELF_MAGIC, FATBIN, HOST, LTOIR, PTX
+from pylink.inputs.loaded import SYSTEM_LIBRARY
 from pylink.inputs.payload import DamagedPayload, Unpacker, is_compressed
 from pylink.inputs.pieces import Piece
 from pylink.tables import EXTENT
@@ -75,7 +76,9 @@ def names_at(arena: bytes, offset: int, size: int) -> list[bytes] | None:
 def unpack_hosted(job: Job, sources: list[Source], sink: Sink) -> dict[Source, Hosted]:
     """What each host object and fat binary among the sources holds.
 
-    A container without code for the target is warned of, a damaged one reported.
+    A container without code for the target is warned of, a damaged one reported. Like nvlink, the
+    warning passes over members of archives, unless all of them are asked for, and over the device
+    runtime library: most links need little of them.
     """
     found: dict[Source, Hosted] = {}
     arenas: dict[int, list[Source]] = {}
@@ -105,7 +108,8 @@ def unpack_hosted(job: Job, sources: list[Source], sink: Sink) -> dict[Source, H
                 add_piece(found[source], source, entry, unpacker, sink)
         if not job.options.suppress_arch_warning:
             for number, source in enumerate(group):
-                if missing[number] and number not in damaged and not source.overlooked:
+                asked_for = source.whole or not (source.group or SYSTEM_LIBRARY in source.name)
+                if missing[number] and asked_for and number not in damaged:
                     sink.report("arch-not-found", arch=job.options.arch, file=source.name)
     return found
 

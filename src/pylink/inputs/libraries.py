@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.options import Options
+    from pylink.outputs.plan import Plan
 
 # ELF machine of the objects that a host links, by -cpu-arch and by what the system calls itself.
 MACHINES = {"X86": 3, "ARMv7": 40, "PPC64LE": 21, "X86_64": 62, "AARCH64": 183}
@@ -25,7 +26,7 @@ NOWHERE = "any directory, as -L names none"
 _HOST_DIRECTORIES = ("/usr/local/lib", "/lib", "/usr/lib", "/lib64", "/usr/lib64")
 
 
-def find_libraries(options: Options, whole: Sequence[bool], sink: Sink) -> list[Input]:
+def find_libraries(options: Options, whole: Sequence[bool], plan: Plan, sink: Sink) -> list[Input]:
     """The archives that the items of -l stand for; what is not found is an error, reported.
 
     -lNAME is the first libNAME.so or libNAME.a in the directories of -L, then in those of the
@@ -44,6 +45,7 @@ def find_libraries(options: Options, whole: Sequence[bool], sink: Sink) -> list[
         # What nvlink overlooks in the first may still be needed. If not, there is a warning later.
         spare = next(filter(_is_archive, skipped), None) if file is None else None
         for other in skipped:
+            plan.reads(other, sink)
             if other is not spare:
                 sink.report("library-skipped", file=other, library=name)
         if spare is not None:
@@ -88,8 +90,10 @@ def _search(name: str, directories: Sequence[str], machine: int) -> tuple[str | 
 
 
 def _is_archive(file: str) -> bool:
+    from pylink.inputs.incoming import Incoming  # noqa: PLC0415 -- few links look at one
+
     try:
-        with open(file, "rb") as stream:
+        with Incoming(file, pipes=False) as stream:
             return stream.read(2) == b"!<"
     except OSError:
         return False

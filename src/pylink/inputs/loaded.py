@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import stat
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.inputs.pieces import Piece
     from pylink.inputs.references import References
     from pylink.inputs.unpack import Opened
     from pylink.phases.init import Job
-
-    Identity = tuple[int, int]  # device and inode
 
 # A file with this in its name, that of its archive and folder included, is the device runtime
 # library to nvlink: taken only when functions are undefined where it stands.
@@ -60,12 +55,3 @@ class Loaded:
         self.opened: Opened | None = None
         self.references = references
         self.registered = [(one.name, False) for one in job.inputs]
-
-
-def identity(path: str) -> Identity | None:
-    """What tells a regular file apart from others; None where there is none."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None

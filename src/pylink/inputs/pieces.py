@@ -21,10 +21,10 @@ PIECE_KINDS = (CUBIN, PTX, LTOIR)
 class Source:
     """An input or an archive member: `size` bytes of `arena` from `offset` on.
 
-    `name` is what diagnostics show, `archive:member` for a member. Of an archive, `whole` says that
-    all of it is asked for. `overlooked` says that nvlink would not have looked into the archive, or
-    not at the member. `demand` says when the source is linked and `group` from which archive it is,
-    0 for none.
+    `name` is what diagnostics show, `archive:member` for a member. Of an archive and its members,
+    `whole` says that all of it is asked for. `overlooked` says that nvlink would not have looked
+    into the archive, or not at the member. `demand` says when the source is linked and `group` from
+    which archive it is, 0 for none.
     """
 
     __slots__ = (

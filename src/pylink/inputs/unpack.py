@@ -13,18 +13,19 @@ from pylink._native import inputfiles
 from pylink.facts.target import FAMILY_A
 from pylink.inputs import kinds
 from pylink.inputs.hosted import unpack_hosted
-from pylink.inputs.loaded import Loaded, identity
+from pylink.inputs.loaded import Loaded
 from pylink.inputs.pieces import ALWAYS, NEEDED, PIECE_KINDS, Piece, Source
 from pylink.inputs.references import host_references, identifiers
 from pylink.inputs.selection import is_system, select, warn_of_skipped
+from pylink.outputs.plan import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.hosted import Hosted
-    from pylink.inputs.loaded import Identity
     from pylink.inputs.references import References
     from pylink.options import Input
+    from pylink.outputs.plan import Identity
     from pylink.phases.init import Job
     from pylink.timing import CsvTiming
 
@@ -194,7 +195,7 @@ def find_members(
         return []
     if file is not None:
         before.add(file)
-    return members(archive, sink, lazy=job.options.lazy_archives)
+    return members(archive, job.plan, sink, lazy=job.options.lazy_archives)
 
 
 def find_pieces(sources: list[Source], hosted: dict[Source, Hosted], sink: Sink) -> list[Piece]:
@@ -244,7 +245,7 @@ def compile_ptx(job: Job, pieces: list[Piece], timing: CsvTiming, sink: Sink) ->
         )
         for piece in texts
     ]
-    cubins = ptxas.compile_ptx(requests, job.options, sink, timing)
+    cubins = ptxas.compile_ptx(requests, job, sink, timing)
     for piece, cubin in zip(texts, cubins, strict=True):
         piece.data = cubin
         piece.size = len(cubin)

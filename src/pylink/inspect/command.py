@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from pylink.diagnostics.stream import printable, show, write
+from pylink.inputs.incoming import is_elf, read_incoming
 from pylink.inspect.compare import Ignore, differences
 from pylink.inspect.contents import reader
 from pylink.inspect.difference import difference_document, difference_text
@@ -127,7 +127,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 def _read(name: str) -> Image:
     try:
-        return Image(Path(name).read_bytes())
+        return Image(read_incoming(name, wanted=is_elf))
     except OSError as problem:
         raise UnreadableCubin(f"{name}: {problem.strerror}") from problem
     except MalformedCubin as problem:

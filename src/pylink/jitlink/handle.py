@@ -18,6 +18,7 @@ from pylink.diagnostics.nvlink import NvlinkRenderer
 from pylink.errors import LinkError
 from pylink.facts.target import Target
 from pylink.inputs import kinds
+from pylink.inputs.incoming import read_incoming
 from pylink.jitlink.options import understand
 from pylink.jitlink.real import (
     INCORRECT_INPUT_TYPE,
@@ -29,6 +30,7 @@ from pylink.jitlink.real import (
 )
 from pylink.linker import run_link
 from pylink.options import Input
+from pylink.outputs.plan import Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,8 +111,7 @@ class Handle:
             return self._forwarded.add_file(kind, name)
         path = os.fsdecode(name)
         try:
-            with open(path, "rb") as stream:
-                data = stream.read()
+            data = read_incoming(path)
         except OSError:
             return self._refuse(INVALID_INPUT, f"no such file: {path}\n")
         return self._add(kind, path, data)
@@ -126,7 +127,8 @@ class Handle:
         values = {**self._wishes.values, **ALWAYS}
         try:
             inputs = [one for _, one in self._inputs]
-            self._image = run_link(values, inputs, sink, compiles=False).image
+            plan = Plan(values, (), sink)
+            self._image = run_link(values, inputs, plan, sink, compiles=False).image
         except LinkError as error:
             kinds_found = {one.kind for one in error.diagnostics if one.severity >= DISCRETIONARY}
             if kinds_found <= REAL_LINKS and self._real.is_there():

@@ -5,17 +5,14 @@ Not the response files of @FILE, which build systems make anew for each command 
 
 from __future__ import annotations
 
-import os
-
 from pylink.diagnostics.stream import to_bytes
 from pylink.errors import reason_of
-from pylink.inputs.archiveformat import THIN_MAGIC, read_archive
 from pylink.outputs.wholefile import write_whole
 from pylink.watch.observers import Observer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pylink.diagnostics import Sink
     from pylink.options import Options
@@ -41,18 +38,19 @@ def rule(target: str, prerequisites: Iterable[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def files_of(path: str) -> list[str]:
-    """An input, and the files that it refers to if it is a thin archive, as members may be."""
-    if not os.path.isfile(path):  # a pipe cannot be read again
-        return [path]
-    with open(path, "rb") as stream:
-        if stream.read(len(THIN_MAGIC)) != THIN_MAGIC:
-            return [path]
-        data = THIN_MAGIC + stream.read()
-    from pylink.inputs.archivethin import member_file  # noqa: PLC0415 -- thin ones are few
+def files_of(inputs: Iterable[str], members: Mapping[str, list[str]]) -> list[str]:
+    """The inputs, each followed by what it refers to if it is a thin archive, as members may be.
 
-    members = dict.fromkeys(each.name for each in read_archive(data, 0, len(data)))
-    return [path, *(file for name in members for file in files_of(member_file(name, path)))]
+    `members` has the files of thin archives. A file comes once.
+    """
+    found: dict[str, None] = {}
+    waiting = [*inputs][::-1]
+    while waiting:
+        file = waiting.pop()
+        if file not in found:
+            found[file] = None
+            waiting += members.get(file, [])[::-1]
+    return list(found)
 
 
 class DepfileObserver(Observer):
@@ -76,7 +74,8 @@ class DepfileObserver(Observer):
         file = self._options.depfile
         if failed or self._job is None or file is None:
             return
-        read = [path for one in self._job.inputs if one.data is None for path in files_of(one.name)]
+        inputs = [one.name for one in self._job.inputs if one.data is None]
+        read = files_of(inputs, self._job.plan.members)
         read += self._options.options_file
         try:
             text = rule(self._options.output_file or file, read)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.diagnostics.sourcefiles import SourceFiles
     from pylink.options import Input, Options
+    from pylink.outputs.plan import Plan
     from pylink.watch.observers import Steps
 
 # Bits of Job.mode; rows.pxd has the same.
@@ -26,8 +27,9 @@ TRACE_FOLDS = 1
 class Job:
     """One link: its options, inputs and target, and the mode bits that kernels test.
 
-    `release` is that of the nvlink that the output is equal to; `executable` is the opposite of -r;
-    `debug` is -g without --suppress-debug-info; `steps` takes what phases tell of their progress.
+    `plan` has the files that it writes, none of which it may read; `release` is that of the nvlink
+    that the output is equal to; `executable` is the opposite of -r; `debug` is -g without
+    --suppress-debug-info; `steps` takes what phases tell of their progress.
     """
 
     __slots__ = (
@@ -36,13 +38,15 @@ class Job:
         "inputs",
         "mode",
         "options",
+        "plan",
         "release",
         "steps",
         "target",
     )
 
-    def __init__(self, options: Options, inputs: list[Input], steps: Steps) -> None:
+    def __init__(self, options: Options, inputs: list[Input], plan: Plan, steps: Steps) -> None:
         self.options = options
+        self.plan = plan
         self.inputs = inputs
         self.steps = steps
         self.release = CURRENT
@@ -116,9 +120,9 @@ class Job:
         return options.debug or options.relocatable_link or options.preserve_relocs
 
 
-def init(options: Options, inputs: list[Input], steps: Steps, sink: Sink) -> Job:
+def init(options: Options, inputs: list[Input], plan: Plan, steps: Steps, sink: Sink) -> Job:
     """Settle what the link is to do."""
-    job = Job(options, inputs, steps)
+    job = Job(options, inputs, plan, steps)
     if options.preserve_relocs and job.target.family != FAMILY_A:
         sink.report("preserve-relocs-partial", arch=options.arch)
     return job

@@ -5,29 +5,25 @@ This is no phase of its own: its time counts to the phase that comes next.
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 
 from pylink._native import inputfiles
-from pylink.inputs.loaded import SYSTEM_LIBRARY, Loaded, identity
+from pylink.errors import reason_of
+from pylink.inputs.loaded import SYSTEM_LIBRARY, Loaded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import BinaryIO
-
     from pylink.diagnostics import Sink
-    from pylink.inputs.loaded import Identity
     from pylink.options import Input
+    from pylink.outputs.plan import Plan
     from pylink.phases.init import Job
     from pylink.timing import CsvTiming
 
-HEADER_SIZE = 64
 UNKNOWN = 7  # as in pylink.inputs.kinds, which a link of plain cubins does not load
 
-# Files up to SURE_SIZE are read without a look at their beginning; larger ones than MAX_SIZE never.
+# Files up to so many bytes are read without a look at their beginning.
 SURE_SIZE = 1 << 26
-MAX_SIZE = 1 << 32
 
 
 def load(job: Job, timing: CsvTiming, sink: Sink) -> Loaded:
@@ -54,11 +50,11 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
     names = [one.name for one in job.inputs]
     paths = [_path(one) for one in job.inputs]
     data: list[bytes | None] = [None] * len(names)
-    file = job.options.output_file
-    output = None if file is None else identity(file)
-    sizes = inputfiles.measure(paths, SURE_SIZE, output)
+    # With what has been made since the plan was, such as the table of -time.
+    written = job.plan.written(again=True)
+    sizes = inputfiles.measure(paths, SURE_SIZE, list(written))
     for number in [number for number, size in enumerate(sizes) if size < 0]:
-        data[number], size = _measure(job.inputs[number], output, sink)
+        data[number], size = _measure(job.inputs[number], job.plan, sink)
         if data[number] is not None:
             paths[number] = None
         if size == 0:
@@ -93,43 +89,48 @@ def _path(one: Input) -> bytes | None:
         return None
 
 
-def _measure(one: Input, output: Identity | None, sink: Sink) -> tuple[bytes | None, int]:
+def _measure(one: Input, plan: Plan, sink: Sink) -> tuple[bytes | None, int]:
     """The contents, where they are at hand or cannot be read at once, and the size in bytes."""
     if one.data is not None:
         return one.data, len(one.data)
     try:
         status = os.stat(one.name)
-        if stat.S_ISREG(status.st_mode):
-            if output == (status.st_dev, status.st_ino):
-                sink.fatal("output-is-input", file=one.name)
-            if status.st_size <= SURE_SIZE:
-                return None, status.st_size
-        elif not stat.S_ISFIFO(status.st_mode):
-            raise OSError(errno.EINVAL, "neither a file nor a pipe")
-        with open(one.name, "rb") as stream:
-            return _read_doubtful(stream, status.st_size, one.name, sink)
+        plan.reads(one.name, sink, status)
+        if stat.S_ISREG(status.st_mode) and status.st_size <= SURE_SIZE:
+            return None, status.st_size
+        return _measure_doubtful(one.name, sink)
     except (OSError, ValueError):
         sink.fatal("cannot-open-input", file=one.name)
 
 
-def _read_doubtful(stream: BinaryIO, size: int, name: str, sink: Sink) -> tuple[bytes | None, int]:
+def _measure_doubtful(name: str, sink: Sink) -> tuple[bytes | None, int]:
     """A pipe or a large file: no more of it than its beginning unless that is of a known kind.
 
     A pipe may never end, and a file of holes is larger than the memory that it asks for.
     """
-    head = stream.read(HEADER_SIZE)
-    if _is_unknown(head):
-        return head, len(head)
-    if size > MAX_SIZE:
-        sink.fatal("cannot-read-file", file=name, reason=f"it has more than {MAX_SIZE} bytes")
-    if size:
-        return None, size
-    contents = bytearray(head)
-    while chunk := stream.read(1 << 20):
-        contents += chunk
-        if len(contents) > MAX_SIZE:
-            sink.fatal("cannot-read-file", file=name, reason=f"it has more than {MAX_SIZE} bytes")
-    return bytes(contents), len(contents)
+    from pylink.inputs.incoming import (  # noqa: PLC0415 -- most inputs are neither
+        HEAD_SIZE,
+        MAX_SIZE,
+        Incoming,
+        RefusedError,
+        too_large,
+    )
+
+    try:
+        with Incoming(name) as stream:
+            head = stream.read(HEAD_SIZE)
+            if _is_unknown(head):
+                return head, len(head)
+            if stream.size > MAX_SIZE:
+                raise too_large(MAX_SIZE)
+            if stream.size:
+                return None, stream.size
+            data = head + stream.read(MAX_SIZE + 1 - len(head))
+            if len(data) > MAX_SIZE:
+                raise too_large(MAX_SIZE)
+            return data, len(data)
+    except RefusedError as error:
+        sink.fatal("cannot-read-file", file=name, reason=reason_of(error))
 
 
 def _is_unknown(head: bytes) -> bool:

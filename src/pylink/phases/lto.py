@@ -63,12 +63,12 @@ def cicc_lto(loaded: Loaded, timing: CsvTiming, sink: Sink) -> Optimized:
     keep = undefined_functions(loaded, sink) if partial else None
     loaded.job.steps.done("find_undefined_functions")
     used = None if partial else known_references(loaded)
-    ptx, elapsed = compile_lto(loaded.modules, options, sink, keep=keep, used=used)
+    ptx, elapsed = compile_lto(loaded.modules, loaded.job, sink, keep=keep, used=used)
     loaded.job.steps.done("compile_lto")
     whole = not partial and not calls_runtime(loaded, ptx, sink)
     if used is not None and not whole:
         # What is linked keeps all kernels until the link itself leaves some out.
-        ptx, more = compile_lto(loaded.modules, options, sink)
+        ptx, more = compile_lto(loaded.modules, loaded.job, sink)
         elapsed += more
     write_lto_row(timing, options, elapsed, sink)
     return Optimized(loaded, ptx, whole=whole, image=ptx if options.emit_ptx else b"")
@@ -87,7 +87,7 @@ def ptxas_lto(program: Optimized, timing: CsvTiming, sink: Sink) -> Optimized:
         relocatable=not program.whole,
         optimized=True,
     )
-    (cubin,) = ptxas.compile_ptx([request], options, sink, timing)
+    (cubin,) = ptxas.compile_ptx([request], loaded.job, sink, timing)
     loaded.job.steps.done("assemble")
     linked = add_optimized(loaded, None if program.whole else cubin, sink)
     if program.whole:

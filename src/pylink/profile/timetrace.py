@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pylink.inputs.incoming import is_text, read_incoming
 from pylink.profile.counted import TIME, column
 
 if TYPE_CHECKING:
@@ -135,8 +136,7 @@ def encode(events: Sequence[Event], beginning: float) -> bytes:
 def load(path: str | os.PathLike[str]) -> list[Event]:
     """The events of a trace file, of ours or of clang or lld; MalformedTrace, OSError."""
     name = os.fspath(path)
-    with open(path, "rb") as stream:
-        data = stream.read()
+    data = read_incoming(name, wanted=is_text)
     try:
         document = json.loads(data)
     except UnicodeDecodeError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from pylink.inputs.incoming import is_text, read_incoming
 from pylink.remarks.channel import BATCH
 from pylink.remarks.container import LLVM_22, MAGIC, VERSIONS
 from pylink.remarks.output import OutputFile
@@ -28,8 +29,7 @@ def read_remarks(path: str | os.PathLike[str]) -> Iterator[Remark]:
     in it, MissingYaml for YAML without PyYAML.
     """
     name = os.fspath(path)
-    with open(name, "rb") as stream:
-        data = stream.read()
+    data = read_incoming(name, wanted=lambda head: head.startswith(MAGIC) or is_text(head))
     # Each loads much that the other does not need.
     if not data:
         return

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pylink.inputs.pieces import Piece
     from pylink.inputs.references import References
     from pylink.options import Options
+    from pylink.phases.init import Job
     from pylink.timing import CsvTiming
 
 # What the libraries are called in a toolkit, whose `nvvm` directory is what -nvvmpath names.
@@ -31,7 +32,7 @@ NVVM = ("lib64/libnvvm.so", "lib64/libnvvm.so.*", "lib/libnvvm.so.*", "../lib/li
 
 def compile_lto(
     modules: Sequence[Piece],
-    options: Options,
+    job: Job,
     sink: Sink,
     *,
     keep: Sequence[str] | None = None,
@@ -44,10 +45,15 @@ def compile_lto(
     by host code stays, where that is known.
     """
     check_entries(modules, sink)
+    options = job.options
+    preload = libraries(options.nvvmpath)
+    for places in preload:
+        for file in places:
+            job.plan.reads(file, sink)
     task = {
         "path": module_paths(),
         "options": arguments(options, whole=keep is None, used=used),
-        "preload": libraries(options.nvvmpath),
+        "preload": preload,
         "keep": keep_source(keep or ()),
         "modules": [
             (

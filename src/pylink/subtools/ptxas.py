@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.options import Options
+    from pylink.phases.init import Job
     from pylink.timing import CsvTiming
 
 DEFAULT_TIMEOUT = 3600  # seconds
@@ -75,17 +76,19 @@ class Request:
 
 
 def compile_ptx(
-    requests: Sequence[Request], options: Options, sink: Sink, timing: CsvTiming
+    requests: Sequence[Request], job: Job, sink: Sink, timing: CsvTiming
 ) -> list[bytes]:
     """The cubins of the requests, compiled several at a time; LinkError when one fails.
 
     Rows of -time come in the order of the requests and end before the first that failed.
     """
+    options = job.options
     if (options.maxrregcount or 0) > MAX_REGISTERS:
         sink.fatal("invalid-argument", option="-maxrregcount")
     tool = find_ptxas(options)
     if tool is None:
         sink.fatal("ptxas-missing", file=requests[0].name or requests[0].source)
+    job.plan.reads(tool, sink)
     commands = [
         # Padding behind the text would end it with an error.
         Command([tool, *arguments(one, options)], one.data.rstrip(b"\0"))
@@ -164,7 +167,7 @@ def split(items: Sequence[str]) -> list[str]:
 def write_row(timing: CsvTiming, phase: str, request: Request, elapsed: float, sink: Sink) -> None:
     """Add a run to the table of -time; a table that cannot be opened any more ends the link."""
     try:
-        timing.row(
+        whole = timing.row(
             phase,
             source=request.source,
             inputs=request.name,
@@ -174,3 +177,5 @@ def write_row(timing: CsvTiming, phase: str, request: Request, elapsed: float, s
         )
     except OSError as error:
         sink.fatal("cannot-open-file", file=str(error.filename))
+    if not whole:
+        sink.report("report-incomplete", file=timing.file)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from pylink.inputs.incoming import read_incoming
 from pylink.report.file.actions import ActionReader
 from pylink.report.file.convert import to_model, unknown_fields
 from pylink.report.file.frames import Frames
@@ -28,7 +28,7 @@ class _Entry(NamedTuple):
 
 def read_report(path: str | os.PathLike[str]) -> Report:
     """The report in a file. Raises OSError if it cannot be read, MalformedReport if it is none."""
-    return parse_report(Path(path).read_bytes(), os.fspath(path))
+    return parse_report(read_incoming(path), os.fspath(path))
 
 
 def parse_report(data: bytes, name: str = "<report>") -> Report:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pylink import aprof
 from pylink.diagnostics.stream import printable, write
+from pylink.inputs.incoming import is_text, read_incoming
 from pylink.outputs.wholefile import write_whole
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
@@ -77,7 +78,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _open(name: str, files: Files) -> None:
     """Read a file as what its first bytes say it is."""
-    data = Path(name).read_bytes()
+    data = read_incoming(name, wanted=lambda head: head.startswith(MAGIC) or is_text(head))
     if data.startswith(MAGIC):
         from pylink.report.file import parse_report  # noqa: PLC0415 -- needs protobuf
 
