@@ -15,8 +15,9 @@ import pylink
 from pylink.command.cli import main
 from pylink.outputs.depfile import files_of, rule
 
-NAMES = ["a.cubin", "with blank.cubin", "dollar$.cubin", "hash#.cubin"]
-TAB = "tab\t.cubin"  # Ninja knows no way to write it
+NAMES = ["a.cubin", "with blank.cubin", "dollar$.cubin", "hash#.cubin", "c:olon.cubin"]
+# Ninja knows no way to write the first two.
+OTHERS = ["tab\t.cubin", "bar|.cubin", "percent%.cubin"]
 
 
 def linked(place: Path, names: list[str]) -> Path:
@@ -79,11 +80,12 @@ def test_thin_archives_in_thin_archives(tmp_path: Path) -> None:
 
 
 def test_names_that_need_escapes() -> None:
-    assert rule("o", [*NAMES, TAB]).splitlines()[0] == (
-        "o: a.cubin with\\ blank.cubin dollar$$.cubin hash\\#.cubin tab\\\t.cubin"
+    assert rule("o", [*NAMES, *OTHERS]).splitlines()[0] == (
+        "o: a.cubin with\\ blank.cubin dollar$$.cubin hash\\#.cubin c\\:olon.cubin "
+        "tab\\\t.cubin bar\\|.cubin percent%.cubin"
     )
     assert rule("o", ["a", "a"]) == "o: a\n\na:\n"
-    for name in ("a\nb", "a\rb"):
+    for name in ("a\nb", "a\rb", "a;b"):
         for words in ((name, ["a"]), ("o", ["a", name])):
             with pytest.raises(ValueError, match="cannot name"):
                 rule(*words)
@@ -91,7 +93,7 @@ def test_names_that_need_escapes() -> None:
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_reads_it(tmp_path: Path) -> None:
-    depfile = linked(tmp_path, [*NAMES, TAB])
+    depfile = linked(tmp_path, [*NAMES, *OTHERS])
     makefile = tmp_path / "Makefile"
     makefile.write_text(f"include {depfile}\n{tmp_path}/out.cubin:\n\t@echo stale $?\n")
 
@@ -102,6 +104,11 @@ def test_make_reads_it(tmp_path: Path) -> None:
         done = subprocess.run(command, env=outside, capture_output=True, text=True, check=True)
         return done.stdout
 
+    assert "is up to date" in make()
+    for name in (*NAMES, *OTHERS):
+        os.utime(tmp_path / name, (4e9, 4e9))
+        assert name.replace("\t", " ") in make()
+        os.utime(tmp_path / name, (1, 1))
     assert "is up to date" in make()
     (tmp_path / "with blank.cubin").unlink()  # as after a rename: no rule needed
     assert make().startswith("stale")

@@ -23,6 +23,7 @@ from pylink.diagnostics.severity import (
 )
 from pylink.diagnostics.sink import Renderer
 from pylink.diagnostics.stream import to_bytes, write
+from pylink.outputs.workdir import absolute
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def file_uri(path: str) -> str:
     archive = "" if os.path.lexists(path) else path
     while archive and not os.path.isfile(archive):
         archive = archive.rpartition(":")[0]
-    return "file://" + quote(to_bytes(os.path.abspath(archive or path)))
+    return "file://" + quote(to_bytes(absolute(archive or path)))
 
 
 def message(diagnostic: Diagnostic) -> Json:

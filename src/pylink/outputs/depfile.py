@@ -19,22 +19,30 @@ if TYPE_CHECKING:
     from pylink.phases.init import Job
 
 # What GNU make and Ninja take literally only behind a backslash; a dollar is doubled. Ninja knows
-# no way to write a tab.
-_ESCAPES = str.maketrans({" ": "\\ ", "\t": "\\\t", "#": "\\#", "$": "$$"})
+# no way to write a tab or a bar, and runs the command each time.
+_ESCAPES = str.maketrans({" ": "\\ ", "\t": "\\\t", "#": "\\#", "$": "$$", ":": "\\:", "|": "\\|"})
+
+# What make takes for the end of a rule, however it is written.
+_IMPOSSIBLE = ("\n", "\r", ";")
+
+# What as a target would be a pattern, an assignment or a second kind of prerequisite to make.
+_NO_TARGET = ("%", "=", "|")
 
 
 def rule(target: str, prerequisites: Iterable[str]) -> str:
     """`target: file file...`, and an empty rule for each file, so that a deleted one is no error.
 
-    ValueError for a name with a line break, which no rule can hold.
+    ValueError for a name with a line break or a semicolon, which no rule can hold.
     """
     names = list(dict.fromkeys(prerequisites))
     for name in (target, *names):
-        if "\n" in name or "\r" in name:
+        if any(character in name for character in _IMPOSSIBLE):
             raise ValueError(f"a rule cannot name {name!r}")
     files = [name.translate(_ESCAPES) for name in names]
     lines = [f"{target.translate(_ESCAPES)}:{''.join(f' {file}' for file in files)}"]
-    lines += [f"\n{file}:" for file in files]
+    for name, file in zip(names, files, strict=True):
+        if not any(character in name for character in _NO_TARGET):
+            lines.append(f"\n{file}:")
     return "\n".join(lines) + "\n"
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from pylink.diagnostics.stream import to_bytes
 from pylink.outputs.wholefile import write_output
+from pylink.outputs.workdir import working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,4 +35,4 @@ def register_text(listed: Sequence[tuple[str, bool]], directory: str) -> str:
 
 def write_register_file(file: str, listed: Sequence[tuple[str, bool]], sink: Sink) -> None:
     """Write the header for what was linked, as `Loaded.registered` has it."""
-    write_output(file, to_bytes(register_text(listed, os.getcwd())), sink)
+    write_output(file, to_bytes(register_text(listed, working_directory())), sink)

@@ -17,6 +17,7 @@ from threading import get_native_id
 from typing import TYPE_CHECKING
 
 from pylink import __version__
+from pylink.outputs.workdir import working_directory
 from pylink.profile.metrics import (
     add_cost,
     add_dedup,
@@ -170,7 +171,7 @@ def _session(profile: Profile) -> Session:
             VersionInfo("Python", sys.version.split()[0]),
         ],
         executable_settings=ExecutableSettings(
-            sys.executable, os.getcwd(), shlex.join(words[1:]) or None
+            sys.executable, working_directory(), shlex.join(words[1:]) or None
         ),
         profiler_settings=ProfilerSettings(enable_nvtx=True, replay_mode="none"),
         profiler_cmdline=shlex.join(words),

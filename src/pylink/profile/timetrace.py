@@ -71,7 +71,8 @@ class _Trace:
         if times is None or len(times) != TIME.size * len(items):
             return
         walls = column(times, TIME.size, 1).tolist()
-        self.sums[name] = len(walls), sum(walls)
+        if walls:
+            self.sums[name] = len(walls), sum(walls)
         for number, wall in enumerate(walls):
             if wall >= FILE_THRESHOLD_NS:
                 start, _, _, lane = TIME.unpack_from(times, number * TIME.size)

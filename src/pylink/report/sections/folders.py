@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -43,12 +44,20 @@ class FolderError(ReportError):
 
 
 def user_folder() -> Path:
-    """The folder of the user's own files: $PYLINK_SECTIONS or sections of the data directory."""
+    """The folder of the user's own files: $PYLINK_SECTIONS or sections of the data directory.
+
+    FileNotFoundError for a user without a home.
+    """
     given = os.environ.get(FOLDER)
     if given:
         return Path(given)
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(data) / "pylink" / "sections"
+    data = os.environ.get("XDG_DATA_HOME")
+    if data:
+        return Path(data) / "pylink" / "sections"
+    try:
+        return Path.home() / ".local" / "share" / "pylink" / "sections"
+    except RuntimeError as error:
+        raise FileNotFoundError(errno.ENOENT, str(error)) from None
 
 
 def stock_folder() -> Path:
@@ -90,7 +99,10 @@ def search_path(folders: Iterable[str] = (), recursive: Iterable[str] = ()) -> l
     if path:
         return path
     path = [stock_folder()]
-    own = user_folder()
+    try:
+        own = user_folder()
+    except FileNotFoundError:
+        return path
     if own.is_dir():
         path.append(own)
     return path
