@@ -15,7 +15,7 @@ from extents cimport count_files
 from vec cimport *
 
 # Reasons of a FaultRow; pylink/inputs/damage.py has the sentence for each.
-cdef enum Reason:
+cdef enum FatbinFault:
     B_NONE = 0
     B_MAGIC = 1
     B_HEADER = 2                # of a container

@@ -46,7 +46,7 @@ cdef enum:
     RESERVED = 0x400    # bytes that the system keeps from sm_90 on
 
 # Counts, and arrays that share one allocation.
-ctypedef struct Work:
+ctypedef struct Placing:
     size_t variable_count
     size_t use_count
     size_t kernel_count
@@ -65,7 +65,7 @@ ctypedef struct Work:
     uint64_t* group_align
 
 
-cdef bint work_init(Work* w, size_t tie_count) noexcept nogil:
+cdef bint work_init(Placing* w, size_t tie_count) noexcept nogil:
     """Arrays of the counts in w, all zero; False when memory is exhausted."""
     cdef size_t v = w.variable_count + 2, k = w.kernel_count + 2
     cdef uint32_t* at
@@ -88,7 +88,7 @@ cdef bint work_init(Work* w, size_t tie_count) noexcept nogil:
     return True
 
 
-cdef void index_users(const UseRow* uses, Work* w) noexcept nogil:
+cdef void index_users(const UseRow* uses, Placing* w) noexcept nogil:
     """Counting sorts by kernel, then by variable, which make repeats neighbours to drop."""
     cdef size_t i, start = 0, stop, kept = 0
     cdef uint32_t v
@@ -117,7 +117,7 @@ cdef void index_users(const UseRow* uses, Work* w) noexcept nogil:
     w.first_user[w.variable_count] = <uint32_t>kept
 
 
-cdef int64_t place_common(const VariableRow* rows, Work* w, KernelRow* kernels, int64_t* offsets,
+cdef int64_t place_common(const VariableRow* rows, Placing* w, KernelRow* kernels, int64_t* offsets,
                           uint64_t* most_aligned) noexcept nogil:
     """Place the common part; its size, or -1 when memory is exhausted."""
     cdef size_t i, u, word, groups = 0
@@ -184,7 +184,7 @@ cdef int64_t place_common(const VariableRow* rows, Work* w, KernelRow* kernels, 
     return <int64_t>end
 
 
-cdef inline int64_t private_kernel(const VariableRow* row, const Work* w,
+cdef inline int64_t private_kernel(const VariableRow* row, const Placing* w,
                                    uint32_t v) noexcept nogil:
     """The kernel in whose private part v goes, or -1."""
     if row.owner != COMMON:
@@ -194,7 +194,7 @@ cdef inline int64_t private_kernel(const VariableRow* row, const Work* w,
     return w.users[w.first_user[v]]
 
 
-cdef void place_private(const VariableRow* rows, Work* w, KernelRow* kernels,
+cdef void place_private(const VariableRow* rows, Placing* w, KernelRow* kernels,
                         int64_t* offsets) noexcept nogil:
     cdef size_t i, k
     cdef uint32_t v
@@ -225,7 +225,7 @@ cdef void place_private(const VariableRow* rows, Work* w, KernelRow* kernels,
 
 
 cdef void decide_sections(int family, bint keeps_common, bint has_extern, uint64_t most_aligned,
-                          const Work* w, KernelRow* kernels) noexcept nogil:
+                          const Placing* w, KernelRow* kernels) noexcept nogil:
     """Which sections survive, and with what; the last row is that of .nv_debug.shared."""
     cdef size_t i
     cdef KernelRow* row
@@ -280,7 +280,7 @@ cdef int check_extern_uses(bytes uses, Py_ssize_t kernel_count, Py_ssize_t tie_c
 def layout_shared(int family, Py_ssize_t kernel_count, Py_ssize_t tie_count,
                   bytes variables not None, bytes uses not None, bytes extern_uses not None,
                   bint keeps_common):
-    cdef Work w
+    cdef Placing w
     cdef Py_ssize_t i
     cdef Py_ssize_t extern_count = PyBytes_GET_SIZE(extern_uses) // <Py_ssize_t>sizeof(ExternUseRow)
     cdef const VariableRow* rows = <const VariableRow*>PyBytes_AS_STRING(variables)

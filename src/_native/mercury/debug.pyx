@@ -12,7 +12,7 @@ Every table is packed little-endian rows. In:
 * piece (offset u64, size u64, count u64): one input's section contents, where they lie in the
   arena, and how many of the next rows of the relocation table are its own;
 * relocation (r_offset u64, target u32, outcome u32): r_offset within the piece, output symbol
-  index of a live function, and an Outcome;
+  index of a live function, and an DebugOutcome;
 * patch (r_offset u64, value u64): a resolved header field, offset within the mercury piece.
 
 Out:
@@ -96,7 +96,7 @@ def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not N
     cdef uint64_t total = check_pieces(arena, pieces, relocs, sizeof(RelocRow)), used = 0
     cdef size_t count = PyBytes_GET_SIZE(pieces) // sizeof(PieceRow)
     cdef const PieceRow* twin_rows = NULL
-    check_pieces(arena, headers, patches, sizeof(PatchRow))
+    check_pieces(arena, headers, patches, sizeof(DebugPatchRow))
     if PyBytes_GET_SIZE(headers):
         if PyBytes_GET_SIZE(headers) != PyBytes_GET_SIZE(pieces):
             raise ValueError("there is not one mercury piece for each piece")
@@ -105,7 +105,7 @@ def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not N
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef const PieceRow* piece_rows = <const PieceRow*>PyBytes_AS_STRING(pieces)
     cdef const RelocRow* reloc_rows = <const RelocRow*>PyBytes_AS_STRING(relocs)
-    cdef const PatchRow* patch_rows = <const PatchRow*>PyBytes_AS_STRING(patches)
+    cdef const DebugPatchRow* patch_rows = <const DebugPatchRow*>PyBytes_AS_STRING(patches)
     cdef PlacedRow* placed_rows = <PlacedRow*>PyBytes_AS_STRING(placed)
     cdef Vec out, moved, unit_rows, units, twins, cuts
     cdef Fault fault

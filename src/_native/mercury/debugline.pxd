@@ -72,7 +72,7 @@ cdef inline bint move_unit(const uint8_t* data, Unit* unit, Cut* cuts, size_t co
     return True
 
 
-cdef inline bint patch_headers(const uint8_t* data, uint64_t size, const PatchRow* rows,
+cdef inline bint patch_headers(const uint8_t* data, uint64_t size, const DebugPatchRow* rows,
                                uint64_t count, const Vec* units, Vec* twins, Vec* cuts,
                                uint8_t* out, Fault* fault) noexcept nogil:
     """Write resolved mercury header fields into the same fields of the rebuilt headers."""
@@ -109,7 +109,7 @@ cdef inline bint patch_headers(const uint8_t* data, uint64_t size, const PatchRo
 
 
 cdef inline bint move_lines(const uint8_t* arena, const PieceRow* pieces, const PieceRow* headers,
-                            size_t count, const RelocRow* relocs, const PatchRow* patches,
+                            size_t count, const RelocRow* relocs, const DebugPatchRow* patches,
                             uint8_t* out, uint64_t* used, PlacedRow* placed, Vec* moved, Vec* units,
                             Vec* twins, Vec* cuts, Vec* unit_rows, Fault* fault) noexcept nogil:
     cdef uint64_t reloc = 0, patch = 0

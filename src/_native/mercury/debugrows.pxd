@@ -7,7 +7,7 @@ from elf64 cimport load16, load32, load64
 from vec cimport *
 
 
-cdef enum Outcome:
+cdef enum DebugOutcome:
     LIVE = 0            # the function copy that is in the output
     DEAD = 1            # a function that is not
     OVERRIDDEN = 2      # a copy that lost against an earlier one
@@ -22,7 +22,7 @@ cdef enum:
     REGISTER = 17       # u32, shortest name, u32 code, u32 start, u32 end
     RANGE = 8           # start and end
 
-cdef enum Reason:
+cdef enum DebugFault:
     R_NONE = 0
     R_MEMORY = 1
     R_CUT_OFF = 2
@@ -46,7 +46,7 @@ cdef packed struct RelocRow:
     uint32_t target
     uint32_t outcome
 
-cdef packed struct PatchRow:
+cdef packed struct DebugPatchRow:
     uint64_t r_offset
     uint64_t value
 
@@ -80,11 +80,11 @@ ctypedef struct Unit:
 ctypedef struct Fault:
     uint64_t piece
     uint64_t offset
-    Reason reason
+    DebugFault reason
     bint mercury            # in the twin that `headers` names
 
 
-cdef inline bint fail(Fault* fault, uint64_t offset, Reason reason) noexcept nogil:
+cdef inline bint fail(Fault* fault, uint64_t offset, DebugFault reason) noexcept nogil:
     fault.offset = offset
     fault.reason = reason
     return False

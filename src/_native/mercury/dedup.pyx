@@ -178,7 +178,7 @@ cdef class Vectors:
     @property
     def self_contained(self):
         """Whether another file could mean the same by every symbol used; see dedup.pyi."""
-        cdef Outcome out
+        cdef Verdict out
         if not self.o.has_symbols:
             return True
         start_outcome(&out)
@@ -266,7 +266,7 @@ cdef Span stripped(bytes name) except *:
     return strip(<const uint8_t*>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
 
 
-cdef tuple result(const Outcome* out, const Work* work):
+cdef tuple result(const Verdict* out, const Comparison* work):
     return (out.why, out.index, out.twin, out.offset, out.symbol, out.moved_header,
             work.memcmp_calls, work.bytes_compared, work.bytes_offered, work.twin_probes,
             work.prefilter_hits, work.false_positives,
@@ -277,8 +277,8 @@ def compare(Vectors reference not None, Vectors candidate not None, bint hashed,
     """Decide whether `candidate` folds into `reference`; see dedup.pyi."""
     cdef Object* ref = &reference.o
     cdef Object* cand = &candidate.o
-    cdef Outcome out
-    cdef Work work
+    cdef Verdict out
+    cdef Comparison work
     memset(&work, 0, sizeof(work))
     start_outcome(&out)
     with nogil:
@@ -304,8 +304,8 @@ def compare_targets(Vectors reference not None, Vectors candidate not None, bint
     """Go on where `compare` stopped for want of digests; see dedup.pyi."""
     cdef Object* ref = &reference.o
     cdef Object* cand = &candidate.o
-    cdef Outcome out
-    cdef Work work
+    cdef Verdict out
+    cdef Comparison work
     if not ref.indexed or lacks_digests(ref, cand):
         raise ValueError("digests are missing")
     memset(&work, 0, sizeof(work))
@@ -324,8 +324,8 @@ def first_accepting(list references not None, Vectors candidate not None, bint s
     cdef Object** refs = <Object**>malloc((n + 1) * sizeof(Object*))
     cdef Object* cand = &candidate.o
     cdef Vectors reference
-    cdef Outcome out
-    cdef Work total, last
+    cdef Verdict out
+    cdef Comparison total, last
     memset(&total, 0, sizeof(total))
     memset(&last, 0, sizeof(last))
     start_outcome(&out)
@@ -356,7 +356,7 @@ def first_accepting(list references not None, Vectors candidate not None, bint s
     return i if i < n else -1, result(&out, &last), result(&out, &total)
 
 
-cdef void add_work(Work* total, const Work* part) noexcept nogil:
+cdef void add_work(Comparison* total, const Comparison* part) noexcept nogil:
     cdef int i
     total.memcmp_calls += part.memcmp_calls
     total.bytes_compared += part.bytes_compared

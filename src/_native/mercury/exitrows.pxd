@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 from elf64 cimport load16, load32, load64
 
 
-cdef enum Reason:
+cdef enum ExitFault:
     R_NONE
     R_MEMORY
     R_SECTION

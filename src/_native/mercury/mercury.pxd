@@ -85,7 +85,7 @@ cdef struct Object:
     Table by_target
     Table by_digest
 
-cdef struct Work:
+cdef struct Comparison:
     uint64_t memcmp_calls
     uint64_t bytes_compared
     uint64_t bytes_offered
@@ -94,7 +94,7 @@ cdef struct Work:
     uint64_t false_positives
     uint64_t ns[3]
 
-cdef struct Outcome:
+cdef struct Verdict:
     int why
     int64_t index           # failing entry of the candidate
     int64_t twin            # entry of the reference it was held against
@@ -124,7 +124,7 @@ cdef inline bint same_header(const Header* a, const Header* b) noexcept nogil:
             and same_span(a.name, a.name_size, b.name, b.name_size))
 
 
-cdef inline bint same_target(const Target* a, const Target* b, Work* work) noexcept nogil:
+cdef inline bint same_target(const Target* a, const Target* b, Comparison* work) noexcept nogil:
     cdef size_t at
     if a.size != b.size or not same_span(a.name, a.name_size, b.name, b.name_size):
         return False

@@ -60,8 +60,8 @@ cdef inline void expect_target(const Object* ref, const Object* cand, size_t i) 
             prefetch(ref.targets[head - 1].data)
 
 
-cdef inline int stage1(const Object* ref, const Object* cand, Outcome* out,
-                       Work* work) noexcept nogil:
+cdef inline int stage1(const Object* ref, const Object* cand, Verdict* out,
+                       Comparison* work) noexcept nogil:
     """Primary data, by position and in one direction: what the reference has more is not read."""
     cdef size_t i, at, size
     for i in range(cand.primaries):
@@ -83,8 +83,8 @@ cdef inline int stage1(const Object* ref, const Object* cand, Outcome* out,
     return ACCEPTED
 
 
-cdef inline int stage2(const Object* ref, const Object* cand, bint hashed, Outcome* out,
-                       Work* work) noexcept nogil:
+cdef inline int stage2(const Object* ref, const Object* cand, bint hashed, Verdict* out,
+                       Comparison* work) noexcept nogil:
     """Section headers: equal number, and a twin for each of the candidate's."""
     cdef size_t i, j, n = ref.header_count
     cdef uint32_t row
@@ -136,8 +136,8 @@ cdef inline bint lacks_digests(const Object* ref, const Object* cand) noexcept n
     return False
 
 
-cdef inline int stage3(const Object* ref, const Object* cand, bint hashed, Outcome* out,
-                       Work* work) noexcept nogil:
+cdef inline int stage3(const Object* ref, const Object* cand, bint hashed, Verdict* out,
+                       Comparison* work) noexcept nogil:
     """Relocation targets: equal number, and a twin with equal bytes for each of the candidate's."""
     cdef size_t i, j, n = ref.target_count
     cdef uint32_t row
@@ -175,22 +175,22 @@ cdef inline int stage3(const Object* ref, const Object* cand, bint hashed, Outco
     return ACCEPTED
 
 
-cdef inline void start_outcome(Outcome* out) noexcept nogil:
+cdef inline void start_outcome(Verdict* out) noexcept nogil:
     out.why = ACCEPTED
     out.index = out.twin = out.offset = out.symbol = -1
     out.moved_header = out.moved_target = -1
 
 
-cdef inline void decide_data(const Object* ref, const Object* cand, Outcome* out,
-                             Work* work) noexcept nogil:
+cdef inline void decide_data(const Object* ref, const Object* cand, Verdict* out,
+                             Comparison* work) noexcept nogil:
     """Stage 1, timed."""
     cdef uint64_t start = now_ns()
     out.why = stage1(ref, cand, out, work)
     work.ns[0] += now_ns() - start
 
 
-cdef inline void decide_headers(const Object* ref, const Object* cand, bint hashed, Outcome* out,
-                                Work* work) noexcept nogil:
+cdef inline void decide_headers(const Object* ref, const Object* cand, bint hashed, Verdict* out,
+                                Comparison* work) noexcept nogil:
     """Stage 2, timed."""
     cdef uint64_t start = now_ns()
     out.why = stage2(ref, cand, hashed, out, work)
@@ -198,7 +198,7 @@ cdef inline void decide_headers(const Object* ref, const Object* cand, bint hash
 
 
 cdef inline void decide_targets(const Object* ref, const Object* cand, bint hashed, bint symbols,
-                                Outcome* out, Work* work) noexcept nogil:
+                                Verdict* out, Comparison* work) noexcept nogil:
     """Stage 3 and, where both objects have symbols, their identity; timed."""
     cdef uint64_t start = now_ns()
     out.why = stage3(ref, cand, hashed, out, work)

@@ -82,7 +82,7 @@ cdef inline bint same_symbol(const Object* ref, const Object* cand, size_t i) no
             and same_span(a.name.data, a.name.size, b.name.data, b.name.size))
 
 
-cdef inline int identity(const Object* ref, const Object* cand, Outcome* out) noexcept nogil:
+cdef inline int identity(const Object* ref, const Object* cand, Verdict* out) noexcept nogil:
     """What equal bytes leave open; the argument is in pylink.dedup."""
     cdef size_t i
     cdef const Use* use

@@ -14,7 +14,7 @@ ctypedef struct Tie:
     int32_t file
 
 
-cdef inline uint64_t mix(uint64_t key, uint64_t value) noexcept nogil:
+cdef inline uint64_t mix_key(uint64_t key, uint64_t value) noexcept nogil:
     key = (key ^ value) * 0x9e3779b97f4a7c15U
     return key ^ key >> 32
 
@@ -56,9 +56,9 @@ cdef inline uint64_t tie_key(const uint8_t* arena, const SectionRow* sections, c
     for i in range(file.section_count):
         if s[i].kind != K_MERC_DEBUG and s[i].kind != K_CAPMERC and s[i].kind != K_MERC_RELA:
             continue
-        key = mix(mix(key, <uint64_t>s[i].name_size << 32 | s[i].kind), s[i].size)
+        key = mix_key(mix_key(key, <uint64_t>s[i].name_size << 32 | s[i].kind), s[i].size)
         if names:
-            key = mix(key, hash_name(arena + s[i].name, s[i].name_size))
+            key = mix_key(key, hash_name(arena + s[i].name, s[i].name_size))
         foldable = foldable or s[i].kind == K_MERC_DEBUG
     return key | 1 if foldable else 0
 

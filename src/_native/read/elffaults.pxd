@@ -6,7 +6,7 @@ from rows cimport FaultRow
 from vec cimport Vec
 
 # Reasons of a FaultRow; pylink/phases/faults.py has the sentence for each.
-cdef enum Reason:
+cdef enum ReadFault:
     F_NONE = 0
     F_TOO_SHORT = 1
     F_NOT_ELF = 2

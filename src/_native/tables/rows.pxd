@@ -244,7 +244,7 @@ cdef enum FixHow:
     FIX_INSTANCE = 32           # -r: names the externsharedinstance of its kernel
 
 # A relocation of a debug section that family C rebuilds.
-cdef enum Outcome:
+cdef enum RebuildOutcome:
     OUTCOME_LIVE = 0            # a function that stays
     OUTCOME_DEAD = 1            # a function that was removed
     OUTCOME_LOST = 2            # a weak copy that another one replaced

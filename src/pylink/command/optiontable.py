@@ -6,6 +6,8 @@ behind one. The rows stand in the order in which nvlink writes options into `.no
 
 from __future__ import annotations
 
+from pylink.facts.target import NAMES
+
 # What an option takes.
 FLAG = "flag"  # nothing
 TEXT = "text"  # one argument, unquoted
@@ -25,10 +27,7 @@ NEVER = "never"
 
 Value = bool | int | str | tuple[str, ...] | None
 
-_SM = (
-    "75 80 86 87 88 89 90 90a 100 100a 100f 103 103a 103f 110 110a 110f 120 120a 120f 121 121a 121f"
-)
-ARCHES = tuple(f"{prefix}_{sm}" for prefix in ("compute", "lto", "sm") for sm in _SM.split())
+ARCHES = tuple(f"{prefix}_{name}" for prefix in ("compute", "lto", "sm") for name in NAMES)
 CPU_ARCHES = ("AARCH64", "ARMv7", "PPC64LE", "X86", "X86_64", "unknown")
 FORMATS = ("nvlink", "text", "sarif")
 SEVERITIES = ("remark", "warning", "error")

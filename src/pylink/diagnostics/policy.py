@@ -32,7 +32,6 @@ class Policy:
     """
 
     __slots__ = (
-        "_saved",
         "as_nvlink",
         "assigned",
         "error_limit",
@@ -64,7 +63,6 @@ class Policy:
         self.threshold = threshold
         self.assigned: dict[str, int] = {}
         self.once: set[str] = set()
-        self._saved: list[tuple[dict[str, int], set[str]]] = []
 
     def assign(self, kind: str, severity: int) -> None:
         """Give a kind another severity, `SUPPRESSED` for none; a hard error keeps its own."""
@@ -76,14 +74,6 @@ class Policy:
     def restore(self, kind: str) -> None:
         """Give a kind the severity of the table again."""
         self.assigned.pop(kind, None)
-
-    def push(self) -> None:
-        """Save what `assign` and `once` hold."""
-        self._saved.append((dict(self.assigned), set(self.once)))
-
-    def pop(self) -> None:
-        """Restore what the last `push` saved; IndexError when nothing was."""
-        self.assigned, self.once = self._saved.pop()
 
     @property
     def suppressed(self) -> frozenset[str]:

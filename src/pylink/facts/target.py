@@ -10,22 +10,62 @@ FAMILY_C = 2  # sm_100 and later: RELA, mercury
 # Bytes of shared memory that every kernel leaves to the system, from sm_90 on.
 SYSTEM_SHARED = 0x400
 
-# Bits of attribute 0x0b of .nv.compat that a target allows; measured, their meaning is not known.
-FEATURES = {100: 0x09, 120: 0x50}
-
-# Before sm_100: which targets run code for an architecture, other than itself.
-ALSO_RUNS_ON = {80: (86, 89), 86: (89,)}
-
 # Bytes of static shared memory of a kernel: 48 KiB, more where the target is one chip.
 SHARED = 0xC000
-SPECIFIC_SHARED = {
-    90: 0x38C00,
-    100: 0x38C00,
-    103: 0x38C00,
-    110: 0x38C00,
-    120: 0x18C00,
-    121: 0x18C00,
+LARGE_SHARED = 0x38C00
+SMALL_SHARED = 0x18C00
+
+
+class Architecture:
+    """One row: an architecture that `-arch` can name.
+
+    `suffixes` are those that it can have besides none. `also` are the targets that run its machine
+    code other than itself, before sm_100. `related` are the targets that run PTX for it with the
+    suffix `f`. `shared` are the bytes of shared memory of a kernel for the chip alone. `features`
+    are the bits of attribute 0x0b of .nv.compat that it allows; measured, their meaning is unknown.
+    """
+
+    __slots__ = ("also", "features", "related", "shared", "sm", "suffixes")
+
+    def __init__(
+        self,
+        sm: int,
+        suffixes: str = "",
+        *,
+        also: tuple[int, ...] = (),
+        related: tuple[int, ...] = (),
+        shared: int = SHARED,
+        features: int = 0,
+    ) -> None:
+        self.sm = sm
+        self.suffixes = suffixes
+        self.also = also
+        self.related = (sm, *related)
+        self.shared = shared
+        self.features = features
+
+
+ARCHITECTURES = {
+    row.sm: row
+    for row in (
+        Architecture(75),
+        Architecture(80, also=(86, 89)),
+        Architecture(86, also=(89,)),
+        Architecture(87),
+        Architecture(88),
+        Architecture(89),
+        Architecture(90, "a", shared=LARGE_SHARED),
+        Architecture(100, "af", related=(103,), shared=LARGE_SHARED, features=0x09),
+        Architecture(103, "af", shared=LARGE_SHARED),
+        Architecture(110, "af", shared=LARGE_SHARED),
+        Architecture(120, "af", related=(121,), shared=SMALL_SHARED, features=0x50),
+        Architecture(121, "af", shared=SMALL_SHARED),
+    )
 }
+# What `-arch` can name, without its prefix.
+NAMES = tuple(
+    f"{row.sm}{suffix}" for row in ARCHITECTURES.values() for suffix in ("", *row.suffixes)
+)
 
 
 class Target:
@@ -45,8 +85,9 @@ class Target:
         self.sm = int(digits.rstrip("af"))
         self.family = FAMILY_A if self.sm < 90 else FAMILY_B if self.sm < 100 else FAMILY_C
         # What attribute 0x0b of .nv.compat may keep: features that only some targets have.
-        self.features = FEATURES.get(self.sm, 0)
-        self.shared_limit = SPECIFIC_SHARED.get(self.sm, SHARED) if self.specific else SHARED
+        row = ARCHITECTURES.get(self.sm) or Architecture(self.sm)
+        self.features = row.features
+        self.shared_limit = row.shared if self.specific else SHARED
         self.elf_flags = (2 if self.family == FAMILY_C else 4) | self.sm << 8
 
     def accepts(self, sm: int, specific: bool) -> bool:
@@ -58,7 +99,7 @@ class Target:
         if sm == self.sm:
             return True
         if self.sm < 100:
-            return self.sm in ALSO_RUNS_ON.get(sm, ())
+            return sm in ARCHITECTURES and self.sm in ARCHITECTURES[sm].also
         return sm // 10 == self.sm // 10 and sm < self.sm and not specific
 
     def limits(self, sm: int) -> bool:

@@ -7,6 +7,8 @@ that follow; then the first. docs/inputs.md has the experiments.
 
 from __future__ import annotations
 
+from pylink.facts.target import ARCHITECTURES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.facts.target import Target
@@ -22,9 +24,6 @@ CHIP = 0x100000  # suffix `a`
 FAMILY = 0x200000  # suffix `f`
 COMPATIBLE = 0x1000000  # the header says which features the code needs
 SUFFIXES = CHIP | FAMILY
-
-# The architectures that run PTX with the suffix `f`.
-FAMILIES = {100: (100, 103), 103: (103,), 110: (110,), 120: (120, 121), 121: (121,)}
 
 # Machine code without that word runs on its own architecture and, by name, on these.
 ALWAYS_COMPATIBLE = ((120, 121),)
@@ -75,5 +74,5 @@ class Chooser:
         if flags & CHIP:
             return sm == target.sm and target.specific
         if flags & FAMILY:
-            return target.sm in FAMILIES.get(sm, (sm,))
+            return target.sm in (ARCHITECTURES[sm].related if sm in ARCHITECTURES else (sm,))
         return sm <= target.sm

@@ -1,0 +1,124 @@
+"""The tables of facts: that they agree with themselves, and that a new fact is a new row."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from helpers.relocs_reference import FIELDS
+
+from pylink.facts import attributes, elf, header, releases, relocations, sectionkinds
+from pylink.facts.sectionkinds import Kind
+from pylink.profile.families import family_name
+
+KINDS = sectionkinds.kinds()
+
+
+def test_kinds_are_numbered_in_order() -> None:
+    assert [kind.number for kind in KINDS] == list(range(len(KINDS)))
+
+
+def test_every_name_of_a_kind_is_that_of_its_type_alone() -> None:
+    """Two kinds may share a name's beginning, but then type, flags or the end tell them apart."""
+    seen: dict[tuple[bytes, int, int], int] = {}
+    for kind in KINDS:
+        for name, type_ in zip(kind.names, kind.types, strict=False):
+            told = (name, type_, kind.flags & kind.mask)
+            assert seen.setdefault(told, kind.number) == kind.number
+            assert len(name) <= header.RULE_TEXT
+            assert min(kind.ranks) < sectionkinds.RANK_MERCURY or name.startswith(b".nv.")
+
+
+def test_twins_are_mercury_and_named_after_their_plain_sections() -> None:
+    twins = [(kind, KINDS[kind.twin]) for kind in KINDS if kind.twin != sectionkinds.NULL]
+    assert len(twins) == 11
+    for plain, twin in twins:
+        assert twin.flags & elf.SHF_MERCURY, plain.title
+        assert not plain.flags & elf.SHF_MERCURY, plain.title
+        assert min(twin.ranks) >= sectionkinds.RANK_MERCURY
+        assert max(plain.ranks) < sectionkinds.RANK_MERCURY
+        assert twin.names[0].startswith(twin.merc.encode())
+
+
+def test_what_belongs_to_functions_names_them() -> None:
+    for kind in KINDS:
+        if kind.owner != sectionkinds.NULL:
+            assert kind.names[0].endswith(b"."), kind.title
+            assert kind.owner in (sectionkinds.TEXT, sectionkinds.CAPMERC)
+
+
+def test_titles() -> None:
+    assert family_name(sectionkinds.TEXT) == ".text.*"
+    assert family_name(sectionkinds.CONSTANT_FUNC) == ".nv.constant*.*"
+    assert family_name(sectionkinds.MERC_DEBUG) == ".nv.merc.debug_*"
+    assert (family_name(0), family_name(1), family_name(99)) == ("other", "null", "kind 99")
+
+
+def test_fields_of_relocations_are_those_of_the_reference() -> None:
+    forms = {"WHOLE": "V", "HIGH": "V>>32", "WORDS": "V>>2"}
+    forms |= {"BANK14": "bank<<14|V>>2", "BANK16": "bank<<16|V", "BANK17": "bank<<17|V"}
+    for number, (formula, first, bits) in FIELDS.items():
+        row = relocations.RELOCATIONS[number]
+        assert (forms[row.form], row.first, row.bits) == (formula, first, bits), row.name
+        assert row.first + row.bits <= 8 * row.size or row.size == 8
+
+
+def test_names_of_relocations_tell_where_the_field_begins() -> None:
+    checked = 0
+    for row in relocations.RELOCATIONS:
+        first = re.search(r"\D\d+_(\d+)$", row.name)
+        if row.bits and first:
+            assert row.first == int(first[1]), row.name
+            checked += 1
+    assert checked > 40
+
+
+def test_unified_types_have_plain_ones_of_the_same_field() -> None:
+    by_name = {row.name: row for row in relocations.RELOCATIONS}
+    unified = [row for row in relocations.RELOCATIONS if row.name.startswith("UNIFIED")]
+    assert len(unified) == 12
+    for row in unified:
+        plain = by_name[row.plain]
+        assert (plain.form, plain.bits, plain.first) == (row.form, row.bits, row.first)
+
+
+def test_attributes_that_name_functions() -> None:
+    named = {number for number in range(256) if attributes.facts(number).of_function}
+    assert named == attributes.OF_SYMBOL
+    assert attributes.facts(attributes.EXTERNS).symbols
+    assert attributes.facts(0x99).words == 0
+
+
+def test_an_unchanged_header_is_not_written_again(tmp_path: Path) -> None:
+    header.write(tmp_path)
+    path = tmp_path / header.NAME
+    before = path.stat().st_mtime_ns
+    header.write(tmp_path)
+    assert path.stat().st_mtime_ns == before
+    path.write_text("")
+    header.write(tmp_path)
+    assert "K_TEXT = 20" in path.read_text()
+
+
+def test_a_kind_of_section_is_a_number_and_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = Kind(len(KINDS), ".nv.new.", (0x7000008A,), flags=elf.SHF_INFO_LINK, owner=20)
+    monkeypatch.setattr(sectionkinds, "NEW", row.number, raising=False)
+    monkeypatch.setattr(sectionkinds, "kinds", lambda: (*KINDS, row))
+    text = header.header()
+    assert f"K_NEW = {row.number}" in text
+    assert '".nv.new."' in text
+
+
+def test_a_kind_without_a_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = Kind(len(KINDS), ".nv.new.", (0x7000008A,))
+    monkeypatch.setattr(sectionkinds, "kinds", lambda: (*KINDS, row))
+    with pytest.raises(ValueError, match="numbered"):
+        header.header()
+
+
+def test_releases_are_in_order_and_the_last_is_written() -> None:
+    toolkits = [release.toolkit for release in releases.RELEASES]
+    assert toolkits == sorted(toolkits)
+    assert releases.CURRENT is releases.RELEASES[-1]
+    assert releases.CURRENT.relocations >= len(relocations.RELOCATIONS)
