@@ -28,7 +28,7 @@ DIFFERENT, DAMAGED = "different", "different, of damaged input"
 NUMBERS = re.compile(r"\$?_+ZT?[NKZ]*\w+|0x[0-9a-f]+|(\b[0-9a-f]{2} ?)+\b|'[^']*'|\d+")
 
 WEAK_FUNCTION = 0x22
-FIRST_WITH_RELA = 90
+EXTERN = "CUDA_OBJECT SHARED in .nv_debug.shared value 0x0 size 0x0; expected "
 
 # On some damaged inputs nvlink does not end.
 NVLINK_SECONDS = 60
@@ -142,9 +142,9 @@ def has_members_that_nvlink_does_not_see(pair: Pair) -> bool:
 
 
 def places_extern_arrays_of_objects(pair: Pair) -> bool:
-    """With -r and -g nvlink places extern arrays before sm_90, as in an executable."""
-    is_old = int(pair.job.arch.rstrip("af")) < FIRST_WITH_RELA
-    return is_old and {"-r", "-g"} <= set(pair.job.words) and ".rel.text." in pair.lines[0]
+    """With -r and -g nvlink places extern arrays of shared memory, as in an executable."""
+    is_placed = any(line.startswith("symbol ") and EXTERN in line for line in pair.lines)
+    return {"-r", "-g"} <= set(pair.job.words) and is_placed
 
 
 KNOWN: dict[str, Callable[[Pair], bool]] = {
