@@ -222,11 +222,20 @@ def test_the_trace_names_folds_and_rejects(
     assert capsys.readouterr().err == ""
     assert pylink.link(inputs, arch="sm_100", edbg=1).image == quiet
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 2
     assert lines[0].startswith("merc-dedup: first: rejected with 17 against user: ")
     assert lines[1] == "merc-dedup: second: folds into first (0)"
+    named = ["link input user", "link input first", "link input second"]
+    assert lines[2:5] == named
+    skipped = {f"skip mercury section {index}": name for index, name in mercury_sections(unit)}
+    assert lines[5:]
+    assert all(skipped[line].startswith(".nv.merc.debug_") for line in lines[5:])
     pylink.link(inputs, arch="sm_100", edbg=1, merc_dedup="off")
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err.splitlines() == named
+
+
+def mercury_sections(image: bytes) -> list[tuple[int, str]]:
+    names = [section.name for section in Image(image).sections]
+    return [(index, name) for index, name in enumerate(names) if name.startswith(".nv.merc.")]
 
 
 def test_objects_that_only_seem_alike_stay(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,8 +67,8 @@ def test_each_comparison_each_file_and_the_sum(capfd: pytest.CaptureFixture[str]
     assert link("-Xopt", "-profusededup=true") == 0
     assert said(capfd) == [
         "profusededup: m1.cubin against m0.cubin: rejected in stage 1 with 17: "
-        ".nv.capmerc.text.weigh has 38 bytes, the reference's 22: the comparison would read "
-        f"outside the reference's entry; pairs 1, {COUNTS}",
+        ".nv.capmerc.text.weigh has 38 bytes, that of the reference 22: the comparison "
+        f"would read outside the entry of the reference; pairs 1, {COUNTS}",
         "profusededup: m0.cubin: kept",
         "profusededup: m1.cubin: kept",
         f"profusededup: 2 files, pairs 1, {COUNTS}",

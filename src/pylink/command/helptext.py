@@ -82,8 +82,8 @@ HELP = {
     "dump-callgraph-no-demangle": ("", "The same with names as they are in the files."),
     "edbg": (
         "<bits>",
-        "Trace the linker: bit 1 prints what --merc-dedup decides, bit 0x20 the time of each "
-        "phase.",
+        "Trace the linker: bit 1 prints what --merc-dedup decides, each input and each Mercury "
+        "section that is left out of it, bit 0x20 the time of each phase.",
     ),
     "emit-ptx": ("", "Write the PTX of all LTO inputs, and link nothing; needs --dlto."),
     "error-limit": ("<count>", "Stop after so many errors; 0, the default, never does."),

@@ -19,13 +19,13 @@ REASONS: tuple[tuple[int, int | None, str], ...] = (
         CODE_DATA,
         1,
         "the candidate has {ours} primary entries, the reference {theirs}: the walk would read "
-        "outside the reference's vector",
+        "outside the vector of the reference",
     ),
     (
         CODE_DATA,
         1,
-        "{entry} has {ours} bytes, the reference's {theirs}: the comparison would read outside "
-        "the reference's entry",
+        "{entry} has {ours} bytes, that of the reference {theirs}: the comparison would "
+        "read outside the entry of the reference",
     ),
     (CODE_HEADERS, 2, "the candidate has {ours} section headers, the reference {theirs}"),
     (
@@ -53,8 +53,8 @@ REASONS: tuple[tuple[int, int | None, str], ...] = (
     (
         CODE_TARGETS,
         3,
-        "the files' attribute records (.nv.merc.nv.info) differ, so which copy of a function wins "
-        "is not shown",
+        "the attribute records (.nv.merc.nv.info) of the files differ, so which copy of a function "
+        "wins is not shown",
     ),
     (
         CODE_TARGETS,

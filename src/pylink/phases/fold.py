@@ -70,7 +70,7 @@ class Decision:
     @property
     def reason(self) -> str:
         if self.stronger is not None:
-            return f"its copy of {self.stronger} counts, the reference's does not"
+            return f"its copy of {self.stronger} counts, that of the reference does not"
         return "" if self.verdict is None else self.verdict.reason
 
 

@@ -123,6 +123,10 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     steps.done("place_pools")
     if job.folds_mercury:
         merged.stand_ins = _fold_mercury(objects, merged, sink)
+    if job.traces_folds:
+        from pylink.phases.trace import trace_inputs  # noqa: PLC0415 -- few links are traced
+
+        trace_inputs(objects, merged.stand_ins)
     (
         merged.outs,
         merged.out_symbols,

@@ -32,7 +32,7 @@ def emit(placed: Placed, remarks: Remarks) -> None:
         size, origin = fields[2], view.at_section(number)
         folded = stands and stands[number] >= 0
         if folded or out < 0 or not outputs.index[out]:
-            reason = "another file's copy stands for it" if folded else "the output has none"
+            reason = "the copy of another file stands for it" if folded else "the output has none"
             name = view.section_name(number)
             remarks.emit(DEBUG_LEFT_OUT(name, origin, size, Bytes=size, Reason=reason))
             continue
