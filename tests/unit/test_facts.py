@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from helpers.relocs_reference import FIELDS
 
-from pylink.facts import attributes, elf, header, releases, relocations, sectionkinds
-from pylink.facts.sectionkinds import Kind
+from pylink.facts import attributes, elf, header, releases, relocations, sectionkinds, sectiontable
+from pylink.facts.sectiontable import Kind
 from pylink.profile.families import family_name
 
-KINDS = sectionkinds.kinds()
+KINDS = sectiontable.kinds()
 
 
 def test_kinds_are_numbered_in_order() -> None:
@@ -27,7 +27,7 @@ def test_every_name_of_a_kind_is_that_of_its_type_alone() -> None:
             told = (name, type_, kind.flags & kind.mask)
             assert seen.setdefault(told, kind.number) == kind.number
             assert len(name) <= header.RULE_TEXT
-            assert min(kind.ranks) < sectionkinds.RANK_MERCURY or name.startswith(b".nv.")
+            assert min(kind.ranks) < sectiontable.RANK_MERCURY or name.startswith(b".nv.")
 
 
 def test_twins_are_mercury_and_named_after_their_plain_sections() -> None:
@@ -36,8 +36,8 @@ def test_twins_are_mercury_and_named_after_their_plain_sections() -> None:
     for plain, twin in twins:
         assert twin.flags & elf.SHF_MERCURY, plain.title
         assert not plain.flags & elf.SHF_MERCURY, plain.title
-        assert min(twin.ranks) >= sectionkinds.RANK_MERCURY
-        assert max(plain.ranks) < sectionkinds.RANK_MERCURY
+        assert min(twin.ranks) >= sectiontable.RANK_MERCURY
+        assert max(plain.ranks) < sectiontable.RANK_MERCURY
         assert twin.names[0].startswith(twin.merc.encode())
 
 
@@ -104,7 +104,7 @@ def test_an_unchanged_header_is_not_written_again(tmp_path: Path) -> None:
 def test_a_kind_of_section_is_a_number_and_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     row = Kind(len(KINDS), ".nv.new.", (0x7000008A,), flags=elf.SHF_INFO_LINK, owner=20)
     monkeypatch.setattr(sectionkinds, "NEW", row.number, raising=False)
-    monkeypatch.setattr(sectionkinds, "kinds", lambda: (*KINDS, row))
+    monkeypatch.setattr(sectiontable, "kinds", lambda: (*KINDS, row))
     text = header.header()
     assert f"K_NEW = {row.number}" in text
     assert '".nv.new."' in text
@@ -112,7 +112,7 @@ def test_a_kind_of_section_is_a_number_and_a_row(monkeypatch: pytest.MonkeyPatch
 
 def test_a_kind_without_a_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     row = Kind(len(KINDS), ".nv.new.", (0x7000008A,))
-    monkeypatch.setattr(sectionkinds, "kinds", lambda: (*KINDS, row))
+    monkeypatch.setattr(sectiontable, "kinds", lambda: (*KINDS, row))
     with pytest.raises(ValueError, match="numbered"):
         header.header()
 

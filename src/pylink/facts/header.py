@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pylink.facts import attributes, elf, releases, relocations, sectionkinds
-from pylink.facts.sectionkinds import Kind
+from pylink.facts import attributes, elf, releases, relocations, sectionkinds, sectiontable
+from pylink.facts.sectiontable import Kind
 
 NAME = "facts.pxd"
 HEAD = """\
@@ -63,7 +63,7 @@ def numbers(module: object, prefixes: tuple[str, ...]) -> dict[str, int]:
 
 def kind_names() -> dict[str, int]:
     """K_TEXT and the like."""
-    kinds = {kind.number for kind in sectionkinds.kinds()}
+    kinds = {kind.number for kind in sectiontable.kinds()}
     names: dict[str, int] = {}
     for name, value in numbers(sectionkinds, ("",)).items():
         if value == len(names) and value in kinds and len(names) < len(kinds):
@@ -249,12 +249,12 @@ def attribute_tables() -> Iterator[str]:
 
 def header() -> str:
     """The text of facts.pxd."""
-    kinds = sectionkinds.kinds()
+    kinds = sectiontable.kinds()
     lines = [
         *enum({**kind_names(), "KIND_COUNT": len(kinds)}),
         *enum(
             numbers(
-                sectionkinds,
+                sectiontable,
                 ("FREE_", "PLACE_", "RANK_", "OMIT_", "HEAD_", "SIZE_"),
             )
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink.facts import sectionkinds
+from pylink.facts import sectiontable
 from pylink.facts.relocations import relocation_name
 
 NO_TYPE = 0xFFFFFFFF
@@ -10,7 +10,7 @@ NO_TYPE = 0xFFFFFFFF
 
 def family_name(kind: int) -> str:
     """The name of a section of this kind, with `*` for what differs: `.text.*`."""
-    kinds = sectionkinds.kinds()
+    kinds = sectiontable.kinds()
     return kinds[kind].title if kind < len(kinds) else f"kind {kind}"
 
 
