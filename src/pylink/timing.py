@@ -174,7 +174,8 @@ def _is_metric(text: str) -> bool:
 def _create(file: str) -> None:
     """Make the file with the header in it, in one step where the file system can.
 
-    A process that starts at the same moment then sees no file or the whole header.
+    A process that starts at the same moment then sees no file or the whole header. Without nameless
+    files a named one takes its place; without links, who makes the file writes the header.
     """
     try:
         descriptor = os.open(os.path.dirname(file) or ".", os.O_TMPFILE | os.O_WRONLY, 0o666)
@@ -194,7 +195,28 @@ def _create(file: str) -> None:
             return
         finally:
             os.close(descriptor)
-    _append(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666), HEADER)
+    partial = f"{file}.{os.getpid()}.{time.monotonic_ns()}"
+    try:
+        _append(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), HEADER)
+        try:
+            os.link(partial, file)
+        finally:
+            os.unlink(partial)
+    except FileExistsError:
+        if os.path.isfile(file):
+            return
+    except OSError:
+        pass
+    else:
+        return
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+    except FileExistsError:
+        if os.path.isfile(file):
+            return
+        # A link that leads nowhere: what it names is made.
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    _append(descriptor, HEADER)
 
 
 def _append(descriptor: int, text: str) -> bool:

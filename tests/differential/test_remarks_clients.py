@@ -50,6 +50,7 @@ def test_folds_are_those_of_the_dedup_report(
     (cost,) = [remark for remark in remarks if remark.name == "Cost"]
     counted = args(cost)
     assert counted.pop("Files") == str(len(made))
+    assert counted.pop("BytesSaved") == str(report["saved_bytes"])
     assert {key: int(value) for key, value in counted.items()} == {
         "".join(word.capitalize() for word in name.split("_")): count
         for name, count in report["stats"].items()
@@ -61,8 +62,8 @@ def test_folds_are_those_of_the_dedup_report(
     saved: Counter[str] = Counter()
     for remark in folded:
         assert args(remark)["Reference"] == "scale.cubin"
-        assert remark.hotness == int(args(remark)["BytesSaved"])
-        saved[remark.function] += int(args(remark)["BytesSaved"])
+        assert remark.hotness == int(args(remark)["SectionBytes"])
+        saved[remark.function] += int(args(remark)["SectionBytes"])
     inputs = list(made.items())
     with_all = Image(pylink.link(inputs, arch=f"sm_{arch}", merc_dedup="off").image)
     without = Image(pylink.link(inputs, arch=f"sm_{arch}").image)

@@ -67,6 +67,10 @@ def fold_reference(objects: Sequence[Plain]) -> tuple[list[int | None], list[Dec
     decisions: list[Decision | None] = []
     for row, item in enumerate(objects):
         decision, found = None, None
+        if not (item.primary or item.headers or item.targets):
+            reference.append(None)
+            decisions.append(None)
+            continue
         for other in kept:
             decision = compare_reference(objects[other], item)
             if decision[0] == 0:

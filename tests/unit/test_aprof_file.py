@@ -240,7 +240,8 @@ def test_names_lose_what_the_format_cannot_hold() -> None:
     [
         (Report(metric="seconds"), "the metric is"),
         (Report(input_metric="bytes"), "no input metric is called 'bytes'"),
-        (Report(routines=[Routine(1, "f")]), "routine ids must be 0 to 0"),
+        (Report(routines=[Routine(1, "f"), Routine(1, "g")]), "routine ids must be there once"),
+        (Report(routines=[Routine(1 << 31, "f")]), "routine id 2147483648"),
         (Report(routines=[Routine(0, "")]), "a name must not be empty"),
         (Report(total=-1), "total cost -1"),
         (Report(routines=[Routine(0, "f")], contexts=[Context(0, 1)]), "context 0 is of routine 1"),
@@ -250,13 +251,6 @@ def test_names_lose_what_the_format_cannot_hold() -> None:
             Report(routines=[Routine(0, "f"), Routine(1, "g")], contexts=[Context(0, 0)]),
             "routine 1 has no context",
         ),
-        (
-            Report(
-                routines=[Routine(0, "f", points=[Point.of_calls(1, [1])])],
-                contexts=[Context(0, 0)],
-            ),
-            "has points of its own",
-        ),
         (routines(Point.of_calls(1 << 63, [1])), "rms 9223372036854775808"),
         (routines(Point.of_calls(1, [1 << 63])), "min 9223372036854775808"),
     ],
@@ -264,6 +258,22 @@ def test_names_lose_what_the_format_cannot_hold() -> None:
 def test_what_readers_would_misread_is_not_written(report: Report, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         encode(report)
+
+
+def test_ids_and_points_are_written_as_they_are() -> None:
+    point, part = Point.of_calls(8, [3, 4]), Point.of_calls(8, [3])
+    report = Report(
+        routines=[Routine(30, "f", "lib", points=[point]), Routine(7, "g", "lib")],
+        contexts=[Context(352, 30, points=[part]), Context(9, 7, 352)],
+    )
+    again = parse(encode(report))
+    assert [one.id for one in again.routines] == [30, 7]
+    assert [(one.id, one.routine, one.parent) for one in again.contexts] == [
+        (352, 30, -1),
+        (9, 7, 352),
+    ]
+    # The routine's own points are those of all its contexts, not more calls.
+    assert again.points() == {30: [point], 7: []}
 
 
 def test_numbers_go_to_the_ends_of_their_ranges(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def build() -> list[MercuryObject]:
 def test_a_fold_without_prefilter_tries_each_pair() -> None:
     result = fold(build(), prefilter="none")
     assert result.reference == [None, None, None, 1]
-    assert result.bytes_saved == 7
+    assert result.payload_bytes == 7
     # Pairs (0,1) (0,2) (1,2) (0,3) (1,3): "head" each time, then one byte, or all three at the end.
     assert counts(result.stats) == {
         "pairs": 5,

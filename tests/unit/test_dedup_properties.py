@@ -140,8 +140,8 @@ def test_a_build_is_folded_alike_twice() -> None:
     first, second = fold(items), fold(items)
     assert first.reference == second.reference
     assert (
-        first.bytes_saved
-        == second.bytes_saved
+        first.payload_bytes
+        == second.payload_bytes
         == sum(items[row].size for row, found in enumerate(first.reference) if found is not None)
     )
 

@@ -44,7 +44,7 @@ def test_identical_template_only_units_fold(arch: str, flags: tuple[str, ...]) -
     for prefilter in ("xxh3", "none"):
         result = fold(items, prefilter=prefilter)
         assert result.reference == [None, 0, 0]
-        assert result.bytes_saved == 2 * items[0].size
+        assert result.payload_bytes == 2 * items[0].size
 
 
 @pytest.mark.parametrize("arch", ARCHS)

@@ -105,6 +105,8 @@ def folder(tmp_path: Path, page: str, text: str) -> Path:
     if page == "docs/inspect.md":
         pylink.link(pair, arch=arch, output=tmp_path / "pylink.cubin")
         shutil.copy(ROOT / "demo" / "linked" / f"{arch}.cubin", tmp_path / "nvlink.cubin")
+    if page == "docs/growth.md":
+        pylink.link(pair, arch=arch, profile_aprof=tmp_path / "link.aprof")
     if page == "docs/report-format.md":
         pylink.link(pair, arch=arch, profile=tmp_path / "link.ncu-rep")
     if page == "docs/remarks.md":

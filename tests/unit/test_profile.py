@@ -28,6 +28,7 @@ from pylink.phases.init import Job
 from pylink.profile.clock import Clock, between, read_counter
 from pylink.profile.counted import FILE_COUNT, KIND_COUNT, TIME
 from pylink.profile.model import Profile
+from pylink.report import read_report
 from pylink.tables import FILE
 
 PHASES = ["init", "read", "merge", "layout", "relocate", "finalize", "write"]
@@ -263,3 +264,20 @@ def test_a_shared_counter_is_scaled() -> None:
     assert read_counter(reading) is None
     os.close(reading)
     os.close(writing)
+
+
+@pytest.mark.parametrize(("flags", "expected"), [(("-G",), 2), (("-lineinfo",), 0)])
+@oracle.needs_oracle
+def test_debug_data_of_g_is_told_from_lines(
+    flags: tuple[str, ...], expected: int, tmp_path: Path
+) -> None:
+    names = []
+    for name in ("one", "two"):
+        text = f"__global__ void {name}(int* p) {{ *p = 1; }}"
+        names.append(tmp_path / f"{name}.cubin")
+        names[-1].write_bytes(oracle.compile(text, "100", flags, name=f"{name}.cu"))
+    path = tmp_path / "link.ncu-rep"
+    pylink.link(names, arch="sm_100", profile=path)
+    (read,) = [one for one in read_report(path).actions if one.function_name == "read"]
+    assert read.number("file__with_debug_info.sum") == expected
+    assert 0 < (read.number("link__debug_cpu_time_share.pct") or 0) < 100

@@ -226,10 +226,16 @@ def test_sections_come_by_their_order_and_those_without_last() -> None:
 def test_advice_begins_with_what_is_worth_most() -> None:
     actions = [phase(name, 5) for name in ("read", "merge", "write")]
     for action, percent in zip(actions, (3.0, 40.0, 12.0), strict=True):
-        ((_, focus),) = action.rule_results[0].messages()
+        ((message, focus),) = action.rule_results[0].messages()
         focus[0].metric_value = percent
+        message.message = f"Look at {action.function_name}."
     found = advice(action_pages(Report(actions=actions)))
     assert [name for name, _ in found] == ["merge", "write", "read"]
+
+
+def test_one_cause_is_one_advice() -> None:
+    pages = action_pages(Report(actions=[phase(name, 5) for name in ("read", "merge")]))
+    assert [name for name, _ in advice(pages)] == ["read"]
 
 
 def test_a_link_in_a_sentence() -> None:

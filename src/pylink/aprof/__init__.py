@@ -5,7 +5,8 @@ shows how the cost grows. `read` and `write` handle files, `model` is a report i
 finds the growth of each routine. docs/aprof.md describes the format.
 """
 
-from pylink.aprof.fit import Fit, fit_report, fit_table
+from pylink.aprof.fittable import fit_table
+from pylink.aprof.growth import Fit, fit_report
 from pylink.aprof.model import BB_COUNT, TIME_USEC, Context, Point, Report, Routine
 from pylink.aprof.reader import MalformedReport, parse, read
 from pylink.aprof.writer import encode, write

@@ -1,204 +1,210 @@
-"""How the cost of each routine grows with the size of its input.
+"""How the cost of a routine grows with the size of its input, or that the points do not tell.
 
-Each model is cost = a + b * f(size) with a and b not negative; f is 1, log2 n, n, n log2 n, n**2
-or n**3. Sizes and costs are divided by their largest, so that numbers stay near 1. Least squares of
-relative errors decide a and b: times of computers differ in percent, and a fit of absolute errors
-would see the largest size alone. The error of a fit is the root of the mean squared relative error.
+A fit has to pass in four ways; docs/growth.md explains the criterion to users.
 
-The simplest model is taken unless a steeper one halves its error, or lowers it by `NOISE`; an
-error below `GOOD` is not improved on. A slightly better fit proves nothing: times are noisy. More
-is asked of n**2 and n**3, since a constant and a steep curve also fit a step or an outlier: half
-the error of every gentler model, an error of at most `STEEP_ERROR`, and costs that do grow like
-size ** `STEEP_EXPONENT` over the larger half of the sizes.
+1. Of the sums in `shapes` the one with the best balance of error and number of parts is chosen:
+   squares / noise**2 + `PER_PART` for each part. Noise is what the best sum of any kind leaves.
+2. The interval of the forecast for twice the size holds all multiples that any sum of functions
+   up to n^2 may forecast and still fit as well as noise lets one tell (95 % on each side).
+3. An interval wider than the noise excuses is no forecast.
+4. The sizes up to half of the largest must have foretold what the larger ones cost: a step, a cache
+   that overflowed and a model that is wrong fail here.
+
+Whatever disturbs a call makes it longer, so a point far above what all others say is left out
+unless it is one of the two largest, of which nothing would confirm that.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from pylink.aprof.model import TIME_USEC, Point, Report
-from pylink.diagnostics.stream import printable
+from pylink.aprof.shapes import NAMES, SUMS, USUAL
 
-# From simple to steep: the order in which models are preferred.
-MODELS: dict[str, Callable[[float], float]] = {
-    "constant": lambda n: 0.0,
-    "log n": lambda n: math.log2(n + 1),
-    "n": lambda n: n,
-    "n log n": lambda n: n * math.log2(n + 1),
-    "n^2": lambda n: n * n,
-    "n^3": lambda n: n**3,
-}
-STEEP = ("n^2", "n^3")
+if TYPE_CHECKING:
+    from pylink.aprof.sums import Points, Sum
 
-# A fit through fewer sizes, or sizes closer together, says nothing.
-FEWEST_SIZES = 4
+# Fewer sizes, or sizes closer together, say nothing; before the larger half, one less will do.
+FEWEST_SIZES = 5
 LEAST_SPAN = 4.0
 
-# Relative error that measurements of the same work have anyway.
-NOISE = 0.05
-GOOD = 0.01
+# What a part of a sum must gain, in squares of the noise: two standard errors.
+PER_PART = 4.0
 
-# What it takes to call a growth steep.
-STEEP_ERROR = 0.1
-STEEP_EXPONENT = 1.5
+# Relative error below which nothing is told apart: clocks and rounding.
+LEAST_NOISE = 0.004
+# No sum fits where the best leaves more than this.
+MOST_NOISE = 0.10
 
-# A steep routine hurts when it will take this share of the link at ten times the size.
-AHEAD = 10
-HURTING_SHARE = 0.05
+# Half the width that the interval of a forecast may have: a share of the forecast, by noise.
+WIDTH_PER_NOISE = 2.0
+LEAST_WIDTH, MOST_WIDTH = 0.10, 0.18
+# A multiple beyond all of n log n, and the width there: that a cost is steep is worth saying.
+STEEPER, STEEP_WIDTH = 2.25, 0.17
+
+# Student's t, one-sided 95 %, by degrees of freedom; the last one for more.
+STUDENT = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.7)
+# By how much wider still: noise is estimated from few points and seldom normal.
+SAFETY = 1.3
+# Parts that are counted as fitted when noise is estimated.
+PARTS = 3
+
+# How far above the rest, in units of their noise, a point is an outlier; one in so many may be.
+OUTLIER = 6.0
+POINTS_PER_OUTLIER = 5
 
 
-@dataclass(slots=True)
-class Fit:
-    """The growth of one routine: cost(n) = `constant` + `factor` * f(n) in the report's unit.
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What points say: `model` is None where they say nothing, for a `reason` in words.
 
-    `model` names f, None when the `points`, of one size each, say nothing; `error` is relative.
-    `size` is the largest size seen and `cost` that of a call with it; `share` compares the cost
-    ahead with that of the costliest routine, `hurts` says that a steep one will dominate.
+    `terms` are names and factors of the sum; `error` is the root of the mean squared relative
+    error; `low` to `high` hold the multiple of the cost at twice the largest size with nine
+    chances in ten; `outliers` were left out.
     """
 
-    routine: str
-    model: str | None
-    constant: float
-    factor: float
-    error: float
-    points: Sequence[Point]
-    size: int
-    cost: float
-    share: float = 0.0
-    hurts: bool = False
-
-    def at(self, size: float) -> float:
-        """The cost that the model gives for one call of this size."""
-        if self.model is None:
-            return self.cost
-        return self.constant + self.factor * MODELS[self.model](size)
-
-    @property
-    def twice(self) -> float:
-        """How many times the cost at the largest size is that at twice it; 1 without a model."""
-        now = self.at(self.size)
-        return self.at(2 * self.size) / now if now else 1.0
+    model: str | None = None
+    reason: str = ""
+    terms: tuple[tuple[str, float], ...] = ()
+    error: float = 0.0
+    twice: float = 1.0
+    low: float = 1.0
+    high: float = 1.0
+    outliers: tuple[float, ...] = field(default=())
 
 
-def fit_points(points: Sequence[tuple[float, float]]) -> tuple[str, float, float, float] | None:
-    """(model, constant, factor, error) for (size, cost) pairs; None when they say nothing."""
-    usable = sorted((size, cost) for size, cost in points if size > 0 and cost > 0)
-    sizes = {size for size, _ in usable}
-    if len(sizes) < FEWEST_SIZES or max(sizes) < LEAST_SPAN * min(sizes):
-        return None
-    grows = _exponent(usable) >= STEEP_EXPONENT
-    best: tuple[str, float, float, float] | None = None
-    least = math.inf  # of the errors so far
-    for name, shape in MODELS.items():
-        constant, factor, error = _solve(usable, shape)
-        if best is None:
-            better = True
-        elif name in STEEP:
-            better = grows and best[3] > GOOD and error < min(least / 2, STEEP_ERROR)
-        else:
-            better = best[3] > GOOD and error < max(best[3] / 2, best[3] - NOISE)
-        if better:
-            best = name, constant, factor, error
-        least = min(least, error)
-    return best
+def fit_points(
+    points: Sequence[tuple[float, float]], *, resolution: float = 0.0, scatter: float = 0.0
+) -> Growth:
+    """The growth of (size, cost) pairs; what is not positive is left out.
 
-
-def _exponent(points: Sequence[tuple[float, float]]) -> float:
-    """The p of cost = size ** p between the middle and the largest of sorted sizes."""
-    size, cost = points[len(points) // 2]
-    largest, most = points[-1]
-    return math.log(most / cost) / math.log(largest / size) if largest > size else 0.0
-
-
-def _solve(
-    points: Sequence[tuple[float, float]], shape: Callable[[float], float]
-) -> tuple[float, float, float]:
-    """The constant and factor with the least squared relative error, and its root mean."""
-    scale = max(shape(size) for size, _ in points)
-    top = max(cost for _, cost in points)
-    # Row i is (1 / y, f / y) against 1, for a cost y.
-    rows = [
-        (top / cost, (shape(size) / scale if scale else 0.0) * top / cost) for size, cost in points
-    ]
-    aa = sum(one * one for one, _ in rows)
-    ab = sum(one * other for one, other in rows)
-    bb = sum(other * other for _, other in rows)
-    a_right = sum(one for one, _ in rows)
-    b_right = sum(other for _, other in rows)
-    options = [(a_right / aa, 0.0)]
-    if bb > 0:
-        options.append((0.0, b_right / bb))
-        determinant = aa * bb - ab * ab
-        if determinant > 1e-12 * aa * bb:
-            a = (a_right * bb - b_right * ab) / determinant
-            b = (b_right * aa - a_right * ab) / determinant
-            if a >= 0 and b >= 0:
-                options.append((a, b))
-
-    def error(option: tuple[float, float]) -> float:
-        a, b = option
-        return sum((a * one + b * other - 1) ** 2 for one, other in rows)
-
-    a, b = min(options, key=error)
-    return a * top, b * top / scale if scale else 0.0, math.sqrt(error((a, b)) / len(rows))
-
-
-def fit_report(report: Report, cost: str = "min") -> list[Fit]:
-    """The growth of every routine with points, the costliest ahead first.
-
-    `cost` is what to take of the calls of one size: "min", for what disturbs a call makes it longer
-    only, "max" or "mean".
+    `resolution` is what costs were rounded to, `scatter` the relative error that they have at
+    least. ImportError without numpy.
     """
-    points = report.points()
-    fits = [
-        _fit(routine.name, points[routine.id], cost)
-        for routine in report.routines
-        if points[routine.id]
-    ]
-    ahead = max((fit.at(AHEAD * fit.size) for fit in fits), default=0.0)
-    for fit in fits:
-        fit.share = fit.at(AHEAD * fit.size) / ahead if ahead else 0.0
-        fit.hurts = fit.model in STEEP and fit.share >= HURTING_SHARE
-    fits.sort(key=lambda fit: (-fit.share, fit.routine))
-    return fits
+    by_size: dict[float, float] = {}
+    for size, cost in points:
+        if size > 0 and cost > 0:
+            by_size[size] = min(cost, by_size.get(size, cost))
+    sizes = sorted(by_size)
+    if len(sizes) < FEWEST_SIZES:
+        return Growth(reason=f"only {_count(len(sizes))}, {FEWEST_SIZES} are needed")
+    if sizes[-1] < LEAST_SPAN * sizes[0]:
+        return Growth(reason=f"sizes are less than {LEAST_SPAN:.0f} times apart")
+    try:
+        from pylink.aprof.sums import Points  # noqa: PLC0415 -- readers of reports need no numpy
+    except ImportError as error:
+        raise ImportError(
+            "fits of growth need the numpy package: run `pip install 'pylink[report]'`",
+            name=error.name,
+        ) from error
+    usable = Points(sizes, [by_size[size] for size in sizes], resolution)
+    usable, outliers = _without_outliers(usable, resolution)
+    found = _Fitted(usable, max(scatter, LEAST_NOISE))
+    return found.growth(outliers, resolution)
 
 
-def _fit(name: str, points: Sequence[Point], cost: str) -> Fit:
-    pairs = [(float(point.rms), float(getattr(point, cost))) for point in points]
-    found = fit_points(pairs)
-    size, last = points[-1].rms, pairs[-1][1]
-    if found is None:
-        return Fit(name, None, last, 0.0, 0.0, points, size, last)
-    return Fit(name, *found, points, size, last)
+def _count(sizes: int) -> str:
+    return "1 size" if sizes == 1 else f"{sizes} sizes"
 
 
-def fit_table(report: Report, fits: Sequence[Fit] | None = None) -> str:
-    """The fits as text, one line a routine, and what they mean."""
-    rows = fit_report(report) if fits is None else fits
-    unit = "us" if report.metric == TIME_USEC else "blocks"
-    names = [printable(fit.routine) for fit in rows]
-    width = max(map(len, names), default=0)
-    width = max(width, len("routine"))
-    lines = [
-        f"{'routine':{width}}  {'growth':8}  {'error':>6}  {'sizes':>5}  {'largest':>12}  "
-        f"{'cost ' + unit:>12}  {'at twice':>8}"
-    ]
-    for name, fit in zip(names, rows, strict=True):
-        growth = fit.model or "?"
-        error = f"{fit.error:6.1%}" if fit.model else f"{'-':>6}"
-        twice = f"x {fit.twice:.1f}" if fit.model else "-"
-        mark = "  <- will hurt" if fit.hurts else ""
-        lines.append(
-            f"{name:{width}}  {growth:8}  {error}  {len(fit.points):5}  {fit.size:12}  "
-            f"{fit.cost:12.0f}  {twice:>8}{mark}"
+class _Fitted:
+    """Points with the sums that fit them, and what all sums together say of the forecast."""
+
+    def __init__(self, points: Points, least_noise: float) -> None:
+        from pylink.aprof.sums import MULTIPLES  # noqa: PLC0415 -- as above
+
+        self.points = points
+        self.least_noise = least_noise
+        sums = [found for names in SUMS if (found := points.solve(names)) is not None]
+        closest = min(sums, key=lambda each: each.squares)
+        profile = points.profile(len(USUAL))
+        least = float(profile.min())
+        # n^3 is believed where the points show it.
+        if closest.names[-1] not in USUAL and closest.squares < least / 2:
+            profile = points.profile(len(NAMES))
+            least = float(profile.min())
+        least = max(min(least, closest.squares), 0.0)
+        free = max(len(points) - PARTS, 1)
+        self.noise = max((least / free) ** 0.5, least_noise)
+        self.best: Sum = min(
+            sums, key=lambda each: each.squares / self.noise**2 + PER_PART * len(each.names)
         )
-    hurting = [name for name, fit in zip(names, rows, strict=True) if fit.hurts]
-    if hurting:
-        lines.append(f"Grow faster than the link: {', '.join(hurting)}.")
-    elif any(fit.model for fit in rows):
-        lines.append("No routine that matters grows faster than n log n.")
-    else:
-        lines.append(f"Too few sizes for fits: at least {FEWEST_SIZES} are needed.")
-    return "\n".join(lines) + "\n"
+        told = SAFETY * STUDENT[min(free, len(STUDENT)) - 1] * self.noise
+        inside = (profile - least <= told**2).nonzero()[0]
+        low = MULTIPLES[max(int(inside[0]) - 1, 0)] if len(inside) else self.best.multiple
+        high = MULTIPLES[min(int(inside[-1]) + 1, len(MULTIPLES) - 1)] if len(inside) else low
+        self.low = min(float(low), self.best.multiple)
+        self.high = max(float(high), self.best.multiple)
+        self.told = told
+
+    def growth(self, outliers: tuple[float, ...], resolution: float) -> Growth:
+        """The growth, or why there is none."""
+        best = self.best
+        error = (best.squares / len(self.points)) ** 0.5
+        terms = tuple(zip(best.names, best.factors, strict=True))
+
+        def say(model: str | None, reason: str = "") -> Growth:
+            return Growth(model, reason, terms, error, best.multiple, self.low, self.high, outliers)
+
+        if self.noise > MOST_NOISE:
+            return say(None, f"no sum fits, the best is {self.noise:.0%} off")
+        width = max(self.high / best.multiple - 1, 1 - self.low / best.multiple)
+        allowed = min(max(WIDTH_PER_NOISE * self.noise, LEAST_WIDTH), MOST_WIDTH)
+        if self.low > STEEPER:
+            allowed = max(allowed, STEEP_WIDTH)
+        if width > allowed:
+            return say(None, f"twice the size may cost x {self.low:.1f} to x {self.high:.1f}")
+        if not self._foretold(resolution):
+            return say(None, "smaller sizes do not foretell the larger ones")
+        return say(best.names[-1])
+
+    def _foretold(self, resolution: float) -> bool:
+        """Whether the sizes up to half of the largest foretell what the largest one costs."""
+        from pylink.aprof.sums import Points  # noqa: PLC0415 -- as above
+
+        sizes, costs = self.points.sizes, self.points.costs
+        count = int((sizes <= sizes[-1] / 2).sum())
+        if count < FEWEST_SIZES - 1 or sizes[count - 1] < LEAST_SPAN / 2 * sizes[0]:
+            count = len(sizes) - 1
+        before = Points(sizes[:count].tolist(), costs[:count].tolist(), resolution)
+        earlier = _Fitted(before, self.least_noise)
+        return earlier.allows(float(sizes[-1]), float(costs[-1]), self.noise)
+
+    def allows(self, size: float, cost: float, noise: float) -> bool:
+        """Whether a later point is among what these points forecast.
+
+        The interval is that for twice the size; for another multiple it is bent the same way.
+        """
+        last = float(self.points.sizes[-1])
+        now, ahead = self.best.at(last), self.best.at(size)
+        share = (size / last - 1) if size < 2 * last else 1.0
+        slack = 2 * max(noise, self.noise)
+        low = ahead * (self.low / self.best.multiple) ** share * (1 - slack)
+        high = ahead * (self.high / self.best.multiple) ** share * (1 + slack)
+        return bool(now > 0 and low <= cost <= high)
+
+
+def _without_outliers(points: Points, resolution: float) -> tuple[Points, tuple[float, ...]]:
+    """The points without those that took far longer than all others say, and the sizes of these."""
+    dropped: list[float] = []
+    limit = len(points) // POINTS_PER_OUTLIER
+    while len(dropped) < limit and len(points) > FEWEST_SIZES:
+        worst: tuple[float, int, Points] | None = None
+        for at in range(len(points) - 2):
+            rest = points.without(at, resolution)
+            sums = [found for names in SUMS if (found := rest.solve(names)) is not None]
+            best = min(sums, key=lambda each: each.squares)
+            noise = max((best.squares / max(len(rest) - PARTS, 1)) ** 0.5, LEAST_NOISE)
+            above = float(points.costs[at]) / best.at(float(points.sizes[at])) - 1
+            if (
+                above > OUTLIER * noise
+                and above > MOST_NOISE
+                and (worst is None or above / noise > worst[0])
+            ):
+                worst = above / noise, at, rest
+        if worst is None:
+            break
+        dropped.append(float(points.sizes[worst[1]]))
+        points = worst[2]
+    return points, tuple(sorted(dropped))

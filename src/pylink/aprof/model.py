@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -10,6 +11,21 @@ TIME_USEC = "time-usec"
 
 VERSION = 4
 ROOT = -1
+
+# Comments that say how long the fastest call of a routine took on the wall (name, size, cost in the
+# unit of the report), and what its sizes count.
+WALL = re.compile(r'wall "([^"]*)" ([0-9]{1,20}) ([0-9]{1,20})')
+UNIT = re.compile(r'size "([^"]*)" (.*)')
+
+
+def wall_comment(name: str, size: int, cost: int) -> str:
+    """The comment for a routine that took `cost` on the wall in its fastest call of `size`."""
+    return f'wall "{name}" {size} {cost}'
+
+
+def unit_comment(name: str, unit: str) -> str:
+    """The comment that says what the sizes of a routine count."""
+    return f'size "{name}" {unit}'
 
 
 @dataclass(slots=True)
@@ -85,7 +101,10 @@ class Context:
 
 @dataclass(slots=True)
 class Report:
-    """A report; points are with the routines or, where there are contexts, with those.
+    """A report; points are with the routines, with contexts, or with both.
+
+    A routine's own points are of all its calls; those of its contexts are the same calls again, by
+    where they came from.
 
     `metric` says what costs are, `total` is the cost of the whole program, `command` the command
     line, `application` the program, `modified` and `created` are what stands behind `e` and `t`.
@@ -105,11 +124,29 @@ class Report:
     contexts: list[Context] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list, compare=False)
 
+    def walls(self) -> dict[str, dict[int, int]]:
+        """By routine and size, the wall time that comments tell of its fastest call."""
+        found: dict[str, dict[int, int]] = {}
+        for comment in self.comments:
+            told = WALL.fullmatch(comment)
+            if told is not None:
+                found.setdefault(told[1], {})[int(told[2])] = int(told[3])
+        return found
+
+    def size_units(self) -> dict[str, str]:
+        """By routine, what comments say that its sizes count, such as `bytes`."""
+        told = map(UNIT.fullmatch, self.comments)
+        return {each[1]: each[2] for each in told if each is not None}
+
     def points(self) -> dict[int, list[Point]]:
-        """By id of a routine, all its points by size; equal sizes of its contexts are joined."""
+        """By id of a routine, all its points by size.
+
+        Of a routine without points of its own, those of its contexts, equal sizes joined.
+        """
         found: dict[int, dict[int, Point]] = {routine.id: {} for routine in self.routines}
         owners = [(routine.id, routine.points) for routine in self.routines]
-        owners += [(context.routine, context.points) for context in self.contexts]
+        told = {routine.id for routine in self.routines if routine.points}
+        owners += [(one.routine, one.points) for one in self.contexts if one.routine not in told]
         for routine, points in owners:
             by_size = found.setdefault(routine, {})
             for point in points:

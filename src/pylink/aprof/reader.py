@@ -46,7 +46,12 @@ def parse(data: bytes, name: str = "<report>") -> Report:
     # Only line feeds end a line: a name may hold any other separator that str.splitlines knows.
     for line in text.split("\n"):
         reader.take(line.removesuffix("\r"))
-    return reader.finish()
+    report = reader.finish()
+    if not reader.known:
+        raise MalformedReport(
+            f"{name}: no report of aprof: no line begins with a tag of its format"
+        )
+    return report
 
 
 class _Reader:
@@ -60,6 +65,8 @@ class _Reader:
         self.points: list[tuple[int, str, int, Point]] = []
         self.names: list[tuple[int, str, int, str]] = []
         self.lines: dict[int, int] = {}
+        # Lines whose tag is one of the format; a file without any is something else.
+        self.known = 0
 
     def fail(self, message: str, line: int = 0) -> MalformedReport:
         return MalformedReport(f"{self.name}:{line or self.line}: {message}")
@@ -74,6 +81,7 @@ class _Reader:
         if not tag:
             return
         report = self.report
+        self.known += 1
         if tag == "v":
             report.version = self.number("version", rest, MAX_ID)
         elif tag == "m":
@@ -108,6 +116,7 @@ class _Reader:
         elif tag == "x":
             self.context(rest)
         elif tag not in PRIVATE:
+            self.known -= 1
             self.warn(f"unknown tag {tag!r}")
 
     def number(self, what: str, text: str, limit: int, least: int = 0) -> int:

@@ -66,7 +66,9 @@ class Analysis:
     blockers: Counter[str]
     unlisted: dict[str, tuple[int, int]]
     stats: Stats
-    bytes_saved: int
+    payload_bytes: int
+    # What the output of a link of these objects loses; None where that is not known.
+    saved_bytes: int | None = None
     without: list[str] = field(default_factory=list)
 
     @property
@@ -136,8 +138,8 @@ def analyse(
         blockers,
         _unlisted(items),
         result.stats,
-        result.bytes_saved,
-        without,
+        result.payload_bytes,
+        without=without,
     )
 
 

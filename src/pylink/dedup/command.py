@@ -12,11 +12,13 @@ from pylink.dedup.analysis import analyse
 from pylink.dedup.cubin import MalformedCubin
 from pylink.dedup.objects import MercuryObject
 from pylink.dedup.prefilter import PREFILTERS, MissingXxhash
+from pylink.dedup.saving import saved_by_cubins
 from pylink.dedup.stages import IDENTITIES
 from pylink.diagnostics.stream import is_terminal, printable, show, write
 from pylink.facts.elf import EM_CUDA
 from pylink.inputs.incoming import is_elf, read_incoming
 from pylink.inputs.kinds import ELF_MAGIC
+from pylink.inspect.image import Image
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -51,10 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; 0, or 1 when an input cannot be read or the result not be written."""
     options = parser().parse_args(argv)
     try:
-        objects = [
-            MercuryObject.from_cubin(read_incoming(path, wanted=is_elf), str(path))
-            for path in inputs(options.files)
+        cubins = [
+            (str(path), bytes(read_incoming(path, wanted=is_elf))) for path in inputs(options.files)
         ]
+        objects = [MercuryObject.from_cubin(data, name) for name, data in cubins]
         with _progress(len(objects)) as advance:
             analysis = analyse(
                 objects,
@@ -62,6 +64,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                 identity=options.identity,
                 progress=advance,
             )
+        if any(candidate.reference is not None for candidate in analysis.candidates):
+            analysis.saved_bytes = saved_by_cubins(cubins, newest(cubins))
+        else:
+            analysis.saved_bytes = 0
         if options.json:
             show(report.as_json(analysis))
         elif options.csv:
@@ -84,6 +90,11 @@ def inputs(names: Sequence[str]) -> Iterator[Path]:
             yield from (file for file in sorted(path.rglob("*")) if is_cubin(file))
         else:
             yield path
+
+
+def newest(cubins: Sequence[tuple[str, bytes]]) -> str:
+    """The architecture that all of these run on, such as `sm_100`."""
+    return f"sm_{max(Image(data).sm for _, data in cubins)}"
 
 
 def is_cubin(path: Path) -> bool:

@@ -22,23 +22,24 @@ class FoldResult:
 
     `reference[i]` is the row of the kept object that i folds into, or None when i is kept.
     `verdicts[i]` is the one that accepted i, else that of the last object kept before it, or None
-    when there is none. `bytes_saved` counts all payloads of the folded objects. `compared` has the
+    when there is none. `payload_bytes` counts all payloads of the folded objects; what a link's
+    output loses is another number, see `pylink.dedup.saving`. `compared` has the
     comparisons that were made, see Tally.
     """
 
-    __slots__ = ("bytes_saved", "compared", "reference", "stats", "verdicts")
+    __slots__ = ("compared", "payload_bytes", "reference", "stats", "verdicts")
 
     def __init__(
         self,
         reference: list[int | None],
         verdicts: list[Verdict | None],
-        bytes_saved: int,
+        payload_bytes: int,
         stats: Stats,
         compared: list[Verdict],
     ) -> None:
         self.reference = reference
         self.verdicts = verdicts
-        self.bytes_saved = bytes_saved
+        self.payload_bytes = payload_bytes
         self.stats = stats
         self.compared = compared
 
@@ -54,21 +55,24 @@ def fold(
 
     With `prefilter="none"` every pair is compared until one accepts: N*N/2 comparisons when nothing
     folds. With "xxh3" the pairs that cannot fold are left out; the result is the same. `progress`
-    is called with the number of objects done.
+    is called with the number of objects done. Objects without sections fold nothing, and nothing
+    folds into them.
     """
     hashed, symbols = check_options(prefilter, identity)
-    items = list(objects)
+    every = list(objects)
+    rows = [row for row, item in enumerate(every) if item.headers or item.targets or item.primary]
+    items = [every[row] for row in rows]
     tally = Tally()
     search = _by_index if hashed else _by_walk
-    reference: list[int | None] = []
-    verdicts: list[Verdict | None] = []
-    for row, found, verdict in search(items, symbols, tally):
-        reference.append(found)
-        verdicts.append(verdict)
+    reference: list[int | None] = [None] * len(every)
+    verdicts: list[Verdict | None] = [None] * len(every)
+    for place, found, verdict in search(items, symbols, tally):
+        reference[rows[place]] = None if found is None else rows[found]
+        verdicts[rows[place]] = verdict
         if progress is not None:
-            progress(row + 1)
-    saved = sum(i.size for i, found in zip(items, reference, strict=True) if found is not None)
-    return FoldResult(reference, verdicts, saved, tally.stats(), tally.compared)
+            progress(rows[place] + 1)
+    payload = sum(i.size for i, found in zip(every, reference, strict=True) if found is not None)
+    return FoldResult(reference, verdicts, payload, tally.stats(), tally.compared)
 
 
 def _by_walk(

@@ -80,7 +80,8 @@ def as_json(analysis: Analysis) -> str:
         ],
         "families": {name: asdict(row) for name, row in analysis.families.items()},
         "total": asdict(analysis.total),
-        "bytes_saved": analysis.bytes_saved,
+        "saved_bytes": analysis.saved_bytes,
+        "payload_bytes": analysis.payload_bytes,
         "blockers": dict(analysis.blockers.most_common()),
         "unlisted": {
             name: {"sections": count, "bytes": size}
@@ -147,10 +148,11 @@ def _work(analysis: Analysis) -> Table:
 def summary(analysis: Analysis) -> str:
     """One sentence."""
     folded = sum(candidate.reference is not None for candidate in analysis.candidates)
-    text = (
-        f"{folded} of {len(analysis.candidates)} objects fold; "
-        f"{analysis.bytes_saved} of {analysis.total.bytes} bytes saved"
-    )
+    text = f"{folded} of {len(analysis.candidates)} objects fold"
+    if analysis.saved_bytes is not None:
+        text += f"; the output of a link loses {analysis.saved_bytes} bytes"
+    elif folded:
+        text += "; what an output loses is not known, because these inputs do not link"
     if analysis.without:
         text += f"; {len(analysis.without)} without Mercury sections"
     return text

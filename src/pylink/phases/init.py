@@ -36,6 +36,7 @@ class Job:
         "debug",
         "executable",
         "inputs",
+        "keeps_copies",
         "mode",
         "options",
         "plan",
@@ -50,6 +51,8 @@ class Job:
         self.inputs = inputs
         self.steps = steps
         self.release = CURRENT
+        # As with --merc-dedup=off, to see what folding changes.
+        self.keeps_copies = False
         self.target = Target(options.arch)
         self.executable = not options.relocatable_link
         self.debug = options.debug and not options.suppress_debug_info
@@ -84,7 +87,10 @@ class Job:
         counts on a Mercury line table for each plain one.
         """
         return (
-            self.executable and self.target.family == FAMILY_C and self.options.merc_dedup != "off"
+            self.executable
+            and self.target.family == FAMILY_C
+            and self.options.merc_dedup != "off"
+            and not self.keeps_copies
         )
 
     def source_files(self) -> SourceFiles:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from struct import unpack
-from time import perf_counter_ns, process_time_ns
+from time import perf_counter_ns, process_time_ns, thread_time_ns
 
 from pylink._native.hardware import CYCLES, INSTRUCTIONS, open_counter
 from pylink.profile.phase import Cost
@@ -13,8 +13,8 @@ from pylink.profile.phase import Cost
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     # Wall and processor nanoseconds, minor and major faults, peak KiB, blocks of 512 bytes from
-    # disks, cycles, instructions.
-    Moment = tuple[int, int, int, int, int, int, int | None, int | None]
+    # disks, cycles, instructions, processor nanoseconds of the thread alone.
+    Moment = tuple[int, int, int, int, int, int, int | None, int | None, int]
 
 
 class Clock:
@@ -33,15 +33,17 @@ class Clock:
         cycles, instructions = map(read_counter, self._counters)
         usage = getrusage(RUSAGE_SELF)
         tools = getrusage(RUSAGE_CHILDREN)  # compilers that the link runs
+        compiling = int((tools.ru_utime + tools.ru_stime) * 1e9)
         return (
             perf_counter_ns(),
-            process_time_ns() + int((tools.ru_utime + tools.ru_stime) * 1e9),
+            process_time_ns() + compiling,
             usage.ru_minflt,
             usage.ru_majflt,
             usage.ru_maxrss,
             usage.ru_inblock,
             cycles,
             instructions,
+            thread_time_ns() + compiling,
         )
 
     def close(self) -> None:
@@ -74,6 +76,7 @@ def between(start: Moment, end: Moment) -> Cost:
         (end[5] - start[5]) * 512,
         _difference(start[6], end[6]),
         _difference(start[7], end[7]),
+        end[8] - start[8],
     )
 
 

@@ -7,6 +7,7 @@ native code.
 
 from __future__ import annotations
 
+import sys
 import time
 
 from pylink._native import counts
@@ -57,6 +58,7 @@ class Recorder(Observer):
         "details",
         "first",
         "last",
+        "loads",
         "phases",
         "seen",
     )
@@ -71,6 +73,8 @@ class Recorder(Observer):
         self.phases: list[Phase] = []
         self.seen: dict[str, object] = {}
         self.details: dict[str, object] = {}
+        # Whether a link of this process that folds has to load what folds first.
+        self.loads = "pylink.phases.fold" not in sys.modules
 
     def step(self, name: str, detail: object) -> None:
         now = self._clock.now()
@@ -126,6 +130,7 @@ def profile_of(record: Recorder, results: Results) -> Profile:
     profile.names = objects.names
     profile.output_bytes = 0 if results.final is None else len(results.final.image)
     profile.folding = _folding(record)
+    profile.loading_ns = _loading(record, profile)
     # From sm_100 on, merge may have replaced the inputs by ones with rewritten kernels.
     after = merged.objects
     file_counts, sums, kind_counts = counts.count_sections(
@@ -161,6 +166,16 @@ def _reading(record: Recorder) -> tuple[bytes | None, bytes]:
         return None, b""
     times, extents = found
     return _times(times), extents
+
+
+def _loading(record: Recorder, profile: Profile) -> int:
+    """Nanoseconds of fold_mercury that went into loading modules, where it was the first."""
+    if profile.folding is None or not record.loads:
+        return 0
+    steps = [step for phase in profile.phases for step in phase.steps]
+    taken = sum(step.cpu_ns for step in steps if step.name == "fold_mercury")
+    # What is left of it is comparing, and reading what is compared, which takes about as long.
+    return max(taken - 2 * sum(profile.folding.stats.stage_ns), 0)
 
 
 def _folding(record: Recorder) -> FoldResult | None:

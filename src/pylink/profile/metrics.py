@@ -6,14 +6,17 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from pylink.profile.estimates import copy_floor_ns, debug_info_files, debug_ns, folding_ns
+from pylink.profile.phase import Cost
 from pylink.report.model import Action, Instance, Metric, ValueKind
 
 if TYPE_CHECKING:
     from pylink.dedup.folding import FoldResult
     from pylink.dedup.stages import Verdict
     from pylink.dedup.stats import Stats
+    from pylink.profile.collect import Results
     from pylink.profile.model import Profile
-    from pylink.profile.phase import Cost, Phase
+    from pylink.profile.phase import Phase
 
 # Metric, and the attribute of input files that it sums; it has an instance for each of them.
 FILE_METRICS = (
@@ -58,7 +61,7 @@ def add_instances(action: Action, name: str, rows: Iterable[tuple[str, int]]) ->
 def add_cost(action: Action, phase: Phase, profile: Profile) -> None:
     """What the phase took, in all and by step."""
     _add_cost(action, phase.cost)
-    add_share(action, phase.wall_ns, profile)
+    add_share(action, phase.cost, profile)
     add_instances(
         action,
         "link__step_time_duration.sum",
@@ -132,8 +135,8 @@ def add_relocations(action: Action, profile: Profile) -> None:
         add_instances(action, name, ((each.name, value(each)) for each in families))
 
 
-def add_dedup(action: Action, folding: FoldResult) -> None:
-    """What deduplication compared, hashed, found and saved."""
+def add_dedup(action: Action, folding: FoldResult, saved: int | None) -> None:
+    """What deduplication compared, hashed and found; `saved` bytes are what the output lacks."""
     stats, pairs = folding.stats, folding.compared
     add_instances(
         action,
@@ -142,9 +145,11 @@ def add_dedup(action: Action, folding: FoldResult) -> None:
     )
     add_instances(
         action,
-        "dedup__bytes_saved.sum",
+        "dedup__payload_bytes.sum",
         ((each.candidate.name, each.candidate.size) for each in pairs if each.code == 0),
     )
+    if saved is not None:
+        action.set("dedup__bytes_saved.sum", saved)
     _add_stats(action, stats)
     action.set("dedup__objects.sum", len(folding.reference))
     action.set("dedup__pairs_tested.sum", stats.pairs)
@@ -170,17 +175,34 @@ def _add_stats(action: Action, stats: Stats) -> None:
         action.set(name, value)
 
 
-def add_share(action: Action, wall_ns: int, profile: Profile) -> None:
-    """How much of the link an action took."""
-    share = 100 * wall_ns / profile.wall_ns if profile.wall_ns else 0.0
-    action.set("link__time_share.pct", share)
+def percent(part: float, whole: float) -> float:
+    """How much of a whole a part is; 0 of nothing."""
+    return 100 * part / whole if whole else 0.0
+
+
+def add_share(action: Action, cost: Cost, profile: Profile) -> None:
+    """How much of the link an action took, of its time on the wall and of the processor's."""
+    action.set("link__time_share.pct", percent(cost.wall_ns, profile.wall_ns))
+    action.set("link__cpu_time_share.pct", percent(cost.cpu_ns, profile.cpu_ns))
+
+
+def add_advice(action: Action, phase: Phase, profile: Profile, results: Results | None) -> None:
+    """What rules need to estimate the gain of an advice."""
+    if phase.tag == "read":
+        action.set("link__debug_cpu_time_share.pct", percent(debug_ns(profile), profile.cpu_ns))
+        if results is not None:
+            action.set("file__with_debug_info.sum", debug_info_files(results))
+    if phase.tag == "merge" and profile.folding is not None:
+        action.set("link__dedup_cpu_time_share.pct", percent(folding_ns(profile), profile.cpu_ns))
+        action.set("link__loading_time_duration.sum", profile.loading_ns)
 
 
 def add_pair(action: Action, pair: Verdict, profile: Profile) -> None:
     """What one comparison took and decided."""
     stats = pair.stats
     action.set("link__time_duration.sum", sum(stats.stage_ns))
-    add_share(action, sum(stats.stage_ns), profile)
+    spent = sum(stats.stage_ns)
+    add_share(action, Cost(wall_ns=spent, cpu_ns=spent), profile)
     _add_stats(action, stats)
     action.set("dedup__bytes_compared.sum", stats.bytes_compared)
     action.set("dedup__pairs_tested.sum", stats.pairs)
@@ -204,28 +226,40 @@ def _add_breakdown(action: Action, profile: Profile) -> None:
     names = []
     for phase in profile.phases:
         name = f"link__{phase.tag.replace('-', '_')}_time_share.pct"
-        action.set(name, 100 * phase.wall_ns / profile.wall_ns if profile.wall_ns else 0.0)
+        action.set(name, percent(phase.wall_ns, profile.wall_ns))
         names.append(name)
+    observers = "link__observers_time_share.pct"
+    action.set(observers, percent(_observers_ns(profile), profile.wall_ns))
+    names.append(observers)
     # Tools look up what a breakdown consists of under its own name.
     action.set("breakdown:link__time_share.pct", ",".join(sorted(names)))
 
 
-def add_totals(action: Action, profile: Profile) -> None:
+def _observers_ns(profile: Profile) -> int:
+    """The wall time between phases: that of remarks, maps and of the profile itself."""
+    return max(profile.wall_ns - sum(phase.wall_ns for phase in profile.phases), 0)
+
+
+def add_totals(action: Action, profile: Profile, results: Results | None) -> None:
     """What the whole link took, and what all its phases counted."""
     _add_cost(action, profile.cost)
     action.set("link__time_share.pct", 100.0)
+    action.set("link__cpu_time_share.pct", 100.0)
     _add_breakdown(action, profile)
     add_instances(
         action,
         "link__phase_time_duration.sum",
-        ((phase.tag, phase.wall_ns) for phase in profile.phases),
+        [
+            *((phase.tag, phase.wall_ns) for phase in profile.phases),
+            ("observers", _observers_ns(profile)),
+        ],
     )
-    floor = sum(
-        step.wall_ns
-        for phase in profile.phases
-        for step in phase.steps
-        if step.name == "read_files"
-    ) + sum(phase.wall_ns for phase in profile.phases if phase.tag == "write")
+    add_instances(
+        action,
+        "link__phase_cpu_time_duration.sum",
+        ((phase.tag, phase.cpu_ns) for phase in profile.phases),
+    )
+    floor = copy_floor_ns(profile, results)
     action.set("link__copy_floor_time_duration.sum", floor)
     if floor:
         action.set("link__time_per_copy_floor.ratio", profile.wall_ns / floor)
@@ -235,7 +269,7 @@ def add_totals(action: Action, profile: Profile) -> None:
     add_sections(action, profile)
     add_relocations(action, profile)
     if profile.folding is not None:
-        add_dedup(action, profile.folding)
+        add_dedup(action, profile.folding, profile.saved_bytes)
     for phase in profile.phases:
         if phase.tag in ("finalize", "write"):
             add_output(action, phase)

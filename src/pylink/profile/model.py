@@ -31,7 +31,9 @@ class Profile(Measured):
 
     `cost` is that of the whole link. `names` are the cubins that were linked and `opened_names`
     the files that they came in; `parsing` and `reading` have a TIME row for each of these.
-    `folding` is what deduplication did, None for a link without it. `files`, `families` and
+    `folding` is what deduplication did, None for a link without it; `saved_bytes` is what the
+    output lost by that, known once a report was made, and `loading_ns` what loading the modules
+    that compare took of step fold_mercury, once a process. `files`, `families` and
     `relocations` are made when first asked for, of `file_counts` and `kind_counts` (FILE_COUNT and
     KIND_COUNT rows).
     """
@@ -47,6 +49,7 @@ class Profile(Measured):
         "folding",
         "input_bytes",
         "kind_counts",
+        "loading_ns",
         "names",
         "opened_bytes",
         "opened_names",
@@ -55,6 +58,7 @@ class Profile(Measured):
         "parsing",
         "phases",
         "reading",
+        "saved_bytes",
         "sm",
     )
 
@@ -69,6 +73,8 @@ class Profile(Measured):
         self.output: str | None = None
         self.output_bytes = 0
         self.folding: FoldResult | None = None
+        self.saved_bytes: int | None = None
+        self.loading_ns = 0
         self._sizes: list[int] = []
         self.file_counts = self.kind_counts = b""
         self.opened_names: list[str] = []

@@ -10,7 +10,8 @@ from __future__ import annotations
 class Cost:
     """What a stretch of time took; `peak_bytes` is the process's peak at its end.
 
-    `disk_bytes` are those that the process waited for because no cache had them.
+    `disk_bytes` are those that the process waited for because no cache had them. `cpu_ns` counts
+    all threads of the process, `thread_ns` the one that links, and both the compilers that it ran.
     """
 
     __slots__ = (
@@ -22,6 +23,7 @@ class Cost:
         "minor_faults",
         "peak_bytes",
         "start_ns",
+        "thread_ns",
         "wall_ns",
     )
 
@@ -36,6 +38,7 @@ class Cost:
         disk_bytes: int = 0,
         cycles: int | None = None,
         instructions: int | None = None,
+        thread_ns: int = 0,
     ) -> None:
         self.start_ns = start_ns
         self.wall_ns = wall_ns
@@ -46,6 +49,7 @@ class Cost:
         self.disk_bytes = disk_bytes
         self.cycles = cycles
         self.instructions = instructions
+        self.thread_ns = thread_ns
 
 
 class Measured:

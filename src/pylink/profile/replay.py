@@ -1,21 +1,23 @@
 """Measuring how the parts of a link grow: phases run again on the first inputs only.
 
 A link that has ended still has its tables, and the tables of the first n inputs are prefixes of
-them. So the phases run again on all inputs, on half of them, a quarter and so on, which gives each
-step a cost at each size. This takes about three times as long as the link, and more memory.
+them. So the phases run again on all inputs, on 0.7, 0.5, 0.35 and 0.25 of them, then an eighth and
+so on, which gives each step a cost at each size, close together where it matters. All sizes take
+turns, several times, so that a moment in which the machine is busy does not spoil one of them: of
+each, the fastest run counts. That takes some ten times as long as the link, and more memory.
 
-Where the first inputs use symbols of later ones, those are undefined: such a part ends after
-layout, which puts up with that.
+Where the first inputs use symbols of later ones, those are undefined, which every phase puts up
+with. A part with any other error ends after layout.
 """
 
 from __future__ import annotations
 
 import copy
 import os
+import time
 
 from pylink._native import elfread, inputfiles
-from pylink.diagnostics import Sink
-from pylink.diagnostics.severity import CATASTROPHE, DISCRETIONARY
+from pylink.dedup.saving import Lenient
 from pylink.errors import LinkError
 from pylink.phases.finalize import finalize
 from pylink.phases.layout import layout
@@ -28,7 +30,6 @@ from pylink.watch.observers import Steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.diagnostics import Diagnostic
     from pylink.phases.init import Job
     from pylink.profile.model import Profile
 
@@ -36,29 +37,23 @@ if TYPE_CHECKING:
 FEWEST_INPUTS = 2
 
 # Sizes that a small link is divided into; a large one is halved until nothing is left.
-SIZES = 6
+SIZES = 8
 
-# Parts of fewer inputs than this repeat, up to so many times: the clock disturbs short ones most.
-LONG_PART = 400
-MOST_REPETITIONS = 8
+# From this share of the link on, sizes lie half as far apart, and each runs twice in a turn.
+LARGE = 0.25
 
+# Turns that there are in any case, and for as long as the time is not used up.
+FEWEST_TURNS, MOST_TURNS = 3, 6
+SECONDS = 3.0
 
-class Quiet(Sink):
-    """Hears what a part of a link reports and shows nothing; errors do not end the part."""
-
-    __slots__ = ("failing",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.failing = False
-
-    def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
-        self.failing = self.failing or diagnostic.severity >= DISCRETIONARY
-        return super().dispatch(diagnostic) if diagnostic.severity >= CATASTROPHE else None
+# Parts of fewer inputs than this repeat within a turn, up to so many times: the clock disturbs
+# short ones most.
+LONG_PART = 60
+MOST_REPETITIONS = 4
 
 
 def parts_of(inputs: int) -> list[tuple[int, int]]:
-    """(inputs, repetitions) of each part, the largest first.
+    """(inputs, repetitions) of each part of a turn, the largest first.
 
     The first is the whole link, which runs again because the memory was new and the code was not
     loaded when it ran first.
@@ -70,21 +65,26 @@ def parts_of(inputs: int) -> list[tuple[int, int]]:
     size = float(inputs)
     while size >= FEWEST_INPUTS:
         sizes.add(max(round(size), FEWEST_INPUTS))
-        size /= ratio
+        size /= ratio if size <= LARGE * inputs else min(ratio, 2**0.5)
     return [
-        (size, min(max(LONG_PART // size, 1), MOST_REPETITIONS))
+        (size, max(min(LONG_PART // size, MOST_REPETITIONS), 2 if size >= LARGE * inputs else 1))
         for size in sorted(sizes, reverse=True)
     ]
 
 
 def replay(results: Results) -> list[Profile]:
-    """The profiles of parts of a link that worked, the largest first."""
+    """The profiles of parts of a link that worked, the largest first in each turn."""
     found = []
-    for size, repetitions in parts_of(len(results.objects.names)):
-        for _ in range(repetitions):
-            profile = run_part(results.objects, size)
-            if profile is not None:
-                found.append(profile)
+    begun = time.perf_counter()
+    parts = parts_of(len(results.objects.names))
+    for turn in range(MOST_TURNS):
+        if turn >= FEWEST_TURNS and time.perf_counter() - begun > SECONDS:
+            break
+        for size, repetitions in parts:
+            for _ in range(repetitions):
+                profile = run_part(results.objects, size)
+                if profile is not None:
+                    found.append(profile)
     return found
 
 
@@ -93,7 +93,7 @@ def run_part(whole: Objects, size: int) -> Profile | None:
     record = Recorder()
     steps = Steps([record])
     try:
-        return _run(record, part_of(whole, size, steps), Quiet())
+        return _run(record, part_of(whole, size, steps), Lenient())
     except LinkError:
         return None
     finally:
@@ -119,7 +119,7 @@ def part_of(whole: Objects, size: int, steps: Steps) -> Objects:
     )
 
 
-def _run(record: Recorder, part: Objects, sink: Quiet) -> Profile | None:
+def _run(record: Recorder, part: Objects, sink: Lenient) -> Profile | None:
     record.seen["init"] = part.job
     record.resume()
     steps = part.job.steps

@@ -17,8 +17,10 @@ from threading import get_native_id
 from typing import TYPE_CHECKING
 
 from pylink import __version__
+from pylink.dedup.saving import saved_bytes
 from pylink.outputs.workdir import working_directory
 from pylink.profile.metrics import (
+    add_advice,
     add_cost,
     add_dedup,
     add_files,
@@ -29,6 +31,7 @@ from pylink.profile.metrics import (
     add_share,
     add_totals,
 )
+from pylink.profile.phase import Cost
 from pylink.profile.sites import add_source_counters
 from pylink.report.display import add_display_metrics
 from pylink.report.model import (
@@ -97,18 +100,21 @@ class _Maker:
 
 def link_report(profile: Profile, results: Results | None = None) -> Report:
     """The report of a link; with `results`, relocations are counted at their instructions, too."""
+    if results is not None and profile.folding is not None and profile.saved_bytes is None:
+        profile.saved_bytes = saved_bytes(results.objects) if results.merged.stand_ins else 0
     maker = _Maker(profile)
     for phase in profile.phases:
         action = maker.action(phase.tag, _detail(phase, profile), _items(phase), [phase.tag])
         add_cost(action, phase, profile)
         _add_counts(action, phase, profile)
+        add_advice(action, phase, profile, results)
         if phase.tag == "merge" and profile.folding is not None:
             _add_dedup_actions(maker, profile.folding)
         if phase.tag == "relocate" and results is not None:
             add_source_counters(maker.report, action, results)
     whole = maker.action(LINK, profile.output or "", len(profile.names), [])
     whole.scope = Scope.RANGE
-    add_totals(whole, profile)
+    add_totals(whole, profile, results)
     _add_interpreter(whole)
     return maker.report
 
@@ -128,7 +134,7 @@ def _add_counts(action: Action, phase: Phase, profile: Profile) -> None:
     if phase.tag in ("merge", "layout"):
         add_sections(action, profile)
     if phase.tag == "merge" and profile.folding is not None:
-        add_dedup(action, profile.folding)
+        add_dedup(action, profile.folding, profile.saved_bytes)
     if phase.tag == "relocate":
         add_relocations(action, profile)
     if phase.tag in ("finalize", "write"):
@@ -140,10 +146,10 @@ def _add_dedup_actions(maker: _Maker, folding: FoldResult) -> None:
     profile, pairs = maker.profile, folding.compared
     stack = ["merge", "fold_mercury"]
     every = maker.action(DEDUP, f"{len(pairs)} pairs", len(pairs), stack, DEDUP_STREAM)
-    add_dedup(every, folding)
+    add_dedup(every, folding, profile.saved_bytes)
     duration = sum(folding.stats.stage_ns)
     every.set("link__time_duration.sum", duration)
-    add_share(every, duration, profile)
+    add_share(every, Cost(wall_ns=duration, cpu_ns=duration), profile)
     for pair in pairs if len(pairs) <= MOST_PAIRS else ():
         names = f"{pair.candidate.name}, {pair.reference.name}"
         add_pair(maker.action(DEDUP, names, 1, stack, DEDUP_STREAM), pair, profile)

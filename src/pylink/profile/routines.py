@@ -2,8 +2,11 @@
 
 The link calls its phases and they their steps, which are kernels mostly. Reading and parsing call
 a routine per input, and folding three per pair of objects. What ran again on parts of the inputs
-is called by `part` instead of `link`, so a routine has points of many sizes and the two do not mix.
-Costs are whole microseconds, at least one: a routine of aprof costs something.
+is below `replay`: there `link` is all phases from reading to finalizing, without what a link does
+once. So a routine has points of many sizes, and those of the link and of its parts do not mix.
+Costs are whole microseconds, at least one: a routine of aprof costs something. They are processor
+time of the thread that links and of its helper in reading; comments have the wall time of each
+routine's largest size.
 """
 
 from __future__ import annotations
@@ -11,7 +14,15 @@ from __future__ import annotations
 import sys
 import time
 
-from pylink.aprof.model import TIME_USEC, Context, Point, Report, Routine
+from pylink.aprof.model import (
+    TIME_USEC,
+    Context,
+    Point,
+    Report,
+    Routine,
+    unit_comment,
+    wall_comment,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,12 +31,12 @@ if TYPE_CHECKING:
     from pylink.profile.model import Profile
 
 IMAGE = "pylink"
-LINK, PART = "link", "part"
+LINK, REPLAY = "link", "replay"
 READ_FILE, PARSE_FILE = "read_file", "parse_file"
 STAGES = ("compare_primary", "compare_headers", "compare_targets")
 
-# One call: size, cumulative and own nanoseconds.
-Call = tuple[int, int, int]
+# One call: size, cumulative and own nanoseconds of processor time, nanoseconds on the wall.
+Call = tuple[int, int, int, int]
 
 
 class _Calls:
@@ -49,8 +60,30 @@ class _Calls:
             self.calls[context.id] = []
         return context.id
 
-    def add(self, context: int, size: int, cost: int, children: int = 0) -> None:
-        self.calls[context].append((size, cost, max(cost - children, 0)))
+    def add(self, context: int, size: int, cost: int, wall: int, children: int = 0) -> None:
+        self.calls[context].append((size, cost, max(cost - children, 0), wall))
+
+    def walls(self) -> list[str]:
+        """A comment for each routine: the least wall time at its largest size."""
+        names = {routine.id: name for name, routine in self.routines.items()}
+        least: dict[str, tuple[int, int]] = {}
+        for context in self.contexts.values():
+            for size, _, _, wall in self.calls[context.id]:
+                name = names[context.routine]
+                known = least.get(name, (-1, 0))
+                if size > known[0] or (size == known[0] and wall < known[1]):
+                    least[name] = size, wall
+        return [
+            wall_comment(name, size, _microseconds(wall)) for name, (size, wall) in least.items()
+        ]
+
+    def units(self, profile: Profile) -> list[str]:
+        """A comment for each routine that says what its sizes count."""
+        units = {step.name: step.unit for phase in profile.phases for step in phase.steps}
+        units |= {phase.tag: phase.unit for phase in profile.phases}
+        units |= dict.fromkeys((LINK, READ_FILE, PARSE_FILE, STAGES[0]), "bytes")
+        units |= {REPLAY: "parts", STAGES[1]: "section headers", STAGES[2]: "relocation targets"}
+        return [unit_comment(name, units[name]) for name in self.routines if name in units]
 
     def finish(self) -> None:
         """Make points of the calls, one for each distinct size."""
@@ -60,8 +93,8 @@ class _Calls:
                 by_size.setdefault(call[0], []).append(call)
             for size in sorted(by_size):
                 calls = by_size[size]
-                costs = [max(_microseconds(cost), 1) for _, cost, _ in calls]
-                own = [_microseconds(cost) for _, _, cost in calls]
+                costs = [max(_microseconds(call[1]), 1) for call in calls]
+                own = [_microseconds(call[2]) for call in calls]
                 selves = [min(pair) for pair in zip(own, costs, strict=True)]
                 context.points.append(Point.of_calls(size, costs, selves))
 
@@ -69,51 +102,82 @@ class _Calls:
 def aprof_report(profile: Profile, parts: Iterable[Profile] = ()) -> Report:
     """The report of a link and of its parts, see `pylink.profile.replay`."""
     calls = _Calls()
-    _add_link(calls, profile, LINK)
-    for part in parts:
-        _add_link(calls, part, PART)
+    top = calls.enter(-1, LINK)
+    _add_link(calls, profile, top, profile.cost.thread_ns + _helped(profile), profile.wall_ns)
+    again = list(parts)
+    if again:
+        replay = calls.enter(-1, REPLAY)
+        inner = calls.enter(replay, LINK)
+        spent = [_add_part(calls, part, inner) for part in again]
+        cost, wall = sum(cost for cost, _ in spent), sum(wall for _, wall in spent)
+        calls.add(replay, len(again), cost, wall, cost)
     calls.finish()
     contexts = list(calls.contexts.values())
-    return Report(
+    routines = list(calls.routines.values())
+    made = Report(
         metric=TIME_USEC,
         command=" ".join(sys.argv) or IMAGE,
         application=IMAGE,
-        total=sum(point.self_sum for context in contexts for point in context.points),
+        total=sum(point.sum for point in contexts[0].points),  # without the replays
         created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(profile.created)),
-        comments=[f"{len(profile.names)} inputs of {profile.input_bytes} bytes for {profile.arch}"],
-        routines=list(calls.routines.values()),
+        comments=[
+            f"{len(profile.names)} inputs of {profile.input_bytes} bytes for {profile.arch}",
+            *calls.walls(),
+            *calls.units(profile),
+        ],
+        routines=routines,
         contexts=contexts,
     )
+    # Readers that know no contexts find all calls of a routine with it.
+    for routine, points in made.points().items():
+        routines[routine].points = points
+    return made
 
 
-def _add_link(calls: _Calls, profile: Profile, name: str) -> None:
-    below = sum(phase.wall_ns for phase in profile.phases)
-    top = calls.enter(-1, name)
-    size = profile.input_bytes or profile.opened_bytes
-    calls.add(top, size, below if name == PART else profile.wall_ns, below)
+def _add_part(calls: _Calls, part: Profile, top: int) -> tuple[int, int]:
+    """Add what ran again; its processor and wall nanoseconds."""
+    cost = sum(phase.cost.thread_ns for phase in part.phases) + _helped(part)
+    wall = sum(phase.wall_ns for phase in part.phases)
+    _add_link(calls, part, top, cost, wall)
+    return cost, wall
+
+
+def _add_link(calls: _Calls, profile: Profile, top: int, cost: int, wall: int) -> None:
+    """Add a link, or a part of one, that took so long, as the context `top`."""
+    helped = {"read": _helped(profile), "read_files": _helped(profile)}
+    below = sum(phase.cost.thread_ns for phase in profile.phases) + helped["read"]
+    calls.add(top, profile.input_bytes or profile.opened_bytes, cost, wall, below)
     for phase in profile.phases:
         place = calls.enter(top, phase.tag)
-        steps = sum(step.wall_ns for step in phase.steps)
-        calls.add(place, phase.size, phase.wall_ns, steps)
+        more = helped.get(phase.tag, 0)
+        steps = sum(step.cost.thread_ns for step in phase.steps) + more
+        calls.add(place, phase.size, phase.cost.thread_ns + more, phase.wall_ns, steps)
         for step in phase.steps:
             inner = calls.enter(place, step.name)
-            calls.add(inner, step.size, step.wall_ns, _below(calls, profile, inner, step.name))
+            inside = _below(calls, profile, inner, step.name)
+            cost = step.cost.thread_ns + helped.get(step.name, 0)
+            calls.add(inner, step.size, cost, step.wall_ns, inside)
+
+
+def _helped(profile: Profile) -> int:
+    """The processor time of the thread that helps with reading large links, in nanoseconds."""
+    return sum(file.read_cpu_ns for file in profile.files if file.lane and file.read_start_ns)
 
 
 def _below(calls: _Calls, profile: Profile, place: int, step: str) -> int:
-    """Add what a step calls for single inputs or pairs; their time in the thread of the step."""
+    """Add what a step calls for single inputs or pairs; the time of all of these."""
     inside = 0
     if step == "read_files":
         context = calls.enter(place, READ_FILE)
         for file in profile.files:
             if file.read_start_ns:
-                calls.add(context, file.size, file.read_ns)
-                inside += 0 if file.lane else file.read_ns
+                calls.add(context, file.size, file.read_cpu_ns, file.read_ns)
+                inside += file.read_cpu_ns
     elif step == "parse":
         context = calls.enter(place, PARSE_FILE)
         for file in profile.files:
             if file.parse_start_ns:
-                calls.add(context, file.size, file.parse_ns)
+                calls.add(context, file.size, file.parse_ns, file.parse_ns)
                 inside += file.parse_ns
     elif step == "fold_mercury" and profile.pairs:
         contexts = [calls.enter(place, name) for name in STAGES]
@@ -122,7 +186,7 @@ def _below(calls: _Calls, profile: Profile, place: int, step: str) -> int:
             sizes = (stats.bytes_compared, len(candidate.headers), len(candidate.targets))
             for context, size, cost in zip(contexts, sizes, stats.stage_ns, strict=True):
                 if cost:  # a pair that an earlier stage rejects does not come here
-                    calls.add(context, size, cost)
+                    calls.add(context, size, cost, cost)
                     inside += cost
     return inside
 

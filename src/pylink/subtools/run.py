@@ -71,7 +71,8 @@ class Outcome:
     """How a run ended: `failure` says what went wrong, None after success.
 
     `printed` is what the program wrote to both its streams, `input` and `output` the paths by which
-    it knew its files, `elapsed` milliseconds.
+    it knew its files. `elapsed` is its milliseconds of wall time; where programs ran side by side,
+    each of them has its part of the time that they shared, so that all together took their sum.
     """
 
     __slots__ = ("data", "elapsed", "failure", "input", "output", "printed", "status")
@@ -174,7 +175,6 @@ class Run:
                 outcome.failure = f"was killed by signal {-status}"
             elif status > 0:
                 outcome.failure = f"ended with status {status}"
-        outcome.elapsed = elapsed_ms(self.start, now())
         outcome.printed = bytes(self.printed)
         if self.result is not None and outcome.failure is None:
             outcome.data = _read(self.result)
@@ -211,6 +211,14 @@ class Run:
             os.close(self.files.pop())
 
 
+def _divide(running: Sequence[Run], last: Moment) -> Moment:
+    """Give each running program its part of the time since `last`; the moment up to which."""
+    until = now()
+    for run in running:
+        run.outcome.elapsed += elapsed_ms(max(last, run.start), until) / len(running)
+    return until
+
+
 def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
     """Run the commands, as many at once as there are cores for this process; outcomes in order.
 
@@ -222,6 +230,7 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
     running: list[Run] = []
     waiting = iter(commands)
     guard = _Guard(running)
+    last = now()
     try:
         more = True
         while more or running:
@@ -232,7 +241,9 @@ def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:
                     break
                 with guard:
                     outcomes.append(start(command, timeout, running))
-            for run in [run for run in running if run.ended()]:
+            ended = [run for run in running if run.ended()]
+            last = _divide(running, last)
+            for run in ended:
                 run.close()
                 running.remove(run)
             if running:

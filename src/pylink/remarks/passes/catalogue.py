@@ -333,9 +333,9 @@ SECTION_FOLDED = Kind(
     PASSED,
     _DEDUP,
     "SectionFolded",
-    "folded {Symbol} into {ReferenceSection} of {Reference}: {BytesSaved} bytes saved",
+    "folded {Symbol} into {ReferenceSection} of {Reference}: {SectionBytes} bytes left out",
     function="the section left out",
-    hotness="bytes saved",
+    hotness="bytes of the section",
 )
 SECTION_REJECTED = Kind(
     MISSED,
@@ -359,7 +359,8 @@ COST = Kind(
     "Cost",
     "comparing {Files} files took {Pairs} comparisons: {BytesCompared} bytes read by {MemcmpCalls} "
     "memcmp calls, {TwinProbes} twins probed, {PrefilterHits} found by hash and {FalsePositives} "
-    "found in vain, {Digests} sections of {DigestBytes} bytes hashed",
+    "found in vain, {Digests} sections of {DigestBytes} bytes hashed; the output is {BytesSaved} "
+    "bytes shorter",
     function=".nv.merc",
     hotness="bytes compared",
 )

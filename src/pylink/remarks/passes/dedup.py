@@ -11,6 +11,7 @@ from struct import iter_unpack
 
 from pylink.dedup import MissingXxhash, Stats
 from pylink.dedup.analysis import analyse
+from pylink.dedup.saving import saved_bytes
 from pylink.phases.fold import Decision, find_stronger, read_files
 from pylink.remarks.passes.catalogue import COST, NOT_READ, SECTION_FOLDED, SECTION_REJECTED, At
 from pylink.remarks.passes.view import View
@@ -51,7 +52,8 @@ def emit(merged: Merged, remarks: Remarks) -> None:
         if decision.verdict is not None and not decision.folds:
             _tell_rejected(decision, decision.verdict, remarks, view)
     if decisions:
-        _tell_cost(len(decisions), stats.counts(), remarks, view)
+        saved = saved_bytes(objects) if merged.stand_ins else 0
+        _tell_cost(len(decisions), stats.counts(), saved or 0, remarks, view)
 
 
 def _tell_folded(merged: Merged, remarks: Remarks, view: View) -> None:
@@ -67,7 +69,7 @@ def _tell_folded(merged: Merged, remarks: Remarks, view: View) -> None:
                 size,
                 ReferenceSection=view.section_name(reference),
                 Reference=At(view.file_of_section(reference), view.at_section(reference)),
-                BytesSaved=size,
+                SectionBytes=size,
             )
         )
 
@@ -88,7 +90,9 @@ def _tell_rejected(decision: Decision, verdict: Verdict, remarks: Remarks, view:
     )
 
 
-def _tell_cost(files: int, counts: dict[str, int], remarks: Remarks, view: View) -> None:
+def _tell_cost(
+    files: int, counts: dict[str, int], saved: int, remarks: Remarks, view: View
+) -> None:
     compared = counts["bytes_compared"]
     remarks.emit(
         COST(
@@ -104,6 +108,7 @@ def _tell_cost(files: int, counts: dict[str, int], remarks: Remarks, view: View)
             FalsePositives=counts["false_positives"],
             Digests=counts["digests"],
             DigestBytes=counts["digest_bytes"],
+            BytesSaved=saved,
         )
     )
 

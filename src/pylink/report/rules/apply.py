@@ -16,12 +16,14 @@ def apply_rules(report: Report, rules: Iterable[Rule], *, newer: bool = False) -
     """Apply rules to every action and store the results, in place of earlier ones.
 
     A rule of a section runs where the action has that section. With `newer`, messages may have
-    types that release 2022.3 cannot read.
+    types that release 2022.3 cannot read. What keeps a rule from working is said once, in the first
+    action where it does.
     """
     ordered = _parents_first(list(rules))
     with rule_imports(dict.fromkeys(rule.file.parent for rule in ordered)):
+        failed: set[tuple[str, str]] = set()
         for action in report.actions:
-            _apply_to(report, action, ordered, newer=newer)
+            _apply_to(report, action, ordered, failed, newer=newer)
 
 
 def _parents_first(rules: list[Rule]) -> list[Rule]:
@@ -44,7 +46,14 @@ def _parents_first(rules: list[Rule]) -> list[Rule]:
     return list(done.values())
 
 
-def _apply_to(report: Report, action: Action, rules: list[Rule], *, newer: bool) -> None:
+def _apply_to(
+    report: Report,
+    action: Action,
+    rules: list[Rule],
+    failed: set[tuple[str, str]],
+    *,
+    newer: bool,
+) -> None:
     shown = {section.identifier for section in action.sections}
     alone = dataclasses.replace(report, actions=[action])
     vault = IMessageVault()
@@ -60,15 +69,14 @@ def _apply_to(report: Report, action: Action, rules: list[Rule], *, newer: bool)
         context = IContext(alone, frontend, IController(result, vault))
         handle = RuleHandle(context, IEvaluator())
         try:
-            missing = _missing(rule, handle, action, known)
-            if missing:
-                frontend.message(MessageType.ERROR, missing)
-            else:
+            trouble = _missing(rule, handle, action, known)
+            if not trouble:
                 rule.module.apply(handle)
         except (Exception, SystemExit) as error:
-            frontend.message(
-                MessageType.ERROR, f"{rule.file.name} failed: {describe(error, rule.file)}"
-            )
+            trouble = f"{rule.file.name} failed: {describe(error, rule.file)}"
+        if trouble and (rule.identifier, trouble) not in failed:
+            failed.add((rule.identifier, trouble))
+            frontend.message(MessageType.ERROR, trouble)
         sent[rule.identifier] = frontend.for_children
         action.rule_results.append(result)
 

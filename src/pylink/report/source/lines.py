@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
+# Characters of a source file that are looked at.
+LONGEST_SOURCE = 1 << 24
+
+
 class SourceMap:
     """Looks up addresses in one `Source`; damaged tables know no address."""
 
@@ -32,6 +36,7 @@ class SourceMap:
         self._source = source
         # {start of a section of code: {address: instruction}}
         self._sass: dict[int, dict[int, str]] = {}
+        self._texts: dict[str, list[str]] = {}
 
     def line(self, address: int) -> tuple[str, int] | None:
         """The source file and line of an address."""
@@ -41,6 +46,29 @@ class SourceMap:
         if not frames:
             return None
         return os.fsencode(frames[0].file).decode("utf-8", "backslashreplace"), frames[0].line
+
+    def text(self, address: int) -> str:
+        """The text of the source line of an address, from the report or the file; "" without it."""
+        found = self.line(address)
+        if found is None:
+            return ""
+        file, number = found
+        lines = self._texts.get(file)
+        if lines is None:
+            lines = self._texts[file] = self._read(file)
+        return lines[number - 1].strip() if 0 < number <= len(lines) else ""
+
+    def _read(self, file: str) -> list[str]:
+        """The lines of a source file: those that the report carries, or else those of the file."""
+        held = self._source.source_files if self._source else None
+        for one in held.files if held else ():
+            if one.file_name == file and one.content is not None:
+                return one.content.split("\n")
+        try:
+            with open(file, errors="replace") as stream:
+                return stream.read(LONGEST_SOURCE).split("\n")
+        except (OSError, ValueError):
+            return []
 
     def ptx(self, address: int) -> str:
         """The line of PTX of an address; "" if there is none."""

@@ -23,7 +23,8 @@ def apply(phase, say):
     waited = max(time - processor, 0.0)
     say(
         "{} came from disk, and reading waited {} for it. Link once more before comparing times: "
-        "with the inputs in the file cache that wait is gone.".format(
+        "with the inputs in the file cache that wait is gone. The estimate is reading time "
+        "without processor time; a busy machine adds to it.".format(
             size(disk), milliseconds(waited)
         ),
         "file__cache_hit.pct",

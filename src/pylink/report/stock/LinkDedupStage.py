@@ -1,42 +1,39 @@
-"""One stage takes most of deduplication, and that a good part of the link."""
+"""Looking for copies takes a good part of the link."""
 
-from link_rules import instances, link_time, milliseconds, rule
+from link_rules import milliseconds, number, rule, size
 
-# Percent of deduplication, and of the link, from which on a stage is worth a word.
-SHARE = 60.0
+# Percent of the link's processor time from which on it is worth a word, and bytes that are compared
+# without a hash: then the prefilter is what to look at.
 NOTABLE = 5.0
-
-ADVICE = {
-    "primary": "Its bytes are compared pair by pair: many inputs are alike in size alone.",
-    "headers": "Many inputs are alike up to their section headers; a prefilter (xxhash) tells "
-    "them apart at once.",
-    "targets": "Inputs are alike in all but the sections they refer to. --merc-dedup=off saves "
-    "this time where nothing folds.",
-}
+UNHASHED = 1e6
 
 
 @rule(
     "LinkDedupStage",
-    "Deduplication Stage",
-    "Names the stage that deduplication spends its time in.",
+    "Deduplication",
+    "Says what looking for copies costs, and what leaving it out would.",
     "LinkDedup",
 )
 def apply(phase, say):
-    stages = instances(phase, "dedup__time_duration.sum")
-    whole = link_time(phase)
-    total = sum(value for _, value in stages)
-    if not whole or not total:
+    share = number(phase, "link__dedup_cpu_time_share.pct")
+    whole = number(phase, "link__cpu_time_share.pct")
+    time = number(phase, "link__cpu_time_duration.sum")
+    if share is None or share < NOTABLE or not whole or not time:
         return
-    name, longest = stages[0]
-    share = 100.0 * longest / whole
-    if 100.0 * longest < SHARE * total or share < NOTABLE:
+    hashed = number(phase, "dedup__sections_hashed.sum") or 0.0
+    if not hashed and (number(phase, "dedup__bytes_compared.sum") or 0.0) > UNHASHED:
         return
+    saved = number(phase, "dedup__bytes_saved.sum")
     say(
-        "Deduplication spends {} of its {} in the stage {}, {:.0f}% of the link. {}".format(
-            milliseconds(longest), milliseconds(total), name, share, ADVICE.get(name, "")
+        "Looking for copies takes {} of processor time, {:.0f}% of the link's. --merc-dedup=off "
+        "leaves it out{}. The estimate is the measured processor time of the steps that do it, "
+        "without loading their modules.".format(
+            milliseconds(time * share / whole),
+            share,
+            "" if saved is None else "; the output is {} longer then".format(size(saved)),
         ),
-        "dedup__time_duration.sum",
-        longest,
-        "one stage >= {:.0f}%".format(SHARE),
+        "link__dedup_cpu_time_share.pct",
+        share,
+        ">= {:.0f}% of the link".format(NOTABLE),
         speedup=share,
     )

@@ -20,8 +20,9 @@ def apply(phase, say):
     name, largest = files[0]
     say(
         "{} has {} of the {} that {} inputs have: what is saved there counts most. Look for "
-        "code that no kernel of this program needs, and for debug data (-lineinfo instead of "
-        "-G).".format(name, size(largest), size(total), len(files)),
+        "code in it that no kernel of this program needs.".format(
+            name, size(largest), size(total), len(files)
+        ),
         "file__bytes_read.sum",
         largest,
         "more than half of all",

@@ -2,40 +2,38 @@
 
 from link_rules import instances, milliseconds, number, rule
 
-# Percent of the link from which on a phase dominates it.
+# Percent of the link's processor time from which on a phase dominates it, and nanoseconds of
+# processor time below which a link is over before anybody would look for a reason.
 SHARE = 50.0
-
-# Steps that a link can do without, and how.
-ADVICE = {
-    "fold_mercury": "--merc-dedup=off leaves it out; the output has equal sections twice then.",
-    "rebuild_debug": "It works on debug data: compile with -lineinfo instead of -G.",
-}
+SHORT = 50e6
 
 
 @rule(
     "LinkDominatingPhase",
     "Dominating Phase",
-    "Names a phase that takes more than half of the link, and its longest step.",
+    "Names a phase that takes more than half of the link's processor time, and its longest step.",
     "LinkPhases",
 )
 def apply(phase, say):
-    share = number(phase, "link__time_share.pct")
-    time = number(phase, "link__time_duration.sum")
-    if share is None or not time or share < SHARE or phase.name() in ("link", "read", "write"):
+    share = number(phase, "link__cpu_time_share.pct")
+    time = number(phase, "link__cpu_time_duration.sum")
+    if not share or not time or phase.name() in ("link", "read", "write"):
+        return
+    whole = 100.0 * time / share
+    # Loading modules is a price of the process and not of the link's size.
+    loading = number(phase, "link__loading_time_duration.sum") or 0.0
+    whole, time = whole - loading, time - loading
+    if whole < SHORT or 100.0 * time < SHARE * whole:
         return
     steps = instances(phase, "link__step_time_duration.sum")
-    text = "{} takes {:.0f}% of the link.".format(phase.name(), share)
-    name, longest = steps[0] if steps else ("", 0.0)
-    if name:
-        text += " Its longest step is {} with {}. {}".format(
-            name,
-            milliseconds(longest),
-            ADVICE.get(name, "--profile-aprof shows how its cost grows with the size of the link."),
-        )
+    text = "{} takes {:.0f}% of the link's processor time.".format(
+        phase.name(), 100.0 * time / whole
+    )
+    if steps:
+        text += " Its longest step is {} with {}.".format(steps[0][0], milliseconds(steps[0][1]))
     say(
-        text,
-        "link__time_share.pct",
+        text + " --profile-aprof shows how its cost grows with the size of the link.",
+        "link__cpu_time_share.pct",
         share,
         "share >= {:.0f}%".format(SHARE),
-        speedup=share * longest / time if name in ADVICE else None,
     )

@@ -5,6 +5,8 @@ import functools
 import NvRules
 
 _WARNING = NvRules.IFrontend.MsgType_MSG_WARNING
+_OK = NvRules.IFrontend.MsgType_MSG_OK
+_LOW = NvRules.IFrontend.Severity_SEVERITY_LOW
 _HIGH = NvRules.IFrontend.Severity_SEVERITY_HIGH
 
 
@@ -35,8 +37,17 @@ def rule(identifier, name, description, section=None):
     return define
 
 
+# Percent of the link's time below which an advice is a remark and no headline.
+HEADLINE = 5.0
+
+
 def _say(frontend, title, text, metric, value, limit, speedup=None, severity=_HIGH, kind=_WARNING):
-    """Add a message; `limit` is what `value` is out of, `speedup` percent of the whole link."""
+    """Add a message; `limit` is what `value` is out of, `speedup` percent of the whole link.
+
+    What would gain less than HEADLINE percent is information and no warning.
+    """
+    if speedup is not None and speedup < HEADLINE:
+        kind, severity = _OK, _LOW
     message = frontend.message(kind, text, title)
     frontend.focus_metric(message, metric, value, severity, limit)
     # Nsight Compute 2022.3 takes no estimates.

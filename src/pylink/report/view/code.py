@@ -14,8 +14,8 @@ from pylink.report.api.context import IContext
 from pylink.report.api.metricname import unit
 from pylink.report.model import Action, Metric, Report, Scalar, Section
 from pylink.report.source.lines import SourceMap
-from pylink.report.view.numbers import text
-from pylink.report.view.pages import action_pages
+from pylink.report.view.numbers import base_text, text
+from pylink.report.view.pages import ActionPage, action_pages
 
 # Instructions that are shown of an action unless all are asked for.
 MOST = 20
@@ -51,11 +51,31 @@ def show_source(out: Console, report: Report, *, instances: bool = False) -> Non
         out.print(Text("No counter of this report belongs to instructions."))
 
 
+def source_rows(report: Report) -> Iterator[tuple[ActionPage, list[str], list[list[str]]]]:
+    """Of each action with source counters: its page, the headings, and a row per instruction."""
+    context = IContext(report)
+    for page in action_pages(report):
+        columns = list(_columns(page.action))
+        if not columns:
+            continue
+        code = context.source_map(page.action)
+        rows = []
+        for address in sorted({at for column in columns for at in column.by_address}):
+            file, line = code.line(address) or ("", 0)
+            place = [file, str(line) if file else "", code.text(address)]
+            values = [base_text(column.by_address.get(address)) for column in columns]
+            rows.append([hex(address), " ".join(code.sass(address).split()), *place, *values])
+        yield page, [column.label for column in columns], rows
+
+
 def _table(code: SourceMap, columns: list[Column], addresses: list[int]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("Address", no_wrap=True)
     table.add_column("Instruction", overflow="fold")
     table.add_column("Line", overflow="fold")
+    texts = {address: code.text(address) for address in addresses}
+    if any(texts.values()):
+        table.add_column("Source", overflow="fold")
     for column in columns:
         table.add_column(column.label, justify="right", overflow="fold")
     for address in addresses:
@@ -65,9 +85,10 @@ def _table(code: SourceMap, columns: list[Column], addresses: list[int]) -> Tabl
             text(column.by_address[address], column.unit) if address in column.by_address else ""
             for column in columns
         ]
-        table.add_row(
-            hex(address), Text(" ".join(code.sass(address).split())), Text(place), *values
-        )
+        cells = [Text(" ".join(code.sass(address).split())), Text(place)]
+        if any(texts.values()):
+            cells.append(Text(texts[address]))
+        table.add_row(hex(address), *cells, *values)
     return table
 
 

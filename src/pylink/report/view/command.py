@@ -169,16 +169,21 @@ def _show_flat(options: argparse.Namespace, files: Files) -> None:
 
     if not files.reports:
         raise ReportError("--csv and --json need a report of --profile")
-    report = files.reports[-1][1]
+    name, report = files.reports[-1]
     if options.json:
-        write(sys.stdout, flat.as_json(report))
+        text = flat.as_json(report)
+    elif options.page == "session":
+        text = flat.session_csv(report, name)
     else:
-        write(
-            sys.stdout, flat.raw_csv(report) if options.page == "raw" else flat.details_csv(report)
-        )
+        made = {"raw": flat.raw_csv, "source": flat.source_csv, "details": flat.details_csv}
+        text = made[options.page](report)
+    write(sys.stdout, text)
 
 
 def _show_terminal(options: argparse.Namespace, files: Files) -> None:
+    if not files.reports and not options.compare:
+        _show_fits(files)
+        return
     from pylink.report.view import compare, terminal  # noqa: PLC0415 -- needs rich
     from pylink.report.view.code import show_source  # noqa: PLC0415 -- needs rich
 

@@ -47,15 +47,34 @@ def draw(
     """The plots of a page."""
     drawn = Figures()
     if reports and phases(reports[-1][1]):
-        drawn.timeline = plots.svg(_timeline(reports[-1][1]))
+        drawn.timeline = plots.svg(
+            _timeline(reports[-1][1]),
+            "Timeline of the link",
+            "When each phase began and how long it took.",
+        )
     if len(reports) > 1:
-        drawn.comparison = plots.svg(_phase_bars(reports))
+        drawn.comparison = plots.svg(
+            _phase_bars(reports), "Phases compared", "What each phase took in each of the reports."
+        )
         points = sizes_and_times(report for _, report in reports)
         if len({size for size, _ in points}) > 1:
-            shown = plots.Curve("Time of the link", sorted(points), size_unit="byte")
-            drawn.growth = plots.svg(plots.curve(shown))
+            shown = plots.Curve(
+                "Time of the link",
+                sorted(points),
+                size_unit="byte",
+                size_title="bytes read",
+                cost_title="time on the wall",
+            )
+            drawn.growth = plots.svg(
+                plots.curve(shown), shown.title, "Time against bytes read, a point per report."
+            )
     for _, report in growth:
-        drawn.costs += [plots.svg(plots.curve(one)) for one in _curves(report)]
+        drawn.costs += [
+            plots.svg(
+                plots.curve(one), f"Cost of {one.title}", f"Cost against size of input: {one.told}."
+            )
+            for one in _curves(report)
+        ]
     return drawn
 
 
@@ -81,19 +100,40 @@ def _phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:
 
 
 def _curves(report: aprof.Report) -> list[plots.Curve]:
-    scale = 1000.0 if report.metric == aprof.TIME_USEC else 1.0
-    unit = "nsecond" if report.metric == aprof.TIME_USEC else ""
+    is_time = report.metric == aprof.TIME_USEC
+    scale = 1000.0 if is_time else 1.0
+    found = [fit for fit in aprof.fit_report(report) if len(fit.points) >= FEWEST_POINTS]
     return [
         plots.Curve(
             fit.routine,
             [(float(point.rms), point.min * scale) for point in fit.points],
             None if fit.model is None else _scaled(fit, scale),
-            fit.model or "",
-            cost_unit=unit,
+            _expected(fit, scale),
+            told(fit),
+            size_unit="byte" if fit.size_unit == "bytes" else "count",
+            cost_unit="nsecond" if is_time else "count",
+            size_title=f"input [{fit.size_unit or 'size'}]",
+            cost_title="processor time of a call" if is_time else "cost of a call [blocks]",
         )
-        for fit in aprof.fit_report(report)
-        if len(fit.points) >= FEWEST_POINTS
-    ][:MOST_CURVES]
+        for fit in found[:MOST_CURVES]
+    ]
+
+
+def _expected(fit: Fit, scale: float) -> tuple[float, float] | None:
+    """From what to what twice the largest size will cost; None where nothing is known of that."""
+    low, high = fit.interval
+    return (low * fit.cost * scale, high * fit.cost * scale) if high > 1 else None
+
+
+def told(fit: Fit) -> str:
+    """The growth, its error and what follows from it, in words."""
+    low, high = fit.interval
+    if fit.model is None:
+        return f"no model: {fit.growth.reason}"
+    return (
+        f"{fit.model}, {fit.error:.1%} off; twice the size costs x {fit.twice:.1f} "
+        f"({low:.1f} to {high:.1f})"
+    )
 
 
 def _scaled(fit: Fit, scale: float) -> plots.Growth:

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator
 
 from pylink.report.api.metricname import unit
 from pylink.report.model import Report, Scope
+from pylink.report.view.code import source_rows
 from pylink.report.view.markup import plain
 from pylink.report.view.numbers import base_text
+from pylink.report.view.overview import session_rows
 from pylink.report.view.pages import ActionPage, Said, action_pages, instances_of
 
 DETAILS = (
@@ -61,6 +63,26 @@ def raw_csv(report: Report) -> str:
     for page in action_pages(report):
         values = [base_text(page.action.value(name)) for name in names]
         writer.writerow([page.index, page.name, *values])
+    return out.getvalue()
+
+
+def source_csv(report: Report) -> str:
+    """A line per instruction that counters point at: where it is, its source, its counts."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    for page, labels, rows in source_rows(report):
+        writer.writerow(["ID", "Name", "Address", "Instruction", "File", "Line", "Source", *labels])
+        for row in rows:
+            writer.writerow([page.index, page.name, *row])
+    return out.getvalue()
+
+
+def session_csv(report: Report, file: str) -> str:
+    """A line per fact about where the report comes from."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["Name", "Value"])
+    writer.writerows(session_rows(report, file, whole=True))
     return out.getvalue()
 
 

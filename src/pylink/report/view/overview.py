@@ -10,6 +10,15 @@ from pylink.report.model import Action, Report, Scope
 from pylink.report.view.numbers import text
 from pylink.report.view.pages import DURATION, ActionPage, Said, action_name
 
+# Processor nanoseconds of an action.
+PROCESSOR = "link__cpu_time_duration.sum"
+
+# Wall time that is so many times the processor time, and so many nanoseconds more, disagrees with
+# it; percent of the input that a second link finds in the file cache.
+DISAGREE = 1.3
+LONG_WAIT = 2e6
+WARM = 90.0
+
 # Characters of a command line that are shown; that of a large link would fill the screen.
 LONGEST = 160
 
@@ -36,14 +45,45 @@ def longest_alike(pages: Sequence[ActionPage]) -> list[ActionPage]:
 
 
 def advice(pages: Sequence[ActionPage]) -> list[tuple[str, Said]]:
-    """What rules warn of, by action, with the largest estimated speedup first."""
-    found = [
-        (phase_name(page.action), said)
-        for page in pages
-        for said in page.all_said()
-        if said.mark in ("WRN", "OPT", "ERR")
-    ]
-    return sorted(found, key=lambda pair: -_speedup(pair[1]))
+    """What rules warn of, by action, the largest estimated gain first; one cause once."""
+    found: dict[tuple[str, str], tuple[str, Said]] = {}
+    for page in pages:
+        for said in page.all_said():
+            if said.mark in ("WRN", "OPT"):
+                found.setdefault((said.rule, said.text), (phase_name(page.action), said))
+    return sorted(found.values(), key=lambda pair: -_speedup(pair[1]))
+
+
+def failures(pages: Sequence[ActionPage]) -> list[Said]:
+    """What kept rules from working, each once: no advice, but what to do about the rule."""
+    found: dict[tuple[str, str], Said] = {}
+    for page in pages:
+        for said in page.all_said():
+            if said.mark == "ERR":
+                found.setdefault((said.rule, said.text), said)
+    return list(found.values())
+
+
+def waiting(report: Report) -> str:
+    """Says when wall and processor time disagree, and why that may be; "" when they agree."""
+    whole = next(report.ranges(), None)
+    wall = None if whole is None else whole.number(DURATION)
+    busy = None if whole is None else whole.number(PROCESSOR)
+    if whole is None or not wall or not busy or wall < DISAGREE * busy or wall - busy < LONG_WAIT:
+        return ""
+    words = (
+        f"It waited for {text(wall - busy, 'nsecond')} of that: its processor time was "
+        f"{text(busy, 'nsecond')}. "
+    )
+    cached = whole.number("file__cache_hit.pct")
+    faults = whole.number("link__page_faults_major.sum")
+    if cached is not None and cached < WARM:
+        words += f"{100 - cached:.0f}% of the input came from disk."
+    elif faults:
+        words += f"{text(faults, '')} page faults waited for a disk."
+    else:
+        words += "The machine was busy, or the output's disk slow: compare processor times."
+    return words
 
 
 def were_judged(pages: Sequence[ActionPage]) -> bool:
@@ -83,15 +123,20 @@ def summary(report: Report) -> str:
     floor = whole.number("link__time_per_copy_floor.ratio")
     if floor is not None:
         words += f", {text(float(floor), '')} times what reading and writing took"
-    longest = max(phases(report), key=lambda each: each.number(DURATION) or 0, default=None)
+    measure = PROCESSOR if whole.number(PROCESSOR) is not None else DURATION
+    longest = max(phases(report), key=lambda each: each.number(measure) or 0, default=None)
     if longest is not None:
         words += f". Its longest phase was {phase_name(longest)}"
-        words += f" with {text(longest.number(DURATION), 'nsecond')}"
-    return f"{words}."
+        words += f" with {text(longest.number(measure), 'nsecond')}"
+        words += " of processor time" if measure == PROCESSOR else ""
+    return " ".join(filter(None, (f"{words}.", waiting(report))))
 
 
-def session_rows(report: Report, file: str) -> list[tuple[str, str]]:
-    """Where the report comes from, as pairs of a label and text; what it does not say is absent."""
+def session_rows(report: Report, file: str, *, whole: bool = False) -> list[tuple[str, str]]:
+    """Where the report comes from, as pairs of a label and text; what it does not say is absent.
+
+    With `whole` a long command line is there in full.
+    """
     session, process = report.session, report.process
     rows = [("Report", file)]
     if process.process_name or process.process_id:
@@ -101,7 +146,9 @@ def session_rows(report: Report, file: str) -> list[tuple[str, str]]:
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(session.creation_time))
         rows.append(("Created", moment))
     words = session.profiler_cmdline or ""
-    rows.append(("Command line", words if len(words) <= LONGEST else f"{words[:LONGEST]}..."))
+    rows.append(
+        ("Command line", words if whole or len(words) <= LONGEST else f"{words[:LONGEST]}...")
+    )
     rows += [(each.provider, each.version) for each in session.version_info]
     if session.host_system_info is not None:
         rows.append(("Processor", session.host_system_info.processor or ""))

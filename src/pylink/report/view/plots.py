@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import escape
 
 try:
+    from matplotlib import rc_context
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 except ImportError as error:
     raise ImportError(
         "plots need the matplotlib package: run `pip install 'pylink[plot]'`", name=error.name
@@ -32,17 +34,31 @@ class Stretch:
 
 Growth = Callable[[float], float]
 
+# Colour of text and axes: pages replace it by that of their text, which a dark page has light.
+INK = "#010203"
+
+# Sizes that span more are drawn on logarithmic axes.
+LONG_SPAN = 100.0
+
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Cost against size: measured points, and the fitted growth with its name."""
+    """Cost against size: measured points, and what was found about their growth.
+
+    `interval` holds the least and the largest cost to expect at twice the largest size; `told` says
+    the growth, its error and the forecast in words. `size_title` and `cost_title` are what the axes
+    show, with units.
+    """
 
     title: str
     points: Sequence[tuple[float, float]]
     fit: Growth | None = None
-    growth: str = ""
+    interval: tuple[float, float] | None = None
+    told: str = ""
     size_unit: str = "count"
     cost_unit: str = "nsecond"
+    size_title: str = "size of the input"
+    cost_title: str = "cost"
 
 
 def timeline(stretches: Sequence[Stretch], title: str = "") -> Figure:
@@ -58,6 +74,7 @@ def timeline(stretches: Sequence[Stretch], title: str = "") -> Figure:
     )
     axes.set_yticks(list(places), [each.name for each in stretches])
     axes.invert_yaxis()
+    axes.set_xlabel("time since the link began", fontsize=8)
     _format(axes.xaxis, "nsecond")
     _trim(axes, title)
     return figure
@@ -74,7 +91,8 @@ def bars(names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], un
         axes.bar(places, list(values), width, label=label, color=colors[at % len(colors)])
     middle = 0.4 - width / 2
     axes.set_xticks([place + middle for place in range(len(names))], list(names))
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, labelcolor=INK)
+    axes.set_ylabel("time on the wall", fontsize=8)
     _format(axes.yaxis, unit)
     _trim(axes, "")
     return figure
@@ -82,7 +100,7 @@ def bars(names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], un
 
 def curve(one: Curve) -> Figure:
     """Cost against size with the fitted growth."""
-    figure = Figure(figsize=(4, 3), layout="constrained")
+    figure = Figure(figsize=(4.4, 3.3), layout="constrained")
     _draw_curve(figure.add_subplot(), one)
     return figure
 
@@ -90,32 +108,59 @@ def curve(one: Curve) -> Figure:
 def curves(several: Sequence[Curve]) -> Figure:
     """All curves in one picture, three in a row."""
     rows = (len(several) + 2) // 3
-    figure = Figure(figsize=(12, 3 * rows), layout="constrained")
+    figure = Figure(figsize=(13, 3.3 * rows), layout="constrained")
     for at, one in enumerate(several, 1):
         _draw_curve(figure.add_subplot(rows, min(3, len(several)), at), one)
     return figure
 
 
 def _draw_curve(axes: Axes, one: Curve) -> None:
-    axes.plot([x for x, _ in one.points], [y for _, y in one.points], "o", color=BLUE, ms=4)
-    if one.fit is not None and one.points:
-        low, high = min(x for x, _ in one.points), max(x for x, _ in one.points)
-        sizes = [low + (high - low) * step / 100 for step in range(101)]
-        costs = [one.fit(size) for size in sizes]
-        axes.plot(sizes, costs, color=ORANGE, lw=1.5, label=one.growth)
-        axes.legend(frameon=False, loc="upper left")
-    axes.set_ylim(bottom=0)
-    _format(axes.xaxis, one.size_unit)
-    _format(axes.yaxis, one.cost_unit)
-    _trim(axes, one.title)
+    points = list(one.points)
+    low, high = min(x for x, _ in points), max(x for x, _ in points)
+    logarithmic = low > 0 and high > LONG_SPAN * low
+    if logarithmic:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+    axes.plot([x for x, _ in points], [y for _, y in points], "o", color=BLUE, ms=4)
+    if one.fit is not None:
+        fit = one.fit
+        sizes = [
+            low * (2 * high / low) ** (step / 100)
+            if logarithmic
+            else low + (2 * high - low) * step / 100
+            for step in range(101)
+        ]
+        seen = [size for size in sizes if size <= high]
+        ahead = [high, *(size for size in sizes if size > high)]
+        axes.plot(seen, [fit(size) for size in seen], color=ORANGE, lw=1.5)
+        axes.plot(ahead, [fit(size) for size in ahead], color=ORANGE, lw=1.5, ls=":")
+    if one.interval is not None:
+        axes.plot([2 * high, 2 * high], one.interval, color=ORANGE, lw=3, alpha=0.5)
+    if not logarithmic:
+        axes.set_ylim(bottom=0)
+        axes.set_xlim(left=0)
+    axes.set_xlabel(one.size_title, fontsize=8)
+    axes.set_ylabel(one.cost_title, fontsize=8)
+    _format(axes.xaxis, one.size_unit, logarithmic=logarithmic)
+    _format(axes.yaxis, one.cost_unit, logarithmic=logarithmic)
+    _trim(axes, f"{one.title}\n{one.told}" if one.told else one.title)
 
 
-def svg(figure: Figure) -> str:
-    """The figure as an `<svg>` element; equal figures give equal text."""
+def svg(figure: Figure, title: str, description: str) -> str:
+    """The figure as an `<svg>` element that a screen reader can name; it has the page's colours.
+
+    Equal figures give equal text.
+    """
     out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    with rc_context({"svg.hashsalt": title}):
+        figure.savefig(
+            out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True
+        )
     drawn = out.getvalue()
-    return drawn[drawn.index("<svg") :]
+    drawn = drawn[drawn.index("<svg") :].replace(INK, "currentColor")
+    start, inside = drawn.split(">", 1)
+    named = f"<title>{escape(title)}</title>\n<desc>{escape(description)}</desc>"
+    return f'{start} role="img" aria-label="{escape(title)}">\n{named}{inside}'
 
 
 def image(figure: Figure, suffix: str) -> bytes:
@@ -125,14 +170,19 @@ def image(figure: Figure, suffix: str) -> bytes:
     return out.getvalue()
 
 
-def _format(axis: Axis, unit: str) -> None:
+def _format(axis: Axis, unit: str, *, logarithmic: bool = False) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: text(value, unit)))
-    axis.set_major_locator(MaxNLocator(5))
+    axis.set_major_locator(LogLocator(numticks=5) if logarithmic else MaxNLocator(4))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _trim(axes: Axes, title: str) -> None:
     """No frame but the two axes."""
     axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(labelsize=8)
+    axes.spines[["bottom", "left"]].set_color(INK)
+    axes.tick_params(labelsize=8, colors=INK)
+    axes.tick_params(which="minor", colors=INK)
+    axes.xaxis.label.set_color(INK)
+    axes.yaxis.label.set_color(INK)
     if title:
-        axes.set_title(title, fontsize=9, loc="left")
+        axes.set_title(title, fontsize=9, loc="left", color=INK)

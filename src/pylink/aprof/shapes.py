@@ -1,0 +1,53 @@
+"""The functions of size that costs are sums of, and the sums that a fit may be.
+
+A sum is named after its steepest function. Each is a + b f(n), and for those from n^1.5 on also one
+with a part that grows like n or n log n, since a routine that compares all pairs reads its input,
+too. Sums of more functions fit anything that a few sizes can show, and so say nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+# From gentle to steep.
+FUNCTIONS: dict[str, Callable[[float], float]] = {
+    "constant": lambda n: 1.0,
+    "log n": lambda n: math.log2(n + 1),
+    "n": lambda n: n,
+    "n log n": lambda n: n * math.log2(n + 1),
+    "n^1.5": lambda n: n**1.5,
+    "n^2": lambda n: n * n,
+    "n^3": lambda n: n**3,
+}
+NAMES = tuple(FUNCTIONS)
+
+# Faster than n log n: what these take of a link grows with the link.
+STEEP = ("n^1.5", "n^2", "n^3")
+
+# How a cost may grow that the sizes show nothing of: up to here, unless they show n^3.
+USUAL = NAMES[: NAMES.index("n^3")]
+
+SUMS: tuple[tuple[str, ...], ...] = (
+    ("constant",),
+    ("log n",),
+    ("constant", "log n"),
+    ("n",),
+    ("constant", "n"),
+    ("n log n",),
+    ("constant", "n log n"),
+    ("n^1.5",),
+    ("constant", "n^1.5"),
+    ("n", "n^1.5"),
+    ("constant", "n", "n^1.5"),
+    ("n^2",),
+    ("constant", "n^2"),
+    ("n", "n^2"),
+    ("constant", "n", "n^2"),
+    ("n log n", "n^2"),
+    ("constant", "n log n", "n^2"),
+    ("n^3",),
+    ("constant", "n^3"),
+    ("n", "n^3"),
+    ("constant", "n", "n^3"),
+)

@@ -1,0 +1,82 @@
+"""What folding takes off the output of a link, in bytes: the difference of two real layouts.
+
+Payloads that fold are not it: the plain sections' bytes stay, alignment and relocations count, and
+a link leaves out the sections of `pylink.phases.fold` alone. So merge and layout run once more, as
+with --merc-dedup=off, and the sizes of the two files are compared. That costs about half a link;
+only what looks at links asks.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from pylink.diagnostics import Sink
+from pylink.diagnostics.severity import CATASTROPHE, DISCRETIONARY
+from pylink.errors import LinkError
+from pylink.phases.init import Job, init
+from pylink.phases.layout import layout
+from pylink.phases.merge import merge
+from pylink.watch.observers import Steps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pylink.diagnostics import Diagnostic
+    from pylink.phases.read import Objects
+
+
+class Lenient(Sink):
+    """Hears what phases report and shows nothing; undefined symbols are no error to it.
+
+    `failing` says that another error came.
+    """
+
+    __slots__ = ("failing",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failing = False
+
+    def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
+        if diagnostic.severity >= DISCRETIONARY and diagnostic.kind != "undefined-reference":
+            self.failing = True
+        return super().dispatch(diagnostic) if diagnostic.severity >= CATASTROPHE else None
+
+
+def saved_bytes(objects: Objects) -> int | None:
+    """How much shorter the output of these inputs is with folding; None when they do not link."""
+    sizes = [_output_size(objects, keeps_copies=keeps) for keeps in (True, False)]
+    return None if sizes[0] is None or sizes[1] is None else sizes[0] - sizes[1]
+
+
+def saved_by_cubins(cubins: Iterable[tuple[str, bytes]], arch: str) -> int | None:
+    """The same of cubins by name, linked for `arch`."""
+    from pylink.options import Input, Options  # noqa: PLC0415 -- a link needs none of these
+    from pylink.phases.load import load  # noqa: PLC0415
+    from pylink.phases.read import read  # noqa: PLC0415
+    from pylink.timing import CsvTiming  # noqa: PLC0415
+
+    inputs = [Input(name, data) for name, data in cubins]
+    sink = Lenient()
+    try:
+        job = init(Options({"arch": arch}), inputs, Steps(), sink)
+        objects = read(load(job, CsvTiming(None), sink), sink)
+    except LinkError:
+        return None
+    return None if objects is None or sink.failing else saved_bytes(objects)
+
+
+def _output_size(objects: Objects, *, keeps_copies: bool) -> int | None:
+    """Bytes of the output; None after an error."""
+    job: Job = copy.copy(objects.job)
+    job.steps = Steps()
+    job.keeps_copies = keeps_copies
+    again = copy.copy(objects)
+    again.job = job
+    sink = Lenient()
+    try:
+        merged = merge(again, sink)
+        return None if merged is None or sink.failing else layout(merged, sink).size
+    except LinkError:
+        return None

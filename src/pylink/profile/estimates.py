@@ -1,0 +1,106 @@
+"""What following a piece of advice would save, estimated from one link's own figures.
+
+Estimates are processor time: what a busy machine or a cold cache adds is no gain of the advice.
+Each says how it was made where rules state it, and `benchmarks/bench_advice.py` does what the
+advice says and measures.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+
+from pylink._native import inputfiles
+from pylink.facts.sectionkinds import DEBUG
+from pylink.tables import FILE, SECTION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.profile.collect import Results
+    from pylink.profile.model import Profile
+    from pylink.profile.phase import Step
+
+# Steps that handle each byte of the input or of the output once, and phases that do so.
+MOVING_STEPS = ("read_files", "copy_contents")
+MOVING_PHASES = ("write",)
+# Part of their processor time that grows with the bytes; the rest is opening files and the like.
+MOVED = 0.7
+# The step that does nothing but write debug sections anew.
+REBUILDING = "rebuild_debug"
+FOLDING = ("find_ties", "fold_mercury")
+
+DEBUG_INFO = b".debug_info"
+
+# How often reading and writing are measured again for the copy floor.
+FLOOR_TURNS = 2
+
+
+def steps_of(profile: Profile) -> dict[str, Step]:
+    """The steps of all phases, by name."""
+    return {step.name: step for phase in profile.phases for step in phase.steps}
+
+
+def debug_ns(profile: Profile) -> int:
+    """Nanoseconds spent on debug bytes: their part of what moves bytes, by size."""
+    debug = sum(file.debug_bytes for file in profile.files)
+    if not debug or not profile.input_bytes:
+        return 0
+    steps = steps_of(profile)
+    moving = sum(steps[name].cpu_ns for name in MOVING_STEPS if name in steps)
+    moving += sum(phase.cpu_ns for phase in profile.phases if phase.tag in MOVING_PHASES)
+    rebuilding = steps[REBUILDING].cpu_ns if REBUILDING in steps else 0
+    return int(MOVED * moving * debug / profile.input_bytes) + rebuilding
+
+
+def folding_ns(profile: Profile) -> int:
+    """Nanoseconds that looking for copies takes, without loading the modules that do it."""
+    steps = steps_of(profile)
+    taken = sum(steps[name].cpu_ns for name in FOLDING if name in steps)
+    return max(taken - profile.loading_ns, 0)
+
+
+def debug_info_files(results: Results) -> int:
+    """How many inputs have .debug_info, which -G makes and -lineinfo does not."""
+    objects = results.objects
+    found = set()
+    for row in SECTION.iter_unpack(objects.sections):
+        name, kind = objects.arena[row[0] : row[0] + row[4]], row[12]
+        if kind == DEBUG and row[2] and name == DEBUG_INFO:
+            found.add(row[10])
+    return len(found)
+
+
+def copy_floor_ns(profile: Profile, results: Results | None) -> int:
+    """The least wall time that reading the inputs and writing the output took.
+
+    The link did both once; they are done again `FLOOR_TURNS` times, into a file that nobody sees.
+    """
+    steps = steps_of(profile)
+    reading = [steps["read_files"].wall_ns] if "read_files" in steps else [0]
+    writing = [sum(phase.wall_ns for phase in profile.phases if phase.tag == "write")]
+    if results is None:
+        return reading[0] + writing[0]
+    objects = results.objects
+    inputs = objects.job.inputs[: len(objects.names)]
+    names: list[bytes | None] = []
+    # Only files that are cubins as they stand: others were read in another way.
+    if not objects.pieces and all(one.data is None for one in inputs):
+        names = [os.fsencode(one.name) for one in inputs]
+    sizes = [row[1] for row in FILE.iter_unpack(objects.files)]
+    folder = os.path.dirname(profile.output or "") or "."
+    for _ in range(FLOOR_TURNS):
+        if names:
+            begun = time.perf_counter_ns()
+            _, _, failed, _ = inputfiles.read_files(names, sizes, [None] * len(names), None)
+            if failed < 0:
+                reading.append(time.perf_counter_ns() - begun)
+        if results.final is not None and profile.output is not None:
+            try:
+                with tempfile.TemporaryFile(dir=folder) as stream:
+                    begun = time.perf_counter_ns()
+                    os.write(stream.fileno(), results.final.image)
+                    writing.append(time.perf_counter_ns() - begun)
+            except OSError:
+                break
+    return min(reading) + min(writing)
