@@ -10,11 +10,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from helpers import demo
 from helpers.report_phases import phase, report, show, written
 
+import pylink
 from pylink import aprof
 from pylink.report.file import write_report
 from pylink.report.model import (
@@ -88,7 +91,7 @@ def test_comparison(capfd: pytest.CaptureFixture[str], tmp_path: Path, file: str
     write_report(later, other)
     out = show(capfd, "--compare", file, str(other))
     lines = [line.split() for line in out.splitlines()]
-    assert ["read", "link__time_duration.sum", "1.50", "ms", "3", "ms", "+100.0%"] in lines
+    assert "read Time by the clock on the wall 1.50 ms 3 ms +100.0%" in map(" ".join, lines)
     assert ["merge", "only__bytes.sum", "N/A", "3", "B", "new"] in lines
     assert not any("link__target_arch" in line for line in lines)
     assert "Nothing changed by 5% or more." in show(capfd, "--compare", file, file)
@@ -178,7 +181,9 @@ def test_bars_of_a_chart_are_compared(capfd: pytest.CaptureFixture[str], tmp_pat
     action.sections = [Section("Bars", "Bars", body=body)]
     write_report(Report(actions=[action]), path)
     show(capfd, str(path), "--html", str(page))
-    shown = re.findall(r"<td>([^<]*)</td>.*width: ([0-9.]+)%.*>([^<]+)</td></tr>", page.read_text())
+    shown = re.findall(
+        r"<td[^>]*>([^<]*)</td>.*width: ([0-9.]+)%.*>([^<]+)</td></tr>", page.read_text()
+    )
     assert shown == [
         (".debug", "100.0", "3 kB"),
         (".text", "10.0", "300 B"),
@@ -270,3 +275,34 @@ def test_without_matplotlib_pages_have_no_plots(
     assert "run `pip install " in page
     assert "pylink[plot]" in page
     assert "<svg" not in page
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"section": ["Nope"]}, "no section 'Nope'"),
+        ({"set": ["nope"]}, "no set 'nope'"),
+        ({"rule": ["Nope"]}, "no rule 'Nope'"),
+    ],
+    ids=["section", "set", "rule"],
+)
+def test_names_that_no_report_will_have_are_refused_before_the_link(
+    options: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "linked.cubin"
+    with pytest.raises(pylink.LinkError, match=reason):
+        pylink.link(
+            demo.cubins("sm_90a"),
+            arch="sm_90a",
+            output=output,
+            profile=tmp_path / "link.ncu-rep",
+            **options,
+        )
+    assert not output.exists()
+    with pytest.raises(pylink.LinkError, match="no --profile"):
+        pylink.link(demo.cubins("sm_90a"), arch="sm_90a", output=output, **options)
+
+
+def test_what_there_is_to_measure(capfd: pytest.CaptureFixture[str]) -> None:
+    shown = show(capfd, "--query-metrics")
+    assert re.search(r"^link__time_duration\.sum +time by the clock on the wall$", shown, re.M)

@@ -76,8 +76,16 @@ def test_markup() -> None:
     assert plain("a@b and 5 @ 3") == "a@b and 5 @ 3"
 
 
+def test_one_screen_comes_first(capfd: pytest.CaptureFixture[str], file: str) -> None:
+    lines = [" ".join(line.split()) for line in show(capfd, file).splitlines()]
+    assert "Phase Processor Wall Share of wall" in lines
+    assert f"read N/A 1.50 ms 75.0% {bar(3, 4)}" in lines
+    assert "--all shows every action and section" in lines
+    assert "[0] read" not in lines
+
+
 def test_details_on_a_terminal(capfd: pytest.CaptureFixture[str], file: str) -> None:
-    out = show(capfd, file)
+    out = show(capfd, file, "--all")
     assert "\x1b" not in out  # piped
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert "[0] read" in lines
@@ -95,7 +103,7 @@ def test_advice_and_the_whole_link_come_first(
     made.actions.append(Action(scope=Scope.RANGE))
     made.actions[-1].set("link__time_duration.sum", 2_000_000)
     write_report(made, tmp_path / "whole.ncu-rep")
-    out = show(capfd, str(tmp_path / "whole.ncu-rep"))
+    out = show(capfd, str(tmp_path / "whole.ncu-rep"), "--all")
     headings = [line for line in out.splitlines() if line.startswith(("What", "["))]
     assert headings == ["What to do", "[2] whole link", "[0] read", "[1] merge"]
     assert "WRN  read: Use <fewer> inputs." in out
@@ -119,7 +127,7 @@ def test_of_many_comparisons_the_longest_are_shown(
     path, page = tmp_path / "pairs.ncu-rep", tmp_path / "page.html"
     pairs = [phase("dedup", 1000 + number) for number in range(9)]
     write_report(Report(actions=[phase("read", 1), *pairs]), path)
-    out = show(capfd, str(path))
+    out = show(capfd, str(path), "--all")
     assert re.findall(r"^\[(\d)\]", out, re.MULTILINE) == ["0", "6", "7", "8", "9"]
     assert "5 shorter actions are left out" in out
     assert len(re.findall(r"^\[", show(capfd, str(path), "--instances"), re.MULTILINE)) == 10

@@ -23,6 +23,9 @@ from pylink.inspect.image import Image
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+# Rows of a table that a screen has room for.
+TOP = 10
+
 # Builds of fewer objects are done before a progress bar could be read.
 LONG_RUN = 200
 
@@ -37,6 +40,9 @@ def parser() -> argparse.ArgumentParser:
     form = options.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="everything as one JSON object")
     form.add_argument("--csv", action="store_true", help="a line for each object")
+    options.add_argument(
+        "--top", type=int, metavar="N", help=f"rows of the table of objects, {TOP} unless told"
+    )
     options.add_argument(
         "--prefilter", choices=PREFILTERS, default="xxh3", help="how pairs and twins are found"
     )
@@ -73,7 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         elif options.csv:
             show(report.as_csv(analysis))
         else:
-            _show(report.tables(analysis), report.summary(analysis))
+            top = TOP if options.top is None else options.top
+            _show(report.tables(analysis, top), report.summary(analysis))
     except BrokenPipeError:
         raise
     except (OSError, MalformedCubin, MissingXxhash) as error:

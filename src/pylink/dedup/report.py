@@ -102,9 +102,9 @@ def as_csv(analysis: Analysis) -> str:
     return text.getvalue()
 
 
-def tables(analysis: Analysis) -> list[Table]:
-    """What to show, in the order of interest."""
-    found = [_objects(analysis), _families(analysis)]
+def tables(analysis: Analysis, top: int) -> list[Table]:
+    """What to show, in the order of interest: of the objects `top`, the largest that fold first."""
+    found = [_objects(analysis, top), _families(analysis)]
     if analysis.blockers:
         rows = [(name, str(count)) for name, count in analysis.blockers.most_common()]
         found.append(Table("What blocks folding", ("reason", "objects"), rows))
@@ -115,9 +115,12 @@ def tables(analysis: Analysis) -> list[Table]:
     return found
 
 
-def _objects(analysis: Analysis) -> Table:
+def _objects(analysis: Analysis, top: int) -> Table:
     rows = []
-    for candidate in analysis.candidates:
+    ordered = sorted(
+        analysis.candidates, key=lambda each: (each.reference is None, -each.item.size)
+    )
+    for candidate in ordered[:top]:
         verdict = candidate.verdict
         fate = "kept" if candidate.reference is None else f"folds into {candidate.reference.name}"
         if verdict is None:
@@ -127,7 +130,9 @@ def _objects(analysis: Analysis) -> Table:
             if verdict.code:
                 reason = f"against {verdict.reference.name}: {reason}"
         rows.append((candidate.item.name, fate, code, stage, reason))
-    return Table("Objects", ("object", "fate", "code", "stage", "reason"), rows, left=5)
+    left = len(ordered) - len(rows)
+    title = f"Objects, {left} more with --top or --csv" if left else "Objects"
+    return Table(title, ("object", "fate", "code", "stage", "reason"), rows, left=5)
 
 
 def _families(analysis: Analysis) -> Table:

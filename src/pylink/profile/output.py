@@ -38,6 +38,24 @@ class Collector(Recorder):
             write_outputs(self.profile, results, options, self._sink)
 
 
+def check_choice(options: Options, sink: Sink) -> None:
+    """Refuse, before anything is linked, sections, sets and rules that no report will have."""
+    if not options.profile:
+        sink.fatal("conflicting-options", option="--section, --set or --rule", other="no --profile")
+    try:
+        from pylink.report.prepare import check  # noqa: PLC0415 -- it needs protobuf
+
+        check(
+            folders=options.section_folder,
+            recursive=options.section_folder_recursive,
+            sections=options.section,
+            sets=options.set,
+            rules=options.rule,
+        )
+    except (ImportError, ValueError) as error:
+        sink.fatal("cannot-write-file", file=options.profile, reason=reason_of(error))
+
+
 def write_outputs(profile: Profile, results: Results | None, options: Options, sink: Sink) -> None:
     """Write what the options ask for; what cannot be written is reported."""
 

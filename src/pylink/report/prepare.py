@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
 from pylink.report.rules.apply import apply_rules
-from pylink.report.rules.load import load_rules
+from pylink.report.rules.load import LoadedRules, load_rules
 from pylink.report.sections.apply import apply_sections
 from pylink.report.sections.folders import search_path
 from pylink.report.sections.load import load
@@ -32,7 +32,15 @@ def prepare(
     path = search_path(folders, recursive)
     loaded = load(path)
     problems = loaded.problems()
-    gaps = apply_sections(report, loaded.select(sections, sets))
+    # Who names a folder means what is in it.
+    given = bool(folders or recursive)
+    chosen = loaded.select(sections, sets, without_sets=given)
+    stock = {each.section.identifier for each in loaded.sections if each.file.parent == path[0]}
+    if given:
+        stock = set()
+    # Nobody asked for a stock section of the default set: what it lacks, the link had not.
+    asked = {*sections, *(each.identifier for each in chosen if each.identifier not in stock)}
+    gaps = apply_sections(report, chosen, asked)
     required = [gap for gap in gaps if gap.is_error]
     if required:
         raise ReportError("; ".join(map(str, required)))
@@ -40,9 +48,31 @@ def prepare(
     if with_rules:
         found = load_rules(path)
         problems += found.problems()
-        known = {each.identifier for each in found.rules}
-        for name in rules:
-            if name not in known:
-                raise ReportError(f"no rule '{name}' in the search path")
+        _check_rules(found, rules)
         apply_rules(report, [each for each in found.rules if not rules or each.identifier in rules])
     return problems
+
+
+def check(
+    *,
+    folders: Sequence[str],
+    recursive: Sequence[str],
+    sections: Iterable[str],
+    sets: Iterable[str],
+    rules: Sequence[str],
+) -> None:
+    """ReportError for what `prepare` would refuse by name: folders, sections, sets and rules."""
+    path = search_path(folders, recursive)
+    load(path).select(sections, sets)
+    if rules:
+        _check_rules(load_rules(path), rules)
+
+
+def _check_rules(found: LoadedRules, rules: Iterable[str]) -> None:
+    known = {each.identifier for each in found.rules}
+    for name in rules:
+        if name not in known:
+            raise ReportError(
+                f"no rule '{name}' in the search path; there are: "
+                + (", ".join(sorted(known)) or "none")
+            )

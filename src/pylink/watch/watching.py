@@ -32,6 +32,10 @@ def observers(options: Options, sink: Sink) -> list[Observer]:
         settings = Settings(options, sink)
     watching: list[Observer] = []
     # First, so that what the others do counts for no phase.
+    if options.section or options.set or options.rule:
+        from pylink.profile.output import check_choice  # noqa: PLC0415 -- few links ask
+
+        check_choice(options, sink)
     if options.profile is not None or options.profile_aprof or options.time_trace:
         from pylink.profile.output import Collector  # noqa: PLC0415 -- few links ask
 

@@ -17,6 +17,9 @@ from pylink.report.sections.folders import Findings, files_in
 
 SUFFIX = ".py"
 
+# The functions that every rule has.
+PARTS = ("get_identifier", "apply")
+
 # The name rules import, and that of Nsight Compute's own module, which lies beside its rules.
 INTERFACE = "NvRules"
 
@@ -66,7 +69,7 @@ def rule_imports(path: Iterable[Path]) -> Iterator[None]:
 def load_rules(path: Iterable[Path]) -> LoadedRules:
     """The rules of the folders of `path`; of equal identifiers the last file counts.
 
-    A file without `get_identifier` or `apply` is a helper module and no rule.
+    A file without `get_identifier` and `apply` is a helper module; with one of them it is an error.
     """
     folders = list(path)
     loaded = LoadedRules()
@@ -113,8 +116,12 @@ def _load(file: Path) -> Rule | None:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    if not (callable(getattr(module, "get_identifier", None)) and hasattr(module, "apply")):
+    parts = [name for name in PARTS if callable(getattr(module, name, None))]
+    if not parts:
         return None
+    if len(parts) < len(PARTS):
+        (missing,) = set(PARTS) - set(parts)
+        raise ReportError(f"no rule: it has {parts[0]} and no {missing}")
     identifier = _text(module, "get_identifier")
     if not identifier:
         raise ReportError("get_identifier gives no identifier")

@@ -6,13 +6,13 @@ has to be in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from pylink.report.model import Action, Importance, Report, Section
 from pylink.report.sections.derived import DerivedError, evaluate
-from pylink.report.sections.filters import Chosen, Target, choose, matches, target_of
+from pylink.report.sections.filters import Chosen, Target, choose, counts_for, target_of
 from pylink.report.sections.patterns import GROUP, PATTERNS, REGEX, matching
 from pylink.report.sections.text import section_metrics
 
@@ -43,8 +43,13 @@ class _Asked(NamedTuple):
     metrics: list[Chosen]
 
 
-def apply_sections(report: Report, sections: Iterable[Section]) -> list[Gap]:
+def apply_sections(
+    report: Report, sections: Iterable[Section], asked: Container[str] = ()
+) -> list[Gap]:
     """Give every action the sections that count for it, and what these derive; the gaps.
+
+    Of the sections `asked` for by identifier each metric that no action has is a gap, also where
+    the section is not shown for want of any.
 
     A section none of whose metrics an action has is left out there, unless one is required. What
     only some actions lack is no gap: a phase does not have the counts of another.
@@ -59,22 +64,28 @@ def apply_sections(report: Report, sections: Iterable[Section]) -> list[Gap]:
             by_target[target] = _fitting(ordered, target)
         fitting.append((action, by_target[target]))
     gaps: dict[tuple[str, str], Gap] = {}
-    for action, asked in fitting:
-        for one in asked:
+    for action, chosen in fitting:
+        for one in chosen:
             for gap in _derive(action, one.section):
                 gaps.setdefault((gap.section, gap.metric), gap)
     known = {name for action in report.actions for name in action.metrics}
-    for action, asked in fitting:
-        shown = [one for one in asked if _says_something(action, one, known)]
+    for action, chosen in fitting:
+        shown = [one for one in chosen if _says_something(action, one, known)]
         action.sections = [one.section for one in shown]
         for one in shown:
             for gap in _find_gaps(action, one, known):
                 gaps.setdefault((gap.section, gap.metric), gap)
+    for action, chosen in fitting[:1]:
+        for one in chosen:
+            if one.section.identifier in asked:
+                for gap in _find_gaps(action, one, known):
+                    gaps.setdefault((gap.section, gap.metric), gap)
     used = {section.identifier for action in report.actions for section in action.sections}
     return [
         gap
         for gap in gaps.values()
-        if not gap.is_absence or (gap.metric not in known and gap.section in used)
+        if not gap.is_absence
+        or (gap.metric not in known and (gap.section in used or gap.section in asked))
     ]
 
 
@@ -84,7 +95,7 @@ def _fitting(sections: list[Section], target: Target) -> list[_Asked]:
             each, [one for entry in section_metrics(each) if (one := choose(entry, each, target))]
         )
         for each in sections
-        if matches(None, each.filter, target)
+        if counts_for(each, target)
     ]
 
 
@@ -138,7 +149,7 @@ def _derive(action: Action, section: Section) -> Iterator[Gap]:
             metric = evaluate(name, definition.expression, action.metrics, warned.append)
         except DerivedError as error:
             reason = f"cannot be derived: {error}"
-            yield _gap(action, section, name, reason, is_error=True, is_absence=False)
+            yield _gap(action, section, name, reason, is_absence=False)
             continue
         except KeyError as error:
             reason = f"cannot be derived: there is no metric {error.args[0]}"

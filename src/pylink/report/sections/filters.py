@@ -85,6 +85,20 @@ def choose(metric: SectionMetric, section: Section, target: Target) -> Chosen | 
     return Chosen(metric.name, metric.label, _importance(metric.filter, section.filter))
 
 
+def counts_for(section: Section, target: Target) -> bool:
+    """Whether a section has anything for the target: its own filter or that of a metric says so."""
+    if matches(None, section.filter, target):
+        return True
+    return any(choose(metric, section, target) is not None for metric in _metrics(section))
+
+
+def _metrics(section: Section) -> list[SectionMetric]:
+    """Every entry of the section that names metrics."""
+    from pylink.report.sections.text import section_metrics  # noqa: PLC0415 -- it needs protobuf
+
+    return section_metrics(section)
+
+
 def _first_with(
     has: Callable[[Filter], bool], own: Filter | None, outer: Filter | None
 ) -> Filter | None:

@@ -30,9 +30,16 @@ class Loaded(Findings):
 
     sections: list[LoadedSection] = field(default_factory=list)
 
-    def select(self, identifiers: Iterable[str] = (), sets: Iterable[str] = ()) -> list[Section]:
+    def select(
+        self,
+        identifiers: Iterable[str] = (),
+        sets: Iterable[str] = (),
+        *,
+        without_sets: bool = False,
+    ) -> list[Section]:
         """The sections of these identifiers and sets; of the default set when both are empty.
 
+        With `without_sets`, sections that are in no set belong to the default set.
         ReportError for an identifier or a set that no section has.
         """
         wanted = list(identifiers)
@@ -52,6 +59,7 @@ class Loaded(Findings):
             if each.section.identifier in wanted
             or ALL in named
             or any(one.identifier in named for one in each.section.sets)
+            or (without_sets and DEFAULT_SET in named and not each.section.sets)
         ]
 
     def set_names(self) -> set[str]:

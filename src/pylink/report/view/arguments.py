@@ -27,6 +27,12 @@ def parser() -> argparse.ArgumentParser:
     form.add_argument("--compare", action="store_true", help="only what differs from the baseline")
     form.add_argument("--fit", action="store_true", help="only how the cost of routines grows")
     options.add_argument("--page", choices=PAGES, default="details")
+    options.add_argument(
+        "--all", action="store_true", help="every action and section, not one screen of them"
+    )
+    options.add_argument(
+        "--query-metrics", action="store_true", help="what there is to measure of a link, in words"
+    )
     options.add_argument("--instances", action="store_true", help="list the parts of each metric")
     options.add_argument(
         "--metrics",

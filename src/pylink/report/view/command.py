@@ -17,6 +17,9 @@ from pylink.report.model import Report
 from pylink.report.model.report import MAGIC
 from pylink.report.view.arguments import parser
 
+# Rows of changes that a screen has room for.
+ONE_SCREEN = 20
+
 
 @dataclass(slots=True)
 class Files:
@@ -61,6 +64,13 @@ def _run(options: argparse.Namespace) -> int:
         from pylink.report.view.listing import list_files  # noqa: PLC0415 -- not with a report
 
         return list_files(vars(options))
+    if options.query_metrics:
+        from pylink.report.api.descriptions import DESCRIPTIONS  # noqa: PLC0415 -- few ask
+
+        width = max(map(len, DESCRIPTIONS))
+        lines = (f"{name:{width}}  {words}\n" for name, words in sorted(DESCRIPTIONS.items()))
+        write(sys.stdout, "".join(lines))
+        return 0
     if not options.files:
         raise ReportError("no report given; pylink report --help lists what can be done")
     files = Files()
@@ -190,15 +200,22 @@ def _show_terminal(options: argparse.Namespace, files: Files) -> None:
     out = terminal.console(color=None if options.color == "auto" else options.color == "always")
     if len(files.reports) > 1 and (options.compare or options.page == "details"):
         (first, before), (last, after) = files.reports[0], files.reports[-1]
-        changes = compare.notable(compare.compare(before, after))
-        terminal.show_changes(out, changes, (first, last))
+        every = compare.compare(before, after)
+        changes = compare.notable(every)
+        terminal.show_headline(out, compare.headline(every))
+        terminal.show_changes(out, changes, (first, last), most=None if options.all else ONE_SCREEN)
     elif options.compare:
         raise ReportError("--compare needs two reports: the baseline, and one to compare with it")
     if not options.compare and files.reports:
         name, report = files.reports[-1]
         terminal.show_session(out, report, name)
         if options.page == "details":
-            terminal.show_details(out, report, instances=options.instances)
+            # Who names sections or rules wants to see them.
+            named = options.section or options.set or options.rule or options.section_folder
+            everything = bool(
+                options.all or options.instances or named or options.section_folder_recursive
+            )
+            terminal.show_details(out, report, instances=options.instances, everything=everything)
         elif options.page == "raw":
             terminal.show_raw(out, report, instances=options.instances)
         elif options.page == "source":

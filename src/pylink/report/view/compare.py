@@ -11,6 +11,16 @@ from pylink.report.sections.patterns import PATTERNS
 from pylink.report.view.numbers import number, text
 from pylink.report.view.pages import DURATION, action_name
 
+# The action that is all of a link, and what is said of it first.
+WHOLE_LINK = "whole link"
+WHOLE = (
+    ("link__cpu_time_duration.sum", "The link's processor time"),
+    ("link__time_duration.sum", "The link's time on the wall"),
+)
+
+# By how much two links of the same inputs differ on one machine.
+NOISE = 0.1
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -82,7 +92,7 @@ def notable(changes: list[Change], least: float = 0.05) -> list[Change]:
     """
     kept = []
     for change in changes:
-        if change.metric.startswith(("device__", "launch__", *PATTERNS)):
+        if change.metric.startswith(("device__", "launch__", "derived__", *PATTERNS)):
             continue
         if isinstance(change.before, str) or isinstance(change.after, str):
             continue
@@ -92,8 +102,43 @@ def notable(changes: list[Change], least: float = 0.05) -> list[Change]:
             continue
         kept.append(change)
     places = {name: at for at, name in enumerate(dict.fromkeys(each.action for each in changes))}
-    kept.sort(key=lambda each: (places[each.action], -abs((each.ratio or 0) - 1), each.metric))
-    return kept
+    kept.sort(
+        key=lambda each: (
+            each.action != WHOLE_LINK,
+            places[each.action],
+            -abs((each.ratio or 0) - 1),
+            each.metric,
+        )
+    )
+    # Totals of the whole link are those of a phase again, where a phase has the same number.
+    known = {(each.metric, each.before, each.after) for each in kept if each.action == WHOLE_LINK}
+    return [
+        each
+        for each in kept
+        if each.action == WHOLE_LINK or (each.metric, each.before, each.after) not in known
+    ]
+
+
+def headline(changes: list[Change]) -> list[str]:
+    """The whole link in words: wall and processor time, and whether that is more than noise."""
+    said = []
+    for metric, words in WHOLE:
+        found = [
+            one
+            for one in changes
+            if one.action == WHOLE_LINK and one.metric == metric and one.ratio
+        ]
+        for one in found[:1]:
+            ratio = one.ratio or 1.0
+            if abs(ratio - 1) < NOISE:
+                verdict = "no more than one link differs from the next"
+            else:
+                verdict = "slower" if ratio > 1 else "faster"
+            said.append(
+                f"{words}: {text(one.before, one.unit)} before, {text(one.after, one.unit)} now, "
+                f"{one.shown} ({verdict})"
+            )
+    return said
 
 
 def _by_name(report: Report) -> dict[tuple[str, int], Action]:

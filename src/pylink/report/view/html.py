@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pylink import __version__, aprof
-from pylink.report.api.descriptions import describe
+from pylink.report.api.descriptions import describe, label
+from pylink.report.api.metricname import unit
 from pylink.report.model import Report
-from pylink.report.view.compare import Change, compare, notable
+from pylink.report.view.compare import Change, compare, headline, notable
 from pylink.report.view.markup import Figures, plain
 from pylink.report.view.numbers import text
 from pylink.report.view.overview import (
     advice,
+    failures,
     longest_alike,
     session_rows,
     summary,
@@ -47,12 +50,23 @@ def page(reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, apro
         lstrip_blocks=True,
     )
     environment.filters["plain"] = plain
-    environment.globals.update(text=text, bars=bars_of, percent=_percent, describe=describe)
+    environment.filters["basename"] = os.path.basename
+    environment.globals.update(
+        text=text,
+        bars=bars_of,
+        percent=_percent,
+        describe=describe,
+        label=label,
+        unit=unit,
+        shorten=_shortener(shown),
+    )
     pages = action_pages(shown) if shown else []
     kept = longest_alike(pages)
     changes: list[Change] = []
+    words: list[str] = []
     if len(reports) > 1:
-        changes = notable(compare(reports[0][1], reports[-1][1]))[:MOST_CHANGES]
+        every = compare(reports[0][1], reports[-1][1])
+        changes, words = notable(every)[:MOST_CHANGES], headline(every)
     return environment.get_template("page.html.j2").render(
         version=__version__,
         title=Path(name).name if shown else "Cost functions",
@@ -65,7 +79,25 @@ def page(reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, apro
         figures=figures,
         names=[each for each, _ in reports],
         changes=changes,
+        headline=words,
+        broken=failures(pages),
     )
+
+
+def _shortener(report: Report | None) -> Callable[[str], str]:
+    """What takes the folder off a path that all paths of the report begin with."""
+    names = {
+        str(one.id)
+        for action in (report.actions if report else ())
+        for metric in action.metrics.values()
+        for one in metric.instances
+        if isinstance(one.id, str) and os.sep in one.id
+    }
+    folders = {os.path.dirname(name) for name in names}
+    alike = len({os.path.isabs(folder) for folder in folders}) == 1
+    common = os.path.commonpath(sorted(folders)) if alike else ""
+    start = common + os.sep if common else ""
+    return lambda name: name.removeprefix(start) or name
 
 
 def _percent(value: float, longest: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from pylink.report.api.descriptions import label
 from pylink.report.api.metricname import unit as unit_of
 from pylink.report.model import (
     Action,
@@ -14,6 +15,7 @@ from pylink.report.model import (
     MessageType,
     Metric,
     Report,
+    RuleItem,
     RuleResult,
     Scalar,
     Scope,
@@ -23,7 +25,7 @@ from pylink.report.model import (
     SortKey,
     Table,
 )
-from pylink.report.sections.filters import Target, choose, matches, target_of
+from pylink.report.sections.filters import Target, choose, counts_for, matches, target_of
 from pylink.report.sections.patterns import PATTERNS
 from pylink.report.sections.text import chart_metrics, chart_of
 from pylink.report.view.numbers import text
@@ -39,6 +41,9 @@ MARKS: dict[int, str] = {
 
 # Nanoseconds that an action took.
 DURATION = "link__time_duration.sum"
+
+# What stands in the place of a chart that other tools draw.
+NOT_SHOWN = "not drawn here; Nsight Compute does"
 
 # Instances that a bar chart shows; the rest is summed up.
 MOST_BARS = 10
@@ -141,9 +146,7 @@ def _action_page(index: int, action: Action) -> ActionPage:
     target = target_of(action)
     ordered = sorted(action.sections, key=lambda each: (each.order is None, each.order or 0))
     sections = [
-        _section_page(section, action, target)
-        for section in ordered
-        if matches(None, section.filter, target)
+        _section_page(section, action, target) for section in ordered if counts_for(section, target)
     ]
     sections = _extended(sections, {each.identifier: each.extends for each in ordered})
     shown = {page.identifier for page in sections}
@@ -180,14 +183,16 @@ def _section_page(section: Section, action: Action, target: Target) -> SectionPa
                 page.blocks.append(block)
     mine = [each for each in action.rule_results if each.section_identifier == section.identifier]
     page.said = list(_said(mine))
+    for result in mine:
+        page.blocks += _rule_blocks(result, action, target)
     return page
 
 
 def _block(item: BodyItem, section: Section, action: Action, target: Target) -> Block | None:
-    """A table or chart; what this tool does not draw, such as a roofline, is left out."""
+    """A table or chart; of what this tool does not draw, such as a roofline, the name is shown."""
     chart = chart_of(item)
     if chart is None:
-        return None
+        return _not_shown(item)
     rows = _rows(chart_metrics(chart), section, action, target)
     if isinstance(chart, (Table, BarChart)):
         rows = _sorted(rows, chart)
@@ -196,6 +201,34 @@ def _block(item: BodyItem, section: Section, action: Action, target: Target) -> 
     # Bars of nothing are no chart.
     compared = tuple(row for row in rows if row.number or any(value for _, value in row.instances))
     return Block(chart.label or "", compared, bars=True)
+
+
+def _not_shown(item: BodyItem | RuleItem) -> Block | None:
+    """Names a chart that only other tools draw."""
+    for name in ("roofline_chart", "memory_chart", "nv_link_topology", "nv_link_tables", "numa"):
+        found = getattr(item, name, None)
+        if found is not None:
+            words = name.replace("_", " ").capitalize()
+            title = getattr(found, "label", None) or getattr(found, "title", None) or ""
+            shown = Row("", f"{title}: {words}" if title else words, NOT_SHOWN, "")
+            return Block("", (shown,))
+    return None
+
+
+def _rule_blocks(result: RuleResult, action: Action, target: Target) -> Iterator[Block]:
+    """The tables and charts that a rule added."""
+    nowhere = Section(identifier="")
+    for item in result.items():
+        chart = item.table or item.bar_chart or item.line_chart or item.histogram_chart
+        if chart is None:
+            block = _not_shown(item)
+        else:
+            rows = _rows(chart_metrics(chart), nowhere, action, target)
+            is_table = isinstance(chart, Table)
+            label = getattr(chart, "label", None) or getattr(chart, "title", None) or ""
+            block = Block(label or result.display_name, rows, bars=not is_table)
+        if block is not None and block.rows:
+            yield block
 
 
 def _sorted(rows: tuple[Row, ...], holder: Table | BarChart) -> tuple[Row, ...]:
@@ -221,9 +254,9 @@ def _rows(
             continue  # the parts are what is asked for, and this action has the total alone
         if chosen.name.startswith(PATTERNS):
             members = str(metric.value).split(",") if metric and metric.value else []
-            rows += [row_of(name, name, action.metrics.get(name)) for name in members]
+            rows += [row_of(name, label(name), action.metrics.get(name)) for name in members]
         elif metric is not None or chosen.label:
-            rows.append(row_of(chosen.name, chosen.label or chosen.name, metric))
+            rows.append(row_of(chosen.name, chosen.label or label(chosen.name), metric))
     return tuple(rows)
 
 

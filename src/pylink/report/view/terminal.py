@@ -11,19 +11,25 @@ from rich.table import Table
 from rich.text import Text
 
 from pylink.diagnostics.stream import printable
+from pylink.report.api.descriptions import label
 from pylink.report.model import Report
 from pylink.report.view.compare import Change
 from pylink.report.view.markup import plain
 from pylink.report.view.numbers import text
 from pylink.report.view.overview import (
+    PROCESSOR,
     advice,
+    failures,
     longest_alike,
+    phase_name,
+    phases,
     session_rows,
     summary,
     were_judged,
     whole_first,
 )
 from pylink.report.view.pages import (
+    DURATION,
     ActionPage,
     Bars,
     Block,
@@ -66,8 +72,13 @@ def console(*, color: bool | None = None) -> Console:
     return out
 
 
-def show_details(out: Console, report: Report, *, instances: bool = False) -> None:
-    """What rules advise, the whole link, then each action; `instances` lists those of metrics."""
+def show_details(
+    out: Console, report: Report, *, instances: bool = False, everything: bool = True
+) -> None:
+    """What rules advise, the whole link, then each action; `instances` lists those of metrics.
+
+    Without `everything` that is one screen: the advice, and what each phase took.
+    """
     pages = action_pages(report)
     advised = advice(pages)
     if advised:
@@ -76,12 +87,46 @@ def show_details(out: Console, report: Report, *, instances: bool = False) -> No
         out.print()
     elif were_judged(pages):
         out.print(Text("\nNo rule found anything to change.\n"))
+    broken = failures(pages)
+    if broken:
+        names = ", ".join(dict.fromkeys(one.rule for one in broken))
+        out.print(Text(f"{len(broken)} rules could not be applied: {names}", style="dim"))
+    if not everything and phases(report):
+        show_phases(out, report)
+        out.print(Text("--all shows every action and section", style="dim"))
+        return
     shown = pages if instances else longest_alike(pages)
     for page in whole_first(shown):
         _show_page(out, page, instances=instances)
     if len(shown) < len(pages):
         rest = len(pages) - len(shown)
         out.print(Text(f"{rest} shorter actions are left out; --instances shows them", style="dim"))
+
+
+def show_phases(out: Console, report: Report) -> None:
+    """A row per phase: processor time, time on the wall and its share."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Phase")
+    for title in ("Processor", "Wall", "Share of wall"):
+        table.add_column(title, justify="right")
+    table.add_column("")
+    whole = sum(each.number(DURATION) or 0 for each in phases(report))
+    for action in phases(report):
+        wall = action.number(DURATION) or 0
+        table.add_row(
+            phase_name(action),
+            text(action.number(PROCESSOR), "nsecond"),
+            text(wall, "nsecond"),
+            f"{100 * wall / whole if whole else 0:.1f}%",
+            Text(bar(wall, whole), style="cyan"),
+        )
+    out.print(table)
+
+
+def show_headline(out: Console, headline: Sequence[str]) -> None:
+    """What became of the whole link, before any single number."""
+    for line in headline:
+        out.print(Text(line, style="bold"))
 
 
 def _show_page(out: Console, page: ActionPage, *, instances: bool) -> None:
@@ -114,14 +159,17 @@ def show_session(out: Console, report: Report, file: str) -> None:
     if words:
         out.print(Text(words, style="bold"))
     table = Table.grid(padding=(0, 2))
-    for label, shown in session_rows(report, file):
-        table.add_row(Text(label, style="dim"), Text(shown))
+    for name, shown in session_rows(report, file):
+        table.add_row(Text(name, style="dim"), Text(shown))
     out.print(table)
 
 
-def show_changes(out: Console, changes: Iterable[Change], names: Sequence[str]) -> None:
-    """What differs between a baseline and another report."""
-    rows = list(changes)
+def show_changes(
+    out: Console, changes: Iterable[Change], names: Sequence[str], most: int | None = None
+) -> None:
+    """What differs between a baseline and another report, `most` rows of it."""
+    every = list(changes)
+    rows = every[:most]
     out.print(Text(f"{names[1]} against {names[0]}", style="bold"))
     if not rows:
         out.print(Text("Nothing changed by 5% or more."))
@@ -136,12 +184,15 @@ def show_changes(out: Console, changes: Iterable[Change], names: Sequence[str]) 
         style = "red" if ratio > 1.1 else "green" if ratio < 0.9 else ""
         table.add_row(
             change.action,
-            change.metric,
+            label(change.metric),
             text(change.before, change.unit),
             text(change.after, change.unit),
             Text(change.shown, style=style),
         )
     out.print(table)
+    if len(rows) < len(every):
+        left = len(every) - len(rows)
+        out.print(Text(f"{left} smaller changes are left out; --all shows them", style="dim"))
 
 
 def _heading(out: Console, title: str) -> None:
