@@ -20,7 +20,7 @@ ENTITY = Struct("<iiIIQQII")
 CALL = Struct("<IIiI")
 CLASH = Struct("<Iii")
 FAULT = Struct("<iiqiiQQ")
-FUNCTION = Struct("<IIiiiI")
+FUNCTION = Struct("<IIiiiII")
 OUT = Struct("<IIHHIQQII8i3IiiI")
 SPAN = Struct("<iIQQ")
 PATCH = Struct("<QQIHH")
@@ -57,6 +57,9 @@ ADDRESS_TAKEN = -2
 INDIRECT_CALL = -3
 
 NO_STACK_BOUND = 0xFFFFFFFF
+
+# In the last field of a function row: a kernel beside the only one that was selected.
+KEEPS_ALL = 2
 
 
 def count(table: bytes, row: Struct) -> int:

@@ -21,7 +21,7 @@ def find_live(graph: Graph, selected: bytes = b"", keep_all: bool = False) -> se
 
 def analyze(graph: Graph) -> list[tuple[int, ...]]:
     table = functions.analyze(
-        b"", graph.entities(), b"", b"", graph.call_rows(), bytes(8 * graph.prototypes)
+        b"", b"", graph.entities(), b"", b"", graph.call_rows(), bytes(8 * graph.prototypes)
     )
     return list(FUNCTION.iter_unpack(table))
 

@@ -32,12 +32,12 @@ cdef inline void write_system_shared(Writer* w, const int32_t* order, size_t cou
 
     The plain section has none, so nvlink copies what follows its offset in the mercury file that
     its finalizer starts from: after all sections without bytes, the section header table, which
-    begins with a null header and that of .shstrtab. docs/format-notes/shared-memory.md says how
-    that file is laid out. nvlink's own note is longer than ours by `note` bytes.
+    begins with a null header and those of .shstrtab and .strtab. docs/format-notes.md says how that
+    file is laid out. nvlink's own note is longer than ours by `note` bytes.
     """
     cdef const PlaceRow* place = &w.places[at]
     cdef uint64_t end = sizeof(Ehdr), plain = 0, size, align
-    cdef Shdr head[2]
+    cdef Shdr head[3]
     cdef const OutRow* row
     cdef size_t i
     memset(head, 0, sizeof(head))
@@ -50,6 +50,9 @@ cdef inline void write_system_shared(Writer* w, const int32_t* order, size_t cou
         if ((w.outs[order[i]].kind == K_CONSTANT0 or w.outs[order[i]].twin >= 0)
                 and w.places[order[i]].name):
             head[1].sh_size = min(head[1].sh_size, <uint64_t>w.places[order[i]].name)
+    head[2].sh_name = 11        # after the name of .shstrtab
+    head[2].sh_type = SHT_STRTAB
+    head[2].sh_offset = head[1].sh_offset + head[1].sh_size
     for i in range(count):
         row = &w.outs[order[i]]
         if row.kind == K_CONSTANT0 or row.twin >= 0:

@@ -91,7 +91,7 @@ cdef inline void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const 
             if not is_instance(e):
                 out.st_value = values[row.entity]
             if e.kind == E_SYSTEM_SHARED and w.executable:
-                out.st_value = 0
+                out.st_value = values[row.entity] - SYSTEM_RESERVE
         elif e.kind == E_RESERVED:
             out.st_value = 0
     if home >= 0 and w.outs[home].merc >= 0 and w.index[w.outs[home].merc]:

@@ -11,6 +11,7 @@ from libc.string cimport memcpy, memset
 
 from attributes cimport record_size
 from elf64 cimport *
+from facts cimport *
 from graph cimport *
 from infoinherit cimport *
 from inforecords cimport *
@@ -21,14 +22,19 @@ from vec cimport *
 def emit_info(bytes arena, bytes files, bytes sections, bytes symbols, bytes entities,
               bytes symbol_entity, bytes symbol_role, bytes calls, bytes prototypes,
               bytes functions, bytes outs, bytes out_of, bytes symbol_index,
-              bytes section_symbol_index, int family, bint executable):
+              bytes section_symbol_index, int family, bint executable, bytes inherited):
     """Contents of every information section.
 
-    Returns `(blob, spans)`: the bytes, and packed SpanRow rows that say which OutRow each part
-    belongs to.
+    `inherited` is the table of `pylink.facts.inherited`. Returns `(blob, spans, mixed)`: the bytes,
+    packed SpanRow rows that say which OutRow each part belongs to, and the entities of kernels
+    that reach functions for one CTA and for a pair of them.
     """
     cdef Info m
     memset(&m, 0, sizeof(Info))
+    if PyBytes_GET_SIZE(inherited) % sizeof(InheritRow):
+        raise ValueError("one row per attribute")
+    set_rules(&m, <const InheritRow*>PyBytes_AS_STRING(inherited),
+              PyBytes_GET_SIZE(inherited) // sizeof(InheritRow))
     m.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
     m.files = <const FileRow*>PyBytes_AS_STRING(files)
     m.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
@@ -50,7 +56,8 @@ def emit_info(bytes arena, bytes files, bytes sections, bytes symbols, bytes ent
     vec_init(&m.reached, 4)
     vec_init(&m.givers, 4)
     vec_init(&m.records, sizeof(Record))
-    vec_init(&m.externs, 4)
+    vec_init(&m.listed, 4)
+    vec_init(&m.mixed, 4)
     vec_init(&m.blob, 1)
     vec_init(&m.spans, sizeof(SpanRow))
     cdef size_t nodes = m.entity_count + PyBytes_GET_SIZE(prototypes) // 8
@@ -72,8 +79,8 @@ def emit_info(bytes arena, bytes files, bytes sections, bytes symbols, bytes ent
     vec_free(&m.reached)
     vec_free(&m.givers)
     vec_free(&m.records)
-    vec_free(&m.externs)
-    result = vec_take(&m.blob), vec_take(&m.spans)
+    vec_free(&m.listed)
+    result = vec_take(&m.blob), vec_take(&m.spans), take_numbers(&m.mixed)
     if not ok:
         raise MemoryError
     return result
@@ -108,8 +115,15 @@ cdef bint emit_all(Info* m) noexcept nogil:
     return True
 
 
+cdef list take_numbers(Vec* rows):
+    """The distinct numbers, in order."""
+    cdef list result = [(<int32_t*>rows.data)[i] for i in range(rows.count)]
+    vec_free(rows)
+    return list(dict.fromkeys(result))
+
+
 cdef bint find_givers(Info* m) noexcept nogil:
-    """Functions with barriers, reserved shared memory or external functions of their own."""
+    """Functions with records that kernels take over; all, where one knows the bits it uses."""
     cdef size_t i
     cdef const SectionRow* s
     cdef const OutRow* out
@@ -130,15 +144,22 @@ cdef bint find_givers(Info* m) noexcept nogil:
         at = 0
         while at < s.size:
             data = m.arena + s.offset + at
-            if data[1] in (EIATTR_NUM_BARRIERS, EIATTR_NUM_MBARRIERS, EIATTR_EXTERNS,
-                           EIATTR_RESERVED_SMEM_USED, EIATTR_CTAIDZ_USED):
-                if not m.gives[out.entity]:
-                    row = <int32_t*>vec_push(&m.givers)
-                    if row == NULL:
-                        return False
-                    row[0] = <int32_t>i
+            if m.rules[data[1]].how != JOIN_NOTHING:
                 m.gives[out.entity] = True
+            if m.rules[data[1]].how == JOIN_UNION:
+                m.unknown_bits = data[1]
             at += record_size(data)
+    for i in range(m.out_count):
+        out = &m.outs[i]
+        if out.kind != K_INFO_FUNC or info_source(m, out.entity) == NULL:
+            continue
+        if m.unknown_bits:
+            m.gives[out.entity] = True
+        if m.gives[out.entity]:
+            row = <int32_t*>vec_push(&m.givers)
+            if row == NULL:
+                return False
+            row[0] = <int32_t>i
     return True
 
 
@@ -252,9 +273,7 @@ cdef bint emit_stack_sizes(Info* m) noexcept nogil:
     cdef size_t start = m.blob.count, i
     cdef StackSize* record
     for i in range(m.entity_count):
-        # The only kernel that was selected is alone in this, whatever it launches.
-        if (m.entities[i].flags & EF_KERNEL and m.entities[i].flags & EF_LIVE
-                and (m.live_kernels != 1 or is_root(&m.entities[i]))):
+        if inherits(m, <int32_t>i) and m.entities[i].flags & EF_LIVE:
             record = <StackSize*>vec_extend(&m.blob, sizeof(StackSize))
             if record == NULL:
                 return False
@@ -279,7 +298,7 @@ cdef bint emit_function_info(Info* m, int32_t e, bint mercury) noexcept nogil:
     cdef uint64_t start
     cdef size_t i
     cdef Record* record
-    cdef bint kernel = m.executable and is_root(&m.entities[e])
+    cdef bint kernel = m.executable and inherits(m, e)
     if m.functions[e].info >= 0:
         sass = &m.sections[m.functions[e].info]
     if at >= 0:
@@ -297,8 +316,14 @@ cdef bint emit_function_info(Info* m, int32_t e, bint mercury) noexcept nogil:
         record = <Record*>m.records.data + (m.records.count - 1 - i)
         if not mercury and at >= 0 and record.data[1] == EIATTR_MERCURY_FINALIZER_OPTIONS:
             continue
+        if m.executable and m.rules[record.data[1]].how == JOIN_NUMBERS and not kernel:
+            continue
         if not put_record(m, record, kernel):
             return False
+    if kernel and m.functions[e].stack == NO_STACK_BOUND and not mark_recursion(m, start):
+        return False
+    if m.executable and m.unknown_bits and not put_unknown_bits(m, start):
+        return False
     if kernel and not inherit(m, e, start):
         return False
     if not mercury and at >= 0 and sass != NULL:
@@ -345,7 +370,7 @@ cdef void match_records(Info* m, const SectionRow* sass) noexcept nogil:
 
 
 cdef bint put_record(Info* m, Record* record, bint keep_empty) noexcept nogil:
-    """Append one record; an emptied EXTERNS goes, unless `keep_empty`: `inherit` may fill it."""
+    """Append one record; an empty list goes, unless `keep_empty`: `inherit` may fill it."""
     cdef const uint8_t* data = record.twin if record.twin != NULL else record.data
     cdef uint8_t* place
     cdef uint32_t symbol, index, i, count = 0
@@ -366,6 +391,9 @@ cdef bint put_record(Info* m, Record* record, bint keep_empty) noexcept nogil:
             m.blob.count -= 4
             return True
         set_length(m.blob.data + index, 4 * count)
+        return True
+    if (data[0] == 4 and record_size(data) == 4 and m.rules[data[1]].how == JOIN_NUMBERS
+            and not keep_empty):
         return True
     place = put(m, data, record_size(data))
     if place == NULL:

@@ -1,6 +1,5 @@
-# What a kernel's records take over from the functions that it reaches: barriers, reserved shared
-# memory, external functions and the third dimension of grids, and a mark for recursion
-# (docs/format-notes.md).
+# What a kernel's records take over from the functions that it reaches: one rule per attribute
+# (pylink/facts/inherited.py), and a mark for recursion (docs/format-notes.md).
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
@@ -8,10 +7,21 @@ from libc.string cimport memcpy, memmove, memset
 
 from attributes cimport find_record, record_size
 from elf64 cimport *
+from facts cimport *
 from graph cimport *
 from rows cimport *
 from vec cimport *
 from inforecords cimport *
+
+cdef enum:
+    UNKNOWN_BITS = 0x8000       # of SPARSE_MMA_MASK
+    UNKNOWN_NUMBER = 0xffff     # of NUM_MBARRIERS
+
+
+# What a lone kernel takes over of one attribute.
+ctypedef struct Gathered:
+    bint found
+    uint16_t value
 
 
 cdef inline int by_number(const void* a, const void* b) noexcept nogil:
@@ -54,164 +64,157 @@ cdef inline bint find_reached(Info* m, int32_t kernel) noexcept nogil:
 
 cdef inline bint inherit(Info* m, int32_t kernel, uint64_t start) noexcept nogil:
     """Add to the kernel's records, which begin at `start`, what it takes from its callees."""
+    if not find_reached(m, kernel):
+        return False
+    if m.live_kernels == 1:
+        return inherit_alone(m, kernel, start)
+    return inherit_in_turn(m, kernel, start)
+
+
+cdef inline bint mark_recursion(Info* m, uint64_t start) noexcept nogil:
     cdef uint8_t crs[8]
-    cdef int64_t at
-    cdef uint64_t offset
+    cdef int64_t at = own_record(m, start, EIATTR_CRS_STACK_SIZE)
+    memset(crs, 0xff, 8)
+    crs[0] = 4
+    crs[1] = EIATTR_CRS_STACK_SIZE
+    crs[2] = 4
+    crs[3] = 0
+    if at < 0:
+        return put(m, crs, 8) != NULL
+    memcpy(m.blob.data + at, crs, 8)
+    return True
+
+
+cdef inline bint put_unknown_bits(Info* m, uint64_t start) noexcept nogil:
+    """A function that does not say which bits it uses, in a link in which another one does."""
+    if own_record(m, start, m.unknown_bits) >= 0:
+        return True
+    return put_value(m, m.unknown_bits, UNKNOWN_BITS)
+
+
+cdef inline bint put_value(Info* m, uint8_t attribute, uint16_t value) noexcept nogil:
+    cdef uint8_t record[4]
+    record[0] = m.rules[attribute].format
+    record[1] = attribute
+    memcpy(record + 2, &value, 2)
+    return put(m, record, 4) != NULL
+
+
+cdef inline uint16_t joined(uint8_t how, uint16_t mine, uint16_t theirs) noexcept nogil:
+    """The value of two records; what a record without a value of its own gives is 0."""
+    if how == JOIN_MAXIMUM or how == JOIN_POSITIVE or how == JOIN_OWN:
+        return max(mine, theirs)
+    if how == JOIN_SUM or how == JOIN_COUNT:
+        if mine == UNKNOWN_NUMBER or theirs == UNKNOWN_NUMBER:
+            return UNKNOWN_NUMBER
+        return <uint16_t>(mine + theirs)
+    if how == JOIN_UNION:
+        return mine | theirs
+    return theirs if how == JOIN_LAST else mine
+
+
+# --- two kernels and more: each takes over function by function, record by record ----------------
+
+
+cdef inline bint inherit_in_turn(Info* m, int32_t kernel, uint64_t start) noexcept nogil:
     cdef size_t i
     cdef const SectionRow* s
     cdef const uint8_t* data
-    cdef int32_t function, turn
-    if m.functions[kernel].stack == NO_STACK_BOUND:
-        memset(crs, 0xff, 8)
-        crs[0] = 4
-        crs[1] = EIATTR_CRS_STACK_SIZE
-        crs[2] = 4
-        crs[3] = 0
-        at = own_record(m, start, EIATTR_CRS_STACK_SIZE)
-        if at >= 0:
-            memcpy(m.blob.data + at, crs, 8)
-        elif put(m, crs, 8) == NULL:
-            return False
-    if not find_reached(m, kernel):
-        return False
-    for turn in range(3 if m.live_kernels == 1 else 1):
-        for i in range(m.reached.count):
-            function = m.outs[(<int32_t*>m.reached.data)[i]].entity
-            s = info_source(m, function)
-            if function == kernel or s == NULL:
-                continue
-            offset = 0
-            while offset < s.size:
-                data = m.arena + s.offset + offset
-                offset += record_size(data)
-                if m.live_kernels == 1 and turn_of(data[1]) != turn:
-                    continue
-                if not inherit_record(m, start, data, s.file):
+    cdef uint64_t offset
+    cdef int32_t function
+    for i in range(m.reached.count):
+        function = m.outs[(<int32_t*>m.reached.data)[i]].entity
+        s = info_source(m, function)
+        if function == kernel or s == NULL:
+            continue
+        offset = 0
+        while offset < s.size:
+            data = m.arena + s.offset + offset
+            offset += record_size(data)
+            if excludes(cta_groups(m, start), data[1]):
+                if not note_mixed(m, kernel):
                     return False
-    if m.live_kernels == 1 and not gather_externs(m, start):
-        return False
-    return drop_empty_externs(m, start)
+            elif not inherit_record(m, start, data, s.file):
+                return False
+        if m.unknown_bits and find_record(m.arena + s.offset, s.size, m.unknown_bits) == NULL:
+            join_value(m, start, m.unknown_bits, UNKNOWN_BITS)
+    return drop_empty_lists(m, start)
 
 
-cdef inline int32_t turn_of(uint8_t attribute) noexcept nogil:
-    """A single kernel takes over by attribute, in three turns, not function by function."""
-    if attribute == EIATTR_CTAIDZ_USED:
-        return 0
-    return 2 if attribute == EIATTR_NUM_MBARRIERS else 1
+cdef inline void join_value(Info* m, uint64_t start, uint8_t attribute,
+                            uint16_t theirs) noexcept nogil:
+    """Join the value with that of the kernel's own record."""
+    cdef int64_t at = own_record(m, start, attribute)
+    cdef uint16_t value
+    if at >= 0:
+        value = joined(m.rules[attribute].how, load16(m.blob.data + at + 2), theirs)
+        memcpy(m.blob.data + at + 2, &value, 2)
 
 
 cdef inline bint inherit_record(Info* m, uint64_t start, const uint8_t* data,
                                 uint32_t file) noexcept nogil:
     """Add to the kernel's records what one record of a callee in that file gives it."""
-    cdef uint8_t attribute = data[1]
-    cdef uint8_t empty[4]
-    cdef int64_t at
-    cdef uint16_t mine, theirs
-    if attribute in (EIATTR_NUM_BARRIERS, EIATTR_NUM_MBARRIERS, EIATTR_RESERVED_SMEM_USED,
-                     EIATTR_CTAIDZ_USED):
-        at = own_record(m, start, attribute)
-        theirs = load16(data + 2)
-        if at < 0 and attribute == EIATTR_NUM_MBARRIERS and not theirs and m.live_kernels == 1:
-            return True
-        if at < 0:
-            return put(m, data, record_size(data)) != NULL
-        mine = load16(m.blob.data + at + 2)
-        if attribute == EIATTR_NUM_BARRIERS and theirs > mine:
-            memcpy(m.blob.data + at + 2, &theirs, 2)
-        elif attribute == EIATTR_NUM_MBARRIERS:
-            # 0xffff is a number that is not known.
-            if mine != 0xffff:
-                mine = <uint16_t>(mine + theirs) if theirs != 0xffff else 0xffff
-                memcpy(m.blob.data + at + 2, &mine, 2)
-    elif attribute == EIATTR_EXTERNS and data[0] == 4 and m.live_kernels > 1:
-        if own_record(m, start, EIATTR_EXTERNS) < 0:
-            empty[0] = 4
-            empty[1] = EIATTR_EXTERNS
-            empty[2] = empty[3] = 0
-            if put(m, empty, 4) == NULL:
-                return False
-        return add_externs(m, start, data, file)
-    return True
-
-
-cdef inline bint gather_externs(Info* m, uint64_t start) noexcept nogil:
-    """EXTERNS of a single kernel: those of every live function, newest first.
-
-    The kernel's own record stays while the others add nothing to it; else one at the end
-    replaces it.
-    """
-    cdef size_t i
-    cdef const OutRow* out
-    cdef const SectionRow* s
-    cdef uint64_t at, place
-    cdef int64_t own
-    cdef uint32_t size
-    cdef uint8_t head[4]
-    m.externs.count = 0
-    for i in range(m.out_count):
-        out = &m.outs[i]
-        if out.kind != K_TEXT or not m.gives[out.entity]:
-            continue
-        s = info_source(m, out.entity)
-        at = 0
-        while at < s.size:
-            if not push_externs(m, m.arena + s.offset + at, s.file):
-                return False
-            at += record_size(m.arena + s.offset + at)
-    size = <uint32_t>(4 * m.externs.count)
-    own = own_record(m, start, EIATTR_EXTERNS)
-    if size == 0 or size > 0xffff:
+    cdef uint8_t attribute = data[1], how = m.rules[data[1]].how
+    cdef uint16_t value = load16(data + 2)
+    if how == JOIN_NOTHING:
         return True
-    if own >= 0:
-        place = <uint64_t>own
-        if record_size(m.blob.data + place) == 4 + size:
+    if how == JOIN_SYMBOLS or how == JOIN_NUMBERS:
+        if data[0] != 4:
             return True
-        cut_record(m, place)
-    head[0] = 4
-    head[1] = EIATTR_EXTERNS
-    set_length(head, size)
-    if put(m, head, 4) == NULL:
-        return False
-    for i in range(m.externs.count):
-        if put(m, m.externs.data + 4 * (m.externs.count - 1 - i), 4) == NULL:
+        if own_record(m, start, attribute) < 0 and not put_value(m, attribute, 0):
             return False
-    return True
-
-
-cdef inline bint push_externs(Info* m, const uint8_t* data, uint32_t file) noexcept nogil:
-    """Append to `externs` what an EXTERNS record adds."""
-    cdef uint32_t i, symbol
-    cdef uint32_t* row
-    cdef size_t j
-    if data[0] != 4 or data[1] != EIATTR_EXTERNS:
+        return extend_list(m, start, data, file)
+    if own_record(m, start, attribute) >= 0:
+        join_value(m, start, attribute, value)
         return True
-    for i in range((record_size(data) - 4) // 4):
-        symbol = external(m, file, load32(data + 4 + 4 * i))
-        row = <uint32_t*>m.externs.data
-        j = 0
-        while j < m.externs.count and row[j] != symbol:
-            j += 1
-        if symbol and j == m.externs.count:
-            row = <uint32_t*>vec_push(&m.externs)
-            if row == NULL:
-                return False
-            row[0] = symbol
+    return put_value(m, attribute, 0 if how == JOIN_FLAG else value)
+
+
+cdef inline uint8_t cta_groups(Info* m, uint64_t start) noexcept nogil:
+    """How the kernel's records say that it works: bit 0 by single CTAs, bit 1 by pairs."""
+    return <uint8_t>((own_record(m, start, EIATTR_TCGEN05_1CTA_USED) >= 0)
+                     | (own_record(m, start, EIATTR_TCGEN05_2CTA_USED) >= 0) << 1)
+
+
+cdef inline bint excludes(uint8_t groups, uint8_t attribute) noexcept nogil:
+    """Whether a kernel that has only the other one of two attributes cannot take over this one."""
+    return ((attribute == EIATTR_TCGEN05_1CTA_USED and groups == 2)
+            or (attribute == EIATTR_TCGEN05_2CTA_USED and groups == 1))
+
+
+cdef inline bint note_mixed(Info* m, int32_t kernel) noexcept nogil:
+    cdef int32_t* row = <int32_t*>vec_push(&m.mixed)
+    if row == NULL:
+        return False
+    row[0] = kernel
     return True
 
 
-cdef inline bint add_externs(Info* m, uint64_t start, const uint8_t* data,
+cdef inline uint32_t listed_item(Info* m, const uint8_t* data, uint32_t file, uint32_t i,
+                                 bint* listed) noexcept nogil:
+    """Item `i` of a list as the output has it; `listed` says whether it does."""
+    cdef uint32_t item = load32(data + 4 + 4 * i)
+    listed[0] = True
+    if m.rules[data[1]].how == JOIN_SYMBOLS:
+        item = external(m, file, item)
+        listed[0] = item != 0
+    return item
+
+
+cdef inline bint extend_list(Info* m, uint64_t start, const uint8_t* data,
                              uint32_t file) noexcept nogil:
-    cdef uint64_t at = <uint64_t>own_record(m, start, EIATTR_EXTERNS), end, tail
-    cdef uint32_t i, j, symbol, length
-    cdef bint known
+    """Add the items of a callee's list that the kernel's lacks; one of them may come twice."""
+    cdef uint64_t at = <uint64_t>own_record(m, start, data[1]), end, tail
+    cdef uint32_t before = (record_size(m.blob.data + at) - 4) // 4, i, j, item, length
+    cdef bint listed = False, known
     for i in range((record_size(data) - 4) // 4):
-        symbol = external(m, file, load32(data + 4 + 4 * i))
-        if symbol == 0:
+        item = listed_item(m, data, file, i, &listed)
+        if not listed:
             continue
         length = record_size(m.blob.data + at) - 4
         known = False
-        for j in range(length // 4):
-            if load32(m.blob.data + at + 4 + 4 * j) == symbol:
+        for j in range(before):
+            if load32(m.blob.data + at + 4 + 4 * j) == item:
                 known = True
         if known or length + 4 > 0xffff:
             continue
@@ -221,15 +224,153 @@ cdef inline bint add_externs(Info* m, uint64_t start, const uint8_t* data,
             return False
         # Later records make room: the list grows in place.
         memmove(m.blob.data + end + 4, m.blob.data + end, tail)
-        memcpy(m.blob.data + end, &symbol, 4)
+        memcpy(m.blob.data + end, &item, 4)
         set_length(m.blob.data + at, length + 4)
     return True
 
 
-cdef inline bint drop_empty_externs(Info* m, uint64_t start) noexcept nogil:
-    cdef int64_t at = own_record(m, start, EIATTR_EXTERNS)
-    if at >= 0 and m.blob.data[at] == 4 and record_size(m.blob.data + at) == 4:
-        cut_record(m, <uint64_t>at)
+# --- a lone kernel: takes over from all live functions, attribute by attribute --------------------
+
+
+cdef inline bint inherit_alone(Info* m, int32_t kernel, uint64_t start) noexcept nogil:
+    cdef Gathered gathered[256]
+    cdef uint8_t attribute, how
+    cdef size_t i
+    cdef int64_t at
+    cdef uint8_t owned = cta_groups(m, start)
+    gather_values(m, kernel, start, gathered)
+    for i in range(m.turn_count):
+        attribute = m.turns[i]
+        how = m.rules[attribute].alone
+        if how == JOIN_SYMBOLS or how == JOIN_NUMBERS:
+            if not gather_list(m, start, attribute):
+                return False
+        elif gathered[attribute].found and excludes(owned, attribute):
+            if not note_mixed(m, kernel):
+                return False
+        elif gathered[attribute].found:
+            if not gathered[attribute].value and (how == JOIN_POSITIVE or how == JOIN_COUNT):
+                continue
+            at = own_record(m, start, attribute)
+            if at < 0:
+                if not put_value(m, attribute, gathered[attribute].value):
+                    return False
+            elif how != JOIN_OWN and how != JOIN_FLAG and how != JOIN_MARK:
+                memcpy(m.blob.data + at + 2, &gathered[attribute].value, 2)
+    return drop_empty_lists(m, start)
+
+
+cdef inline void gather_values(Info* m, int32_t kernel, uint64_t start,
+                               Gathered* gathered) noexcept nogil:
+    """What all functions together give, the kernel's own records first: one pass over all."""
+    cdef size_t i
+    cdef int64_t at
+    cdef uint64_t offset
+    cdef const SectionRow* s
+    cdef const uint8_t* data
+    cdef int32_t function
+    memset(gathered, 0, 256 * sizeof(Gathered))
+    for i in range(m.turn_count):
+        at = own_record(m, start, m.turns[i])
+        if at >= 0:
+            gathered[m.turns[i]].value = load16(m.blob.data + at + 2)
+    for i in range(m.reached.count):
+        function = m.outs[(<int32_t*>m.reached.data)[i]].entity
+        s = info_source(m, function)
+        if function == kernel or s == NULL:
+            continue
+        offset = 0
+        while offset < s.size:
+            data = m.arena + s.offset + offset
+            offset += record_size(data)
+            gather(m, &gathered[data[1]], data[1], load16(data + 2))
+        if m.unknown_bits and find_record(m.arena + s.offset, s.size, m.unknown_bits) == NULL:
+            gather(m, &gathered[m.unknown_bits], m.unknown_bits, UNKNOWN_BITS)
+
+
+cdef inline void gather(Info* m, Gathered* gathered, uint8_t attribute,
+                        uint16_t value) noexcept nogil:
+    gathered.found = True
+    gathered.value = joined(m.rules[attribute].alone, gathered.value, value)
+
+
+cdef inline bint gather_list(Info* m, uint64_t start, uint8_t attribute) noexcept nogil:
+    """The list of a lone kernel: that of every live function, symbols newest first.
+
+    The kernel's own record stays while the others add nothing to it; else one at the end
+    replaces it.
+    """
+    cdef size_t i, last
+    cdef const OutRow* out
+    cdef const SectionRow* s
+    cdef uint64_t at, place
+    cdef int64_t own
+    cdef uint32_t size
+    cdef uint8_t head[4]
+    m.listed.count = 0
+    for i in range(m.out_count):
+        out = &m.outs[i]
+        if out.kind != K_TEXT or not m.gives[out.entity]:
+            continue
+        s = info_source(m, out.entity)
+        at = 0
+        while at < s.size:
+            if (m.arena[s.offset + at + 1] == attribute
+                    and not push_items(m, m.arena + s.offset + at, s.file)):
+                return False
+            at += record_size(m.arena + s.offset + at)
+    size = <uint32_t>(4 * m.listed.count)
+    own = own_record(m, start, attribute)
+    if size == 0 or size > 0xffff:
+        return True
+    if own >= 0:
+        place = <uint64_t>own
+        if record_size(m.blob.data + place) == 4 + size:
+            return True
+        cut_record(m, place)
+    head[0] = 4
+    head[1] = attribute
+    set_length(head, size)
+    if put(m, head, 4) == NULL:
+        return False
+    for i in range(m.listed.count):
+        last = m.listed.count - 1 - i if m.rules[attribute].alone == JOIN_SYMBOLS else i
+        if put(m, m.listed.data + 4 * last, 4) == NULL:
+            return False
+    return True
+
+
+cdef inline bint push_items(Info* m, const uint8_t* data, uint32_t file) noexcept nogil:
+    """Append to `listed` what a record adds."""
+    cdef uint32_t i, item
+    cdef uint32_t* row
+    cdef size_t j
+    cdef bint listed = False
+    if data[0] != 4:
+        return True
+    for i in range((record_size(data) - 4) // 4):
+        item = listed_item(m, data, file, i, &listed)
+        row = <uint32_t*>m.listed.data
+        j = 0
+        while j < m.listed.count and row[j] != item:
+            j += 1
+        if listed and j == m.listed.count:
+            row = <uint32_t*>vec_push(&m.listed)
+            if row == NULL:
+                return False
+            row[0] = item
+    return True
+
+
+cdef inline bint drop_empty_lists(Info* m, uint64_t start) noexcept nogil:
+    cdef size_t i
+    cdef int64_t at
+    for i in range(m.turn_count):
+        if m.rules[m.turns[i]].format != 4:
+            continue
+        at = own_record(m, start, m.turns[i])
+        if at >= 0 and m.blob.data[at] == 4 and record_size(m.blob.data + at) == 4:
+            cut_record(m, <uint64_t>at)
     return True
 
 

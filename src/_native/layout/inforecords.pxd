@@ -1,10 +1,11 @@
 # EIATTR records: what `info.pyx` works on, and the reading and writing of single records.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from attributes cimport find_record, record_size
 from elf64 cimport *
+from facts cimport *
 from graph cimport *
 from rows cimport *
 from vec cimport *
@@ -16,6 +17,14 @@ ctypedef struct Record:
     const uint8_t* twin     # of a mercury record: the machine code's own, or NULL
     uint32_t size
     uint32_t file
+
+
+# A row of pylink/facts/inherited.py.
+cdef packed struct InheritRow:
+    uint8_t attribute
+    uint8_t format              # of a record that a kernel gets
+    uint8_t how                 # JOIN_*
+    uint8_t alone               # JOIN_*, in a link with one kernel
 
 
 ctypedef struct Info:
@@ -47,9 +56,27 @@ ctypedef struct Info:
     Vec reached                     # int32 OutRow numbers of .nv.info.F, for one kernel
     Vec givers                      # int32 OutRow numbers of all functions that give
     Vec records
-    Vec externs                     # uint32 symbol indices, for one kernel
+    Vec listed                      # uint32 symbol indices or numbers, for one kernel
+    Vec mixed                       # int32 entities: kernels for single CTAs and for pairs of them
+    InheritRow rules[256]           # by attribute
+    uint8_t turns[256]              # attributes in the order of the table
+    size_t turn_count
+    uint8_t unknown_bits            # attribute of bits that are unknown where it is missing, or 0
     Vec blob
     Vec spans                       # SpanRow
+
+
+cdef inline void set_rules(Info* m, const InheritRow* rows, size_t count) noexcept nogil:
+    cdef size_t i
+    for i in range(count):
+        m.rules[rows[i].attribute] = rows[i]
+        m.turns[i & 0xff] = rows[i].attribute
+    m.turn_count = count
+
+
+cdef inline bint inherits(Info* m, int32_t e) noexcept nogil:
+    """Whether it is a kernel that takes over; the only one that was selected does so alone."""
+    return m.entities[e].flags & EF_KERNEL and not m.functions[e].keeps & KEEPS_ALL
 
 
 cdef inline void set_record(Record* record, const uint8_t* data, uint32_t file) noexcept nogil:

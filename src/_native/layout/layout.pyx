@@ -14,7 +14,7 @@ from vec cimport *
 
 
 def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, bytes outs,
-                  bytes out_symbols, bytes out_of, bytes base):
+                  bytes out_symbols, bytes out_of, bytes base, bint executable):
     """Offsets of data symbols in their sections; common symbols get room at the end of .nv.global.
 
     Returns `(values, homes, outs)`: uint64 value and int32 OutRow per entity (-1: none), and the
@@ -65,8 +65,8 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_en
             if section >= 0:
                 home[i] = out[section]
                 value[i] += piece[section]
-                if e[i].kind == E_SYSTEM_SHARED and piece[section]:
-                    value[i] = piece[section]       # until it has a place, its alignment
+                if e[i].kind == E_SYSTEM_SHARED:
+                    value[i] = sym[e[i].winner].value   # until it has a place, its alignment
                 if s[section].kind == K_CONSTANT0 and out[section] < 0 and s[section].target >= 0:
                     # Parameters of a kernel copy that lost are those of the copy that stays.
                     section = entity[s[s[section].target].target]
@@ -76,6 +76,7 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_en
                     # So are the constants of one that was replaced.
                     section = entity[s[s[section].target].target]
                     home[i] = pool[section] - 1 if section >= 0 else -1
+        place_system_shared(e, n, sym, home, executable, row, value)
         for i in range(symbol_count):
             section = born[symbol_count - 1 - i].entity
             if section < 0 or common < 0 or not e[section].flags & EF_COMMON:
@@ -91,6 +92,38 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_en
     free(constant0)
     free(pool)
     return values, homes, grown
+
+
+cdef void place_system_shared(const EntityRow* e, size_t n, const SymbolRow* symbols,
+                              const int32_t* home, bint executable, OutRow* outs,
+                              uint64_t* value) noexcept nogil:
+    """Places of the variables in .nv.shared.reserved.0: by falling alignment, then last born first.
+
+    Relocatable outputs have room for them and give them no place: `value` stays their alignment,
+    at most MAX_ALIGN. One pass over the entities for each power of two, where there are any.
+    """
+    cdef uint64_t reserve = SYSTEM_RESERVE if executable else 0, end = reserve, align = 0x10000
+    cdef size_t i, node
+    cdef int32_t out = -1
+    for i in range(n):
+        if e[i].kind == E_SYSTEM_SHARED and home[i] >= 0:
+            out = home[i]
+    while out >= 0 and align:
+        for i in range(n):
+            node = n - 1 - i
+            if (e[node].kind == E_SYSTEM_SHARED
+                    and max(symbols[e[node].winner].value, <uint64_t>1) == align):
+                outs[out].align = max(outs[out].align, <uint32_t>align)
+                end = round_up(end, align)
+                if executable:
+                    value[node] = end
+                end += e[node].size
+        align >>= 1
+    if out >= 0:
+        outs[out].size = end
+        if outs[out].merc >= 0:
+            outs[outs[out].merc].size = end - reserve
+            outs[outs[out].merc].align = outs[out].align
 
 
 def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family,

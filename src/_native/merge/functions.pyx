@@ -1,11 +1,16 @@
-"""What a kernel inherits from the functions it reaches: registers, stack, recursion."""
+"""What a kernel inherits from the functions it reaches: registers, stack, recursion.
+
+One that sets the number of its registers itself (REG_RECONFIG), or reaches a function that does,
+keeps its own count.
+"""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
 
-from attributes cimport register_limit
+from attributes cimport find_record, register_limit
 from elf64 cimport *
+from facts cimport *
 from graph cimport *
 from rows cimport *
 
@@ -24,10 +29,11 @@ ctypedef struct Search:
     int32_t* highest        # the entity it comes from
     uint32_t* stack
     uint8_t* kernel
+    uint8_t* reconfigures   # sets the number of registers, or reaches a function that does
 
 
-def analyze(bytes sections, bytes entities, bytes symbol_entity, bytes symbol_role, bytes calls,
-            bytes prototypes):
+def analyze(bytes arena, bytes sections, bytes entities, bytes symbol_entity, bytes symbol_role,
+            bytes calls, bytes prototypes):
     """Register and stack need of every function: a FunctionRow per entity, O(calls)."""
     cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
     cdef size_t nodes = n + PyBytes_GET_SIZE(prototypes) // 8, i
@@ -35,6 +41,7 @@ def analyze(bytes sections, bytes entities, bytes symbol_entity, bytes symbol_ro
     cdef bytes result = PyBytes_FromStringAndSize(NULL, n * sizeof(FunctionRow))
     cdef FunctionRow* rows = <FunctionRow*>PyBytes_AS_STRING(result)
     cdef uint32_t* memory
+    cdef int64_t alone
     cdef Search s
     if not graph_init(&s.graph, <const CallRow*>PyBytes_AS_STRING(calls),
                       PyBytes_GET_SIZE(calls) // sizeof(CallRow), n, nodes):
@@ -49,10 +56,13 @@ def analyze(bytes sections, bytes entities, bytes symbol_entity, bytes symbol_ro
     s.path = memory + 3 * (nodes + 1)
     s.pending = memory + 4 * (nodes + 1)
     s.on_pending = <uint8_t*>(memory + 5 * (nodes + 1))
+    s.reconfigures = s.on_pending + (nodes + 1)
     s.regcount = memory + 6 * (nodes + 1)
     s.highest = <int32_t*>(memory + 7 * (nodes + 1))
     s.stack = memory + 8 * (nodes + 1)
     s.kernel = <uint8_t*>(memory + 9 * (nodes + 1))
+    find_info(rows, n, sections, symbol_entity, symbol_role)
+    find_reconfiguring(arena, sections, rows, n, s.reconfigures)
     with nogil:
         for i in range(nodes):
             s.highest[i] = <int32_t>i
@@ -62,15 +72,47 @@ def analyze(bytes sections, bytes entities, bytes symbol_entity, bytes symbol_ro
         search(&s, e, n)
         count_recursive(&s.graph, e, n, s.stack, memory + 10 * (nodes + 1),
                         memory + 11 * (nodes + 1), rows)
+        alone = lone_kernel(e, n)
         for i in range(n):
-            rows[i].regcount = s.regcount[i] if e[i].flags & EF_KERNEL else e[i].regcount
+            rows[i].keeps = 0
+            rows[i].regcount = e[i].regcount
             rows[i].raised_by = s.highest[i] if s.highest[i] != <int32_t>i else -1
             rows[i].stack = s.stack[i]
-            rows[i].info = rows[i].merc_info = -1
+            if e[i].flags & EF_KERNEL:
+                rows[i].keeps = what_it_keeps(&s, e, n, i, alone)
+                if rows[i].keeps:
+                    rows[i].raised_by = -1
+                else:
+                    rows[i].regcount = s.regcount[i]
     graph_free(&s.graph)
     free(memory)
-    find_info(rows, n, sections, symbol_entity, symbol_role)
     return result
+
+
+cdef int64_t lone_kernel(const EntityRow* e, size_t n) noexcept nogil:
+    """The only kernel that is alive for its own sake; -1 without, or with others."""
+    cdef size_t i
+    cdef int64_t found = -1
+    for i in range(n):
+        if is_root(&e[i]) and e[i].flags & EF_LIVE:
+            if found >= 0:
+                return -1
+            found = <int64_t>i
+    return found
+
+
+cdef uint32_t what_it_keeps(const Search* s, const EntityRow* e, size_t n, size_t kernel,
+                            int64_t alone) noexcept nogil:
+    """Keeps bits of a kernel. A lone one takes over from every live function, others nothing."""
+    cdef size_t i
+    if alone < 0:
+        return KEEPS_REGISTERS if s.reconfigures[kernel] else 0
+    if <int64_t>kernel != alone:
+        return KEEPS_REGISTERS | KEEPS_ALL
+    for i in range(n):
+        if s.reconfigures[i] and e[i].flags & EF_LIVE:
+            return KEEPS_REGISTERS
+    return 0
 
 
 cdef void search(Search* s, const EntityRow* e, size_t n) noexcept nogil:
@@ -156,6 +198,7 @@ cdef inline void inherit(Search* s, uint32_t caller, uint32_t callee) noexcept n
         s.highest[caller] = s.highest[callee]
     if s.stack[callee] > s.stack[caller]:
         s.stack[caller] = s.stack[callee]
+    s.reconfigures[caller] |= s.reconfigures[callee]
 
 
 cdef size_t close_component(Search* s, uint32_t root, size_t waiting, const EntityRow* e,
@@ -163,6 +206,7 @@ cdef size_t close_component(Search* s, uint32_t root, size_t waiting, const Enti
     """Give the component its common values; `stack` holds the deepest callee until here."""
     cdef size_t first = waiting, i
     cdef uint32_t node, best = root, stack = 0
+    cdef uint8_t reconfigures = 0
     while True:
         first -= 1
         node = s.pending[first]
@@ -171,6 +215,7 @@ cdef size_t close_component(Search* s, uint32_t root, size_t waiting, const Enti
             best = node
         if s.stack[node] > stack:
             stack = s.stack[node]
+        reconfigures |= s.reconfigures[node]
         if node == root:
             break
     if waiting - first > 1:
@@ -180,10 +225,24 @@ cdef size_t close_component(Search* s, uint32_t root, size_t waiting, const Enti
         if s.regcount[best] > s.regcount[node]:
             s.regcount[node] = s.regcount[best]
             s.highest[node] = s.highest[best]
+        s.reconfigures[node] = reconfigures
         s.stack[node] = stack
         if stack != NO_STACK_BOUND and node < n and e[node].flags & EF_DEFINED:
             s.stack[node] = stack + e[node].frame
     return first
+
+
+cdef void find_reconfiguring(bytes arena, bytes sections, const FunctionRow* rows, size_t n,
+                             uint8_t* reconfigures):
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef size_t i
+    cdef int32_t info
+    for i in range(n):
+        info = rows[i].merc_info if rows[i].merc_info >= 0 else rows[i].info
+        if info >= 0:
+            reconfigures[i] = find_record(base + s[info].offset, s[info].size,
+                                          EIATTR_REG_RECONFIG) != NULL
 
 
 cdef void find_info(FunctionRow* rows, size_t n, bytes sections, bytes symbol_entity,
@@ -193,6 +252,8 @@ cdef void find_info(FunctionRow* rows, size_t n, bytes sections, bytes symbol_en
     cdef const uint8_t* role = <const uint8_t*>PyBytes_AS_STRING(symbol_role)
     cdef size_t i
     cdef int32_t symbol
+    for i in range(n):
+        rows[i].info = rows[i].merc_info = -1
     for i in range(PyBytes_GET_SIZE(sections) // sizeof(SectionRow)):
         if s[i].kind != K_INFO_FUNC and s[i].kind != K_MERC_INFO_FUNC:
             continue

@@ -11,10 +11,6 @@ from rows cimport *
 from vec cimport *
 
 
-cdef enum:
-    SYSTEM_RESERVE = 0x40       # bytes before the variables of .nv.shared.reserved.0
-
-
 cdef inline bint stays(Merge* m, int32_t entity) noexcept nogil:
     """Whether the output's symbol table has the entity, by kind and state space."""
     cdef const EntityRow* e = &m.entities[entity]

@@ -135,6 +135,8 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
             return KEEP
         how[0] |= FIX_ZERO
         return FIX
+    if row.kind == E_SYSTEM_SHARED and not m.mode & M_RELOCATABLE and not mercury:
+        return FIX
     if row.kind == E_CONST0_SIZE:
         return FIX
     return KEEP

@@ -31,8 +31,9 @@ def kernel_use(bytes entities, bytes functions, bytes outs, list blobs, list spa
                bint executable):
     """Resources of every kernel of the output, last born first.
 
-    A list of (entity, registers, barriers, stack, shared, banks): `stack` in bytes, 0 where the
-    depth of calls has no bound; `shared` is the size of .nv.shared.K, reserve included; `banks`
+    A list of (entity, registers, barriers, stack, shared, banks): `stack` in bytes, the kernel's
+    own frame where the depth of calls has no bound; `shared` is the size of .nv.shared.K, reserve
+    included; `banks`
     lists (bank, bytes) of the kernel's own constant banks. Relocatable outputs count what a
     kernel uses by itself. `blobs` and `spans` hold the attribute records, as pairs.
     """
@@ -58,7 +59,9 @@ def kernel_use(bytes entities, bytes functions, bytes outs, list blobs, list spa
     for i in range(n):
         if not e[i].flags & EF_KERNEL or not e[i].flags & EF_LIVE:
             continue
-        stack = f[i].stack if executable and f[i].stack != NO_STACK_BOUND else 0
+        stack = f[i].stack if executable else 0
+        if executable and (stack == NO_STACK_BOUND or f[i].keeps & KEEPS_ALL):
+            stack = e[i].frame
         result.append((i, f[i].regcount if executable else e[i].regcount, barriers.get(i, 0),
                        stack, shared.get(i, 0), sorted(banks.get(i, []))))
     result.reverse()
@@ -177,7 +180,8 @@ def propagations(bytes arena, bytes sections, bytes entities, bytes functions, b
                 depth -= 1
                 reached = stack[depth]
                 if reached < n and e[reached].flags & EF_KERNEL and e[reached].flags & EF_LIVE:
-                    if e[node].regcount > current[reached]:
+                    if (e[node].regcount > current[reached]
+                            and not f[reached].keeps & KEEPS_REGISTERS):
                         current[reached] = e[node].regcount
                         raised.append(reached)
                 for j in range(callers.start[reached], callers.start[reached + 1]):

@@ -98,6 +98,10 @@ cdef packed struct EntityRow:
     uint32_t regcount           # functions
     uint32_t frame              # bytes of stack frame
 
+# Bytes of an executable before the variables of .nv.shared.reserved.0.
+cdef enum:
+    SYSTEM_RESERVE = 0x40
+
 cdef inline bint is_root(const EntityRow* e) noexcept nogil:
     """Whether it is a kernel, and not one that lives because other code launches it."""
     return e.flags & EF_KERNEL and not e.flags & EF_UNSELECTED
@@ -270,9 +274,15 @@ cdef packed struct FunctionRow:
     int32_t info                # input section: .nv.info.F of the copy that won, or -1
     int32_t merc_info           # input section: .nv.merc.nv.info.F, or -1
     uint32_t recursive_calls    # kernels: callees without a bound on their stack
+    uint32_t keeps              # kernels: Keeps bits
 
 cdef enum:
     NO_STACK_BOUND = 0xffffffffU
+
+# What a kernel does not take over from the functions that it reaches (tables.py names the second).
+cdef enum Keeps:
+    KEEPS_REGISTERS = 1
+    KEEPS_ALL = 2               # a kernel beside the only one that was selected
 
 # Bytes made by the link for one output section: a part of a blob.
 cdef packed struct SpanRow:

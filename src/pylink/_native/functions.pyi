@@ -4,6 +4,7 @@ Tables are packed rows of ``rows.pxd``, as ``elfread.parse`` and ``resolve`` ret
 """
 
 def analyze(
+    arena: bytes,
     sections: bytes,
     entities: bytes,
     symbol_entity: bytes,
@@ -14,7 +15,8 @@ def analyze(
     """Register and stack need of every function: a FunctionRow per entity, O(calls).
 
     ``stack`` is the deepest sum of frames in bytes over the calls, NO_STACK_BOUND once a
-    recursion is reached; a kernel's ``regcount`` is the largest of all functions it reaches.
+    recursion is reached; a kernel's ``regcount`` is the largest of all functions it reaches,
+    or its own where it or one of them sets the number of registers itself.
     """
 
 def find_trouble(

@@ -21,10 +21,13 @@ def emit_info(
     section_symbol_index: bytes,
     family: int,
     executable: bool,
-) -> tuple[bytes, bytes]:
-    """Contents of every information section: (blob, spans).
+    inherited: bytes,
+) -> tuple[bytes, bytes, list[int]]:
+    """Contents of every information section: (blob, spans, mixed).
 
-    The spans are SpanRow rows: the OutRow that each part of the blob belongs to.
+    `inherited` is the packed table of `pylink.facts.inherited`. The spans are SpanRow rows: the
+    OutRow that each part of the blob belongs to. `mixed` are the entities of kernels that reach
+    functions for one CTA and for a pair of them.
     """
 
 def has_file_records(

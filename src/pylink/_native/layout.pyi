@@ -12,6 +12,7 @@ def assign_values(
     out_symbols: bytes,
     out_of: bytes,
     base: bytes,
+    executable: bool,
 ) -> tuple[bytes, bytes, bytes]:
     """Offsets of data symbols in their sections: (values, homes, outs).
 

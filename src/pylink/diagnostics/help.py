@@ -174,6 +174,11 @@ HELP: dict[str, str] = {
     "too-many-registers": (
         "A kernel was compiled for fewer registers than a function that it calls needs."
     ),
+    "mixed-cta-groups": (
+        "A kernel whose tcgen05 instructions work for single CTAs reaches a function whose "
+        "instructions work for pairs of them, or the other way round. One kernel can do only one "
+        "of both: compile them for the same .cta_group."
+    ),
     "recursion-here": "A call that leads back to the function which makes it.",
     "indirect-call-here": "A function that calls through a pointer, which can lead back to it.",
     "verbose-memory": "The bytes of global and constant memory that the output needs.",

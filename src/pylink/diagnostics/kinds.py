@@ -280,6 +280,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Entry function '{entry}' uses too much data for compiler-generated constants; "
         "please recompile with -Xptxas --disable-optimizer-constants",
     ),
+    "mixed-cta-groups": (
+        506,
+        ERROR,
+        "Function '{symbol}' uses single CTA(.cta_group::1) and CTA pair granularity"
+        "(.cta_group::2) and that is not allowed.",
+    ),
     "recursion-here": (510, NOTE, "{where}: recursion: '{symbol}' calls '{callee}' here"),
     "indirect-call-here": (511, NOTE, "{where}: recursion: '{symbol}' calls through a pointer"),
     "memory-needed": (

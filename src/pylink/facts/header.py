@@ -12,7 +12,15 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pylink.facts import attributes, elf, releases, relocations, sectionkinds, sectiontable
+from pylink.facts import (
+    attributes,
+    elf,
+    inherited,
+    releases,
+    relocations,
+    sectionkinds,
+    sectiontable,
+)
 from pylink.facts.sectiontable import Kind
 
 NAME = "facts.pxd"
@@ -259,6 +267,7 @@ def header() -> str:
             )
         ),
         *enum(numbers(elf, ("SHT_", "SHF_"))),
+        *enum(numbers(inherited, ("JOIN_",))),
         *tables(kinds),
         *relocation_tables(),
         *attribute_tables(),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pylink._native import callgraph, info, notes, poolfill
 from pylink._native import layout as native_layout
-from pylink.facts import sectionkinds
+from pylink.facts import inherited, sectionkinds
 from pylink.facts.target import FAMILY_B, FAMILY_C, SYSTEM_SHARED
 from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note
 from pylink.phases.shared import place_shared
-from pylink.tables import span
+from pylink.tables import entity_name, span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         merged.out_symbols,
         merged.out_of,
         merged.base,
+        job.executable,
     )
     steps = job.steps
     steps.done("assign_values")
@@ -154,7 +155,7 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         ),
     )
     steps.done("order")
-    _make_contents(placed)
+    _make_contents(placed, sink)
     steps.done("make_contents")
     placed.places, placed.shstrtab, placed.phdrs, placed.table_offset, placed.size = (
         native_layout.place(
@@ -218,12 +219,12 @@ def _fold_constants(placed: Placed, sink: Sink) -> None:
         sink.fatal("internal-error", explain=explain, reason=reason)
 
 
-def _make_contents(placed: Placed) -> None:
+def _make_contents(placed: Placed, sink: Sink) -> None:
     """The sections whose bytes the link makes: attributes, call graph, notes."""
     merged = placed.merged
     objects = merged.objects
     job = objects.job
-    blob, spans = info.emit_info(
+    blob, spans, mixed = info.emit_info(
         objects.arena,
         objects.files,
         objects.sections,
@@ -240,7 +241,11 @@ def _make_contents(placed: Placed) -> None:
         placed.section_symbol_index,
         job.target.family,
         job.executable,
+        inherited.compiled(),
     )
+    for kernel in mixed:
+        name = entity_name(objects.arena, objects.symbols, merged.entities, kernel)
+        sink.report("mixed-cta-groups", symbol=name)
     placed.add(blob, spans)
     graph, prototypes = callgraph.emit_callgraph(
         merged.calls,
@@ -249,7 +254,7 @@ def _make_contents(placed: Placed) -> None:
         merged.prototype_offsets,
         not job.executable,
     )
-    inherited = (
+    earlier = (
         notes.join_sections(objects.arena, objects.sections, sectionkinds.TKINFO)
         if job.executable
         else b""
@@ -257,7 +262,7 @@ def _make_contents(placed: Placed) -> None:
     made = {
         sectionkinds.CALLGRAPH: graph,
         sectionkinds.PROTOTYPE: prototypes,
-        sectionkinds.TKINFO: tkinfo_note(job.options) + inherited,
+        sectionkinds.TKINFO: tkinfo_note(job.options) + earlier,
         sectionkinds.CUINFO: cuinfo_note(objects),
         sectionkinds.COMPAT: compat_note(
             objects,

@@ -95,6 +95,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     )
     steps.done("find_live")
     merged.functions = native_functions.analyze(
+        objects.arena,
         objects.sections,
         merged.entities,
         merged.symbol_entity,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylink._native import report
 from pylink.phases.report_symbols import explain_entity
-from pylink.tables import ENTITY, KERNEL, LIVE, TAKEN, entity_name
+from pylink.tables import ENTITY, FUNCTION, KEEPS_ALL, KERNEL, LIVE, TAKEN, entity_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,10 +64,12 @@ def _report_graph(merged: Merged, sink: Sink) -> None:
     functions = report.call_lists(merged.entities, merged.calls, merged.prototypes)
     for number, (entity, registers, callees) in enumerate(functions, 1):
         flags = ENTITY.unpack_from(merged.entities, entity * ENTITY.size)[3]
+        keeps = FUNCTION.unpack_from(merged.functions, entity * FUNCTION.size)[6]
         if not flags & LIVE:
             lines.append(f"{number}: ")
             continue
-        marks = ("^" if flags & KERNEL else "") + ("&" if flags & TAKEN else "")
+        marks = "^" if flags & KERNEL and not keeps & KEEPS_ALL else ""
+        marks += "&" if flags & TAKEN else ""
         used = f" [{registers}]" if registers >= 0 else ""
         calls = "".join(f" {callee}" for callee in callees)
         lines.append(f"{number}: {marks}{_shown(merged, entity)}{used} ->{calls}")

@@ -1,0 +1,384 @@
+"""Link programs that nobody here wrote with nvlink and with pylink, and compare the outputs.
+
+    python scripts/real_programs.py TABLE.json --checkouts FOLDER [--archs 80,90a] [--only nccl]
+
+TABLE names programs, one row each, of repositories that the user has in FOLDER: as a checkout
+(FOLDER/NAME) or as a bare clone (FOLDER/NAME, FOLDER/NAME.git or FOLDER/OWNER+NAME/repo). Nothing
+is fetched. docs/real-programs.md describes the table and the report. Needs the oracle's tools
+(pip install '.[oracle]').
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from differential.check import as_pylink  # noqa: E402
+from helpers import oracle  # noqa: E402
+from helpers.compare import compare  # noqa: E402
+from helpers.fatbin_builder import SEGMENT, container, entry, host_object  # noqa: E402
+
+FLAVOURS = {"plain": (), "lineinfo": ("-lineinfo",), "debug": ("-G",)}
+COMPILE_LIMIT = 600  # seconds that one compilation may take
+LINK_LIMIT = 300
+EQUAL, DIFFERS, REFUSED, MESSAGES = "equal", "differs", "refused", "messages"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A row of the table: what to compile, and how."""
+
+    name: str
+    repository: str  # OWNER/NAME
+    sources: tuple[str, ...]  # globs below the repository
+    options: tuple[str, ...] = ()  # of nvcc; {repo} stands for the checkout
+    archs: tuple[str, ...] = ()  # empty: those of the command line
+    limit: int = 40  # sources taken, in order of name
+
+    @property
+    def folder(self) -> str:
+        return self.repository.rpartition("/")[2]
+
+
+@dataclass
+class Outcome:
+    """One link: how pylink's result compares with nvlink's."""
+
+    program: str
+    arch: str
+    link: str
+    verdict: str
+    details: list[str] = field(default_factory=list)
+
+
+def read_table(path: Path) -> list[Program]:
+    """The programs of a table; ValueError for a row with unknown or missing fields."""
+    rows: list[dict[str, Any]] = json.loads(path.read_text())
+    programs = []
+    for number, row in enumerate(rows, 1):
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in row.items()
+        }
+        try:
+            programs.append(Program(**values))
+        except TypeError as error:
+            raise ValueError(f"{path}, program {number}: {error}") from None
+    return programs
+
+
+def find_checkout(program: Program, checkouts: Path, cache: Path) -> Path | None:
+    """The repository's files: the checkout itself, or the newest commit of a bare clone."""
+    name = program.folder
+    if (checkouts / name / ".git").exists():
+        return checkouts / name
+    bare = (
+        checkouts / name,
+        checkouts / f"{name}.git",
+        checkouts / program.repository.replace("/", "+") / "repo",
+    )
+    found = next((path for path in bare if (path / "objects").is_dir()), None)
+    if found is None:
+        return None
+    target = cache / "files" / name
+    if not target.is_dir():
+        part = target.with_name(f"{name}.part")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        unpack(found, part)
+        part.rename(target)
+    return target
+
+
+def unpack(bare: Path, folder: Path) -> None:
+    """The files of the newest commit; those whose contents the clone lacks are left out."""
+    git = ["git", f"--git-dir={bare}"]
+    listed = subprocess.run([*git, "ls-tree", "-r", "-z", "HEAD"], capture_output=True, check=True)
+    entries = [entry.split(b"\t", 1) for entry in listed.stdout.split(b"\0") if entry]
+    blobs = [(head.split()[2], path) for head, path in entries if head.split()[1] == b"blob"]
+    with subprocess.Popen(
+        [*git, "cat-file", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as contents:
+        assert contents.stdin is not None
+        assert contents.stdout is not None
+        for blob, path in blobs:
+            contents.stdin.write(blob + b"\n")
+            contents.stdin.flush()
+            head = contents.stdout.readline().split()
+            if head[-1] == b"missing":
+                continue
+            data = contents.stdout.read(int(head[2]) + 1)[:-1]
+            target = folder / os.fsdecode(path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+
+
+def compile_one(source: Path, folder: Path, options: Sequence[str], arch: str, cache: Path) -> Path:
+    """The relocatable cubin of a source, made once; CompileError says why there is none."""
+    key = hashlib.sha256("\0".join((str(source), arch, *options)).encode()).hexdigest()[:24]
+    target = cache / "cubins" / key[:2] / f"{key}.cubin"
+    failed = target.with_suffix(".failed")
+    if failed.is_file():
+        raise CompileError(failed.read_text())
+    if target.is_file():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    nvcc = oracle.toolchain().tool("nvcc")
+    argv = [nvcc, "-rdc=true", "-cubin", f"-arch=sm_{arch}", "-w", *options]
+    argv += [str(source), "-o", str(target.with_suffix(".part"))]
+    try:
+        done = subprocess.run(
+            argv, cwd=folder, capture_output=True, text=True, check=False, timeout=COMPILE_LIMIT
+        )
+        said = done.stderr + done.stdout
+        failure = said if done.returncode else ""
+    except subprocess.TimeoutExpired:
+        failure = f"more than {COMPILE_LIMIT} seconds"
+    if failure:
+        failed.write_text(failure)
+        raise CompileError(failure)
+    target.with_suffix(".part").rename(target)
+    return target
+
+
+class CompileError(Exception):
+    """A source that does not compile with these options."""
+
+
+def compile_all(
+    program: Program, files: Path, flavour: str, arch: str, cache: Path
+) -> tuple[list[Path], list[str]]:
+    """The cubins of a program's sources, and what could not be compiled."""
+    sources = sorted({path for glob in program.sources for path in files.glob(glob)})
+    options = [option.replace("{repo}", str(files)) for option in program.options]
+    options += FLAVOURS[flavour]
+    cubins, failures = [], []
+    for source in sources[: program.limit]:
+        try:
+            cubins.append(compile_one(source, source.parent, options, arch, cache))
+        except CompileError as error:
+            lines = str(error).strip().splitlines() or ["nvcc failed without a word"]
+            reason = next((line for line in lines if "error" in line), lines[-1])
+            failures.append(f"{source.relative_to(files)}: {reason[:200]}")
+    return cubins, failures
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one linker did."""
+
+    code: int
+    said: str
+    image: bytes | None
+
+
+def run(argv: Sequence[str], folder: Path, output: str) -> Run:
+    (folder / output).unlink(missing_ok=True)
+    done = subprocess.run(
+        [*argv, "-o", output],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        check=False,
+        timeout=LINK_LIMIT,
+    )
+    path = folder / output
+    image = path.read_bytes() if path.is_file() else None
+    return Run(done.returncode, (done.stdout + done.stderr).replace(output, "OUTPUT"), image)
+
+
+def compare_link(words: Sequence[str], folder: Path) -> tuple[str, list[str]]:
+    """The verdict on one link, and in what the outputs or the messages differ."""
+    theirs = run([oracle.toolchain().tool("nvlink"), *words], folder, "nvlink.out")
+    ours = run([sys.executable, "-m", "pylink", *words], folder, "pylink.out")
+    if theirs.code == 0 and ours.code:
+        return REFUSED, ours.said.splitlines()[:5]
+    found = []
+    if theirs.image is not None and ours.image is not None:
+        found = compare(ours.image, theirs.image)
+    if found:
+        return DIFFERS, found
+    if ours.code != theirs.code:
+        return MESSAGES, [f"exit status {ours.code}, nvlink {theirs.code}", *ours.said.splitlines()]
+    expected = as_pylink(theirs.said)
+    if ours.said != expected:
+        pairs = zip(ours.said.splitlines(), expected.splitlines(), strict=False)
+        return MESSAGES, [f"{a!r}, nvlink {b!r}" for a, b in pairs if a != b][:5] or ["length"]
+    return EQUAL, []
+
+
+def whole(inputs: list[str], _folder: Path, _arch: str) -> list[str]:
+    return inputs
+
+
+def archived(inputs: list[str], folder: Path, arch: str) -> list[str] | None:
+    """All as host objects, all but the first in an archive: nvlink links no other members."""
+    if len(inputs) < 2:
+        return None
+    (folder / "lib.a").unlink(missing_ok=True)
+    objects = []
+    for name in inputs:
+        code = container(entry((folder / name).read_bytes(), int(arch.rstrip("af"))))
+        objects.append(name.replace(".cubin", ".o"))
+        (folder / objects[-1]).write_bytes(host_object([("__nv_relfatbin", code), SEGMENT]))
+    subprocess.run(["ar", "crD", "lib.a", *objects[1:]], cwd=folder, check=True)
+    return [objects[0], "lib.a"]
+
+
+def staged(inputs: list[str], folder: Path, arch: str) -> list[str] | None:
+    """One object that nvlink made with -r."""
+    nvlink = oracle.toolchain().tool("nvlink")
+    made = run([nvlink, f"-arch=sm_{arch}", "-r", *inputs], folder, "stage1.cubin")
+    return ["stage1.cubin"] if made.code == 0 else None
+
+
+def staged_part(inputs: list[str], folder: Path, arch: str) -> list[str] | None:
+    """The first half as one object that nvlink made with -r, then the rest."""
+    if len(inputs) < 2:
+        return None
+    cut = (len(inputs) + 1) // 2
+    stage = staged(inputs[:cut], folder, arch)
+    return [*stage, *inputs[cut:]] if stage else None
+
+
+Prepare = Callable[[list[str], Path, str], "list[str] | None"]
+
+# Name of a link: its options, and what becomes of the objects before it.
+LINKS: dict[str, tuple[tuple[str, ...], Prepare]] = {
+    "exec": ((), whole),
+    "verbose": (("-v",), whole),
+    "r": (("-r",), whole),
+    "g": (("-g",), whole),
+    "archive": ((), archived),
+    "relink": ((), staged),
+    "relink-part": ((), staged_part),
+}
+
+
+def link_program(
+    program: Program,
+    arch: str,
+    flavour: str,
+    cubins: Sequence[Path],
+    names: Iterable[str],
+    at: Path,
+) -> list[Outcome]:
+    """All links of the compiled program; the folder `at` keeps the inputs of those that differ."""
+    shutil.rmtree(at, ignore_errors=True)
+    at.mkdir(parents=True)
+    inputs = [f"m{number}.cubin" for number in range(len(cubins))]
+    for name, cubin in zip(inputs, cubins, strict=True):
+        shutil.copy(cubin, at / name)
+    library = [f"-L{oracle.device_runtime()}", "-lcudadevrt"]
+    outcomes = []
+    for name in names:
+        options, prepare = LINKS[name]
+        prepared = prepare(inputs, at, arch)
+        if prepared is None:
+            continue
+        words = [f"-arch=sm_{arch}", *options, *prepared]
+        if "-r" not in options:
+            words += library
+        label = name if flavour == "plain" else f"{name}, {flavour}"
+        try:
+            verdict, details = compare_link(words, at)
+        except subprocess.TimeoutExpired:
+            verdict, details = REFUSED, [f"more than {LINK_LIMIT} seconds"]
+        outcomes.append(Outcome(program.name, arch, label, verdict, details))
+        if verdict == EQUAL:
+            continue
+        (at / f"{name}.txt").write_text(" ".join(words) + "\n" + "\n".join(details) + "\n")
+    if all(outcome.verdict == EQUAL for outcome in outcomes):
+        shutil.rmtree(at)
+    return outcomes
+
+
+def show(outcomes: Sequence[Outcome], skipped: Sequence[str]) -> None:
+    """One line for each program, the kinds of differences, and a sum."""
+    for name in dict.fromkeys(outcome.program for outcome in outcomes):
+        counts = Counter(outcome.verdict for outcome in outcomes if outcome.program == name)
+        print(f"{name:40}", ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+    print()
+    for outcome in outcomes:
+        if outcome.verdict != EQUAL:
+            print(f"{outcome.program} sm_{outcome.arch} {outcome.link}: {outcome.verdict}")
+            for line in outcome.details[:3]:
+                print(f"    {line[:240]}")
+    for line in skipped:
+        print(f"not compiled: {line}")
+    counts = Counter(outcome.verdict for outcome in outcomes)
+    programs = len({outcome.program for outcome in outcomes})
+    text = ", ".join(
+        f"{counts[verdict]} {verdict}" for verdict in (EQUAL, DIFFERS, REFUSED, MESSAGES)
+    )
+    print(
+        f"\n{programs} programs, {len(outcomes)} links: {text}; {len(skipped)} sources not compiled"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
+    parser.add_argument("table", type=Path)
+    parser.add_argument("--checkouts", type=Path, required=True)
+    parser.add_argument("--cache", type=Path, default=oracle.cache_root() / "programs")
+    parser.add_argument("--archs", default="80,90a,100", help="for rows that name none")
+    parser.add_argument("--flavours", default="plain,lineinfo,debug")
+    parser.add_argument("--links", default=",".join(LINKS))
+    parser.add_argument("--only", default="", help="parts of program names, with commas")
+    parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
+    parser.add_argument("--json", type=Path, help="write the outcomes to this file, too")
+    arguments = parser.parse_args()
+    try:
+        programs = read_table(arguments.table)
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    wanted = [part for part in arguments.only.split(",") if part]
+    programs = [p for p in programs if not wanted or any(part in p.name for part in wanted)]
+    cache, checkouts = arguments.cache.resolve(), arguments.checkouts.resolve()
+    jobs: list[tuple[Program, Path, str, str]] = []
+    skipped: list[str] = []
+    for program in programs:
+        files = find_checkout(program, checkouts, cache)
+        if files is None:
+            skipped.append(f"{program.name}: no {program.repository} in {arguments.checkouts}")
+            continue
+        jobs += [
+            (program, files, arch, flavour)
+            for arch in program.archs or arguments.archs.split(",")
+            for flavour in arguments.flavours.split(",")
+        ]
+
+    def work(job: tuple[Program, Path, str, str]) -> list[Outcome]:
+        program, files, arch, flavour = job
+        cubins, failures = compile_all(program, files, flavour, arch, cache)
+        skipped.extend(f"{program.name} sm_{arch} {flavour}: {text}" for text in failures)
+        if not cubins:
+            return []
+        at = cache / "links" / f"{program.name}-{arch}-{flavour}"
+        return link_program(program, arch, flavour, cubins, arguments.links.split(","), at)
+
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        outcomes = [outcome for some in pool.map(work, jobs) for outcome in some]
+    show(outcomes, skipped)
+    if arguments.json:
+        rows: list[dict[str, Any]] = [asdict(outcome) for outcome in outcomes]
+        arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+    return 1 if any(outcome.verdict != EQUAL for outcome in outcomes) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

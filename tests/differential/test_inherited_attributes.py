@@ -1,0 +1,162 @@
+"""What kernels take over from the attributes of the functions that they reach equals nvlink's.
+
+Records of every attribute are planted in functions that kernels reach in every way: by a call, over
+other functions, through a pointer, by recursion, and as kernels that device code launches.
+"""
+
+from __future__ import annotations
+
+import difflib
+import random
+from pathlib import Path
+
+import pytest
+from helpers import oracle
+from helpers.attributes import BVAL, HVAL, NVAL, SVAL, Record, plant
+from helpers.compare import compare
+from helpers.fatbin_builder import SEGMENT, container, entry, host_object
+
+from pylink.command.cli import main
+from pylink.facts.inherited import INHERITED
+
+pytestmark = oracle.needs_oracle
+
+KERNELS = """
+extern __device__ int called(int), deep(int), again(int);
+extern __device__ int (*table[2])(int);
+__device__ void *slot[2];
+extern "C" __global__ void childless(int *p) { *p = 1; }
+extern "C" __global__ void child(int *p) {
+    volatile int a[3] = {*p}; *p = deep(*p) + a[*p % 3];
+}
+extern "C" __global__ void parent(int *p) { slot[0] = (void *)child; *p = called(*p); }
+extern "C" __global__ void pointing(int *p) { *p = table[*p & 1](*p); }
+extern "C" __global__ void recursive(int *p) {
+    volatile int a[5] = {*p}; *p = again(*p) + a[*p % 5];
+}
+"""
+FUNCTIONS = """
+#include <cstdio>
+extern __device__ int deep(int);
+__device__ __noinline__ int called(int n) { printf("x"); return deep(n) + 1; }
+__device__ __noinline__ int pointed(int n) { return n * 3; }
+__device__ __noinline__ int both(int n) { return deep(n) * 5; }
+__device__ __noinline__ int unused(int n) { return n * 7; }
+__device__ int (*table[2])(int) = {pointed, both};
+"""
+DEEP = """
+__device__ __noinline__ int deep(int n) { void *p = malloc(n); free(p); return n * n; }
+__device__ __noinline__ int again(int n) { return n < 2 ? n : again(n - 1) + again(n - 2); }
+"""
+SOURCES = (KERNELS, FUNCTIONS, DEEP)
+NAMES = (
+    ("childless", "child", "parent", "pointing", "recursive"),
+    ("_Z6calledi", "_Z7pointedi", "_Z4bothi", "_Z6unusedi"),
+    ("_Z4deepi", "_Z5againi"),
+)
+WAYS = ("", "-r", "-g", "--kernels-used=parent", "--kernels-used=parent,recursive", "host:parent",
+        "host:parent,pointing", "--variables-used=slot")  # fmt: skip
+ARCHS = ("75", "80", "90a", "100", "120")
+
+# Taken out before others are planted: nvlink reads the list of external functions.
+PLANTED = {attribute: form for attribute, form, _, _ in INHERITED if attribute != 0x0F}
+# EXTERNS, BINDLESS_TEXTURE_BANK, BINDLESS_SURFACE_BANK, SW_WAR, UCODE_SECTION_DATA,
+# GRAPHICS_GLOBAL_CBANK and MERCURY_FINALIZER_OPTIONS in a format that ptxas does not give them.
+ONE_FORMAT = {0x0F, 0x15, 0x16, 0x36, 0x43, 0x48, 0x5A}
+
+
+def random_records(rng: random.Random) -> list[Record]:
+    chosen = [attribute for attribute in PLANTED if rng.random() < rng.choice((0.1, 0.6))]
+    if 0x51 in chosen and 0x52 in chosen and rng.random() < 0.8:
+        chosen.remove(0x51)
+    rng.shuffle(chosen)
+    made = []
+    for attribute in chosen:
+        form = PLANTED[attribute]
+        limit = {NVAL: 0, BVAL: 0xFF, HVAL: 0xFFFF, SVAL: 0}[form]
+        value = rng.choice((0, 1, rng.randint(0, 9), limit))
+        words = tuple(rng.randint(0, 4) for _ in range(rng.randint(0, 4)))
+        made.append(Record(attribute, form, min(value, limit), words if form == SVAL else ()))
+    return made
+
+
+def hosted(image: bytes, arch: str, kernels: str) -> bytes:
+    used = b"".join(name.encode() + b"\0" for name in kernels.split(","))
+    sections = [("__nv_relfatbin", container(entry(image, int(arch.rstrip("a"))))), SEGMENT]
+    return host_object([*sections, (".nvHRKE", used), (".nvHRKI", b"\0")])
+
+
+def differences(
+    cubins: list[bytes], arch: str, way: str, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> list[str]:
+    """How pylink's image, exit status and messages differ from nvlink's."""
+    how, _, kernels = way.partition(":")
+    names = []
+    for number, cubin in enumerate(cubins):
+        names.append(f"m{number}.{'o' if kernels else 'cubin'}")
+        (folder / names[-1]).write_bytes(hosted(cubin, arch, kernels) if kernels else cubin)
+    selection = [] if kernels else how.split()
+    options = [f"-arch=sm_{arch}", "-v", "-dump-callgraph", *selection, *names, "-o", "out"]
+    expected = oracle.run_nvlink(options, folder, "out")
+    (folder / "out").unlink(missing_ok=True)
+    capfd.readouterr()
+    code = main(options, tool="nvlink")
+    said = capfd.readouterr()
+    found = []
+    if code != expected.code:
+        found.append(f"exit status {code}, nvlink {expected.code}")
+    # Errors about CTA groups come a little later than nvlink's, by kernel.
+    ours, theirs = (
+        sorted(text.splitlines(), key=lambda line: line if "is not allowed" in line else "")
+        for text in (said.out + said.err, expected.stdout + expected.stderr)
+    )
+    found += [line for line in difflib.ndiff(ours, theirs) if line[0] in "-+"]
+    if expected.image is not None and (folder / "out").is_file():
+        found += compare((folder / "out").read_bytes(), expected.image)
+    return found
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("arch", ARCHS)
+def test_records_in_every_place(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    arch: str,
+    way: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(f"{arch} {way}")
+    for _ in range(6):
+        cubins = []
+        for source, functions in zip(SOURCES, NAMES, strict=True):
+            cubin = oracle.compile(source, arch)
+            for function in functions:
+                cubin = plant(cubin, function, random_records(rng), tuple(PLANTED))
+            cubins.append(cubin)
+        rng.shuffle(cubins)
+        assert differences(cubins, arch, way, tmp_path, capfd) == []
+
+
+@pytest.mark.parametrize("form", [NVAL, BVAL, HVAL])
+@pytest.mark.parametrize("arch", ["80", "90a", "100"])
+def test_every_attribute(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    arch: str,
+    form: int,
+) -> None:
+    """No attribute moves that is not in the table; nvlink fails at those of other formats."""
+    monkeypatch.chdir(tmp_path)
+    kernels, functions, deep = (oracle.compile(source, arch) for source in SOURCES)
+    compared = set()
+    for attribute in sorted({*range(1, 0x72)} - ONE_FORMAT):
+        record = Record(attribute, form, 0 if form == NVAL else 5)
+        cubins = [kernels, functions, plant(deep, "_Z4deepi", [record], tuple(PLANTED))]
+        if oracle.link(cubins, arch).image is None:
+            continue
+        assert differences(cubins, arch, "", tmp_path, capfd) == [], hex(attribute)
+        compared.add(attribute)
+    assert {a for a, f in PLANTED.items() if f != SVAL} <= compared
+    assert len(compared) > 80
