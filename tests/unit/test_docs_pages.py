@@ -56,6 +56,7 @@ OTHERS = {
     *("--strict", "--bench-large", "--seeds", "--archs", "--variants"),  # of tests and benchmarks
     *("--import", "--print-summary", "--parser", "--count-by", "--args", "--group-by", "--build"),
     *("--compile-only", "--generate-line-info", "--dont-merge-basicblocks", "--return-at-end"),
+    *("--cache", "--checkouts", "--flavours", "--links", "--only"),  # of scripts/real_programs.py
     "--disable-optimizer-constants",  # of ptxas
     *("--indent", "--cuda", "--ignore"),  # of json.tool, of the overlay, and a family of options
 }
