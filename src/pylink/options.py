@@ -10,16 +10,18 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from pylink.command.optiontable import Value
+    from pylink.inputs.sharedlib import Library
 
 
 class Input:
     """One input: the name that diagnostics use, and the bytes, None for a file yet to be read.
 
     `whole` says that every member of an archive is linked. `skipped` is the item of -l that nvlink
-    would not have taken the archive for.
+    would not have taken the archive for. `library` is what is known already of a shared library,
+    whose `data` is then no more than the header.
     """
 
-    __slots__ = ("data", "name", "skipped", "whole")
+    __slots__ = ("data", "library", "name", "skipped", "whole")
 
     def __init__(
         self,
@@ -28,9 +30,11 @@ class Input:
         *,
         skipped: str | None = None,
         whole: bool = False,
+        library: Library | None = None,
     ) -> None:
         self.name = name
         self.data = data
+        self.library = library
         self.skipped = skipped
         self.whole = whole
 

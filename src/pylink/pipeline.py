@@ -125,7 +125,8 @@ def run_phases(
         if options.register_link_binaries is not None and sink.exit_code() != 1:
             from pylink.outputs.registerlink import write_register_file  # noqa: PLC0415
 
-            write_register_file(options.register_link_binaries, loaded.registered, sink)
+            anchors = loaded.libraries.anchors if loaded.libraries is not None else {}
+            write_register_file(options.register_link_binaries, loaded.registered, anchors, sink)
 
 
 def optimize(loaded: Loaded, timing: CsvTiming, sink: Sink, run: Runner) -> Optimized | None:

@@ -182,6 +182,13 @@ def compile(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m
     return assemble(text, arch, [flag for flag in flags if not flag.startswith("-D")])
 
 
+def run(argv: Sequence[str], cwd: Path) -> None:
+    """Run a command in `cwd`; OracleError when it fails."""
+    done = subprocess.run(argv, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise OracleError(f"{' '.join(argv)}\n{done.stdout}{done.stderr}")
+
+
 def run_nvlink(
     argv: Sequence[str], cwd: Path, output: str | None = None, *, seconds: float | None = None
 ) -> NvlinkResult:

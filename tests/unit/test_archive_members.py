@@ -301,8 +301,8 @@ def test_a_missing_architecture_is_warned_of_where_nvlink_looks(
     for words in silent:
         assert linked(capsys, "main.cubin", "-Werror", *words) == {"k"}
     for words, name in ((["x.o"], "x.o"), (["--whole-archive", "lib.a"], "lib.a:x.o")):
-        assert main([ARCH, "main.cubin", *words, "-o", "out.cubin"]) == 0
-        warning = f"pylink warning : SM Arch ('sm_80') not found in '{name}'\n"
+        assert main([ARCH, "main.cubin", *words, "-o", "out.cubin"], tool="nvlink") == 0
+        warning = f"nvlink warning : SM Arch ('sm_80') not found in '{name}'\n"
         assert capsys.readouterr().err == warning
 
 

@@ -25,7 +25,9 @@ def run(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
 
 def test_mistakes_go_to_standard_error_and_end_with_1(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(capfd, "-bogus") == (1, "", "pylink fatal   : Unknown option 'bogus'\n")
-    assert run(capfd) == (1, "", "pylink fatal   : Unknown arch name '(null)'\n")
+    said = "pylink fatal   : Unknown arch name '(null)'\n"
+    hint = "pylink note    : there is no -arch; name the target, as in -arch=sm_90\n"
+    assert run(capfd) == (1, "", said + hint)
 
 
 def test_link_is_the_command_that_may_be_left_out(capfd: pytest.CaptureFixture[str]) -> None:
@@ -153,7 +155,9 @@ def test_folders_to_list_that_are_not_there(
 
 
 def test_register_text_names_files_as_given() -> None:
-    assert register_text([("a.cubin", False), ("/b/9+é.o", False), ("../c", False)], "/w d") == (
+    assert register_text(
+        [("a.cubin", False), ("/b/9+é.o", False), ("../c", False)], "/w d", {}
+    ) == (
         "#define NUM_PRELINKED_OBJECTS 3\n"
         "DEFINE_REGISTER_FUNC(_w_d_a_cubin)\n"
         "DEFINE_REGISTER_FUNC(_b_9____o)\n"

@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "diagnostics.md"
 
 # What a record always offers to its template.
 ALWAYS = {"at", "file", "section", "symbol", "where"}
-NOT_FIELDS = {"children", "context", "explain", "notes", "source"}
+NOT_FIELDS = {"children", "context", "explain", "hints", "notes", "source"}
 
 
 def fields(template: str) -> set[str]:

@@ -58,6 +58,7 @@ OTHERS = {
     *("--compile-only", "--generate-line-info", "--dont-merge-basicblocks", "--return-at-end"),
     *("--cache", "--checkouts", "--flavours", "--links", "--only"),  # of scripts/real_programs.py
     "--disable-optimizer-constants",  # of ptxas
+    *("--no-as-needed", "--as-needed", "--gc-sections"),  # of linkers of the host
     *("--indent", "--cuda", "--ignore"),  # of json.tool, of the overlay, and a family of options
 }
 

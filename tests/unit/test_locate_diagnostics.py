@@ -195,6 +195,7 @@ def test_sizes_that_differ_are_both_shown() -> None:
         "            at b.cubin: .nv.global+0x0\n"
         "  .visible .global .align 4 .b8 v[32];\n"
         "                                ^\n"
+        "b.cubin: note: it has 32 bytes in 'b.cubin' and 16 bytes in 'a.cubin'\n"
         "a.cubin:.nv_debug_ptx_txt.7(1): note: a.cubin: .nv.global+0x0: size 16 of 'v' is first "
         "given here\n"
         "  .visible .global .align 4 .b8 v[16];\n"

@@ -40,8 +40,21 @@ def test_everything_is_the_toolkit_but_the_linker(tmp_path: Path, toolkit: Path)
         *("crt", "nvcc", "nvcc.profile", "nvlink", "ptxas")
     ]
     assert (directory / "bin" / "ptxas").resolve() == toolkit / "bin" / "ptxas"
-    assert (directory / "lib64").resolve() == toolkit / "lib"
+    assert sorted(os.listdir(directory / "lib64")) == sorted(os.listdir(toolkit / "lib"))
     assert not (directory / "bin" / "nvlink").is_symlink()
+
+
+def test_libraries_have_the_names_that_linkers_look_for(tmp_path: Path, toolkit: Path) -> None:
+    directory = tmp_path / "overlay"
+    for name in ("libcudart.so.13", "libnvvm.so", "libnvvm.so.4", "libcudadevrt.a"):
+        (toolkit / "lib" / name).write_text(name)
+    for _ in range(2):
+        assert overlay(directory, toolkit) == 0
+        found = {path.name: path.resolve().name for path in (directory / "lib64").iterdir()}
+        assert found.pop("libcudart.so") == "libcudart.so.13"
+        assert found == {name: name for name in os.listdir(toolkit / "lib")}
+    (directory / "lib64" / "mine.txt").write_text("keep this")
+    assert overlay(directory, toolkit) == 1
 
 
 def test_its_linker_is_pylink_under_the_name_nvlink(tmp_path: Path, toolkit: Path) -> None:

@@ -37,7 +37,10 @@ def output(tmp_path: Path) -> Path:
 
 def test_missing(tmp_path: Path, output: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "missing"
-    assert link(path, output, capsys) == f"pylink fatal   : Could not open input file '{path}'\n"
+    assert link(path, output, capsys) == (
+        f"pylink fatal   : Could not open input file '{path}'\n"
+        "pylink note    : No such file or directory\n"
+    )
 
 
 def test_directory(tmp_path: Path, output: Path, capsys: pytest.CaptureFixture[str]) -> None:

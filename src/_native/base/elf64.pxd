@@ -66,6 +66,7 @@ cdef packed struct Rela:
 cdef enum:
     ET_REL = 1
     ET_EXEC = 2
+    ET_DYN = 3
     EM_CUDA = 190
     ELFOSABI_CUDA = 0x41
     CUDA_ABI_VERSION = 8

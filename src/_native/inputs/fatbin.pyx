@@ -9,8 +9,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strcmp, strncmp
 
-from elf64 cimport ET_REL, SHN_XINDEX, SHT_NOBITS, Ehdr, Shdr
-from elfkinds cimport FATBIN_MAGIC, IN_FATBIN, IN_HOST
+from elf64 cimport ET_DYN, ET_REL, SHN_XINDEX, SHT_NOBITS, Ehdr, Shdr
+from elfkinds cimport FATBIN_MAGIC, IN_FATBIN, IN_HOST, IN_SHARED
 from extents cimport count_files
 from vec cimport *
 
@@ -143,8 +143,8 @@ cdef bint scan(Scanner* s, uint32_t source, uint8_t kind, uint64_t offset,
     if kind == IN_FATBIN:
         if not scan_containers(s, offset, size):
             return False
-    elif kind == IN_HOST:
-        if not scan_object(s, row, offset, size):
+    elif kind == IN_HOST or kind == IN_SHARED:
+        if not scan_object(s, row, offset, size, ET_REL if kind == IN_HOST else ET_DYN):
             return False
     row.containers = s.containers
     return True
@@ -164,8 +164,9 @@ cdef bint fault(Scanner* s, bint entry, uint32_t reason, uint64_t value,
     return True
 
 
-cdef bint scan_object(Scanner* s, SourceRow* row, uint64_t base, uint64_t size) noexcept nogil:
-    """Look for the sections of CUDA; only relocatable objects have any that count."""
+cdef bint scan_object(Scanner* s, SourceRow* row, uint64_t base, uint64_t size,
+                      uint16_t type) noexcept nogil:
+    """Look for the sections of CUDA, in a file of that ELF type alone."""
     cdef const uint8_t* image = s.arena + base
     cdef const Ehdr* header = <const Ehdr*>image
     cdef const Shdr* table
@@ -174,7 +175,7 @@ cdef bint scan_object(Scanner* s, SourceRow* row, uint64_t base, uint64_t size) 
     cdef uint64_t count, i, total = 0
     cdef uint32_t strings
     cdef const char* name
-    if header.e_type != ET_REL or header.e_shoff == 0:
+    if header.e_type != type or header.e_shoff == 0:
         return True
     if (header.e_shentsize != sizeof(Shdr) or header.e_shoff > size
             or size - header.e_shoff < sizeof(Shdr)):

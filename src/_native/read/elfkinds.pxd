@@ -15,6 +15,7 @@ cdef enum InputKind:
     IN_LTOIR = 6
     IN_UNKNOWN = 7
     IN_EMPTY = 8
+    IN_SHARED = 9               # a shared library of the host; not told by the first bytes
 
 cdef enum:
     FATBIN_MAGIC = 0xba55ed50U

@@ -31,7 +31,9 @@ def check(values: Mapping[str, Value], sink: Sink, *, has_inputs: bool, needs_ou
     """Refuse, with a fatal diagnostic, options that cannot be linked with."""
     arch = values.get("arch")
     if not isinstance(arch, str):
-        sink.fatal("unknown-arch", arch="(null)")
+        from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
+
+        sink.fatal("unknown-arch", arch="(null)", hints=[note("arch-missing")])
     virtual = not arch.startswith("sm_")
     if needs_output and not virtual and values.get("output_file") is None:
         sink.fatal("no-output-file")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 COMPILER = "nvcc"
 PROFILE = "nvcc.profile"
 LINKER = "nvlink"
+LIBRARIES = "lib64"
 
 # The kernel reads no more of the first line of a script, and splits it at blanks.
 LONGEST_INTERPRETER = 120
@@ -90,11 +91,15 @@ def _may_replace(directory: str) -> bool:
     if not os.listdir(directory):
         return True
     linker = os.path.join(directory, "bin", LINKER)
-    others = [name for name in os.listdir(directory) if name != "bin"]
+    others = [os.path.join(directory, name) for name in os.listdir(directory) if name != "bin"]
+    libraries = os.path.join(directory, LIBRARIES)
+    if libraries in others and not os.path.islink(libraries) and os.path.isdir(libraries):
+        others.remove(libraries)
+        others += [os.path.join(libraries, name) for name in os.listdir(libraries)]
     return (
         os.path.isfile(linker)
         and not os.path.islink(linker)
-        and all(os.path.islink(os.path.join(directory, name)) for name in others)
+        and all(os.path.islink(path) for path in others)
     )
 
 
@@ -105,10 +110,9 @@ def _fill(draft: str, toolkit: str) -> None:
         if name != "bin":
             os.symlink(os.path.join(toolkit, name), os.path.join(draft, name))
     # nvcc asks for lib64; toolkits from Python packages have lib alone.
-    if not os.path.lexists(os.path.join(draft, "lib64")):
-        lib = os.path.join(toolkit, "lib")
-        if os.path.isdir(lib):
-            os.symlink(lib, os.path.join(draft, "lib64"))
+    lib = os.path.join(toolkit, "lib")
+    if not os.path.lexists(os.path.join(draft, LIBRARIES)) and os.path.isdir(lib):
+        _fill_libraries(os.path.join(draft, LIBRARIES), lib)
     for name in os.listdir(os.path.join(toolkit, "bin")):
         if name != LINKER:
             os.symlink(os.path.join(toolkit, "bin", name), os.path.join(binaries, name))
@@ -116,6 +120,22 @@ def _fill(draft: str, toolkit: str) -> None:
     with open(launcher, "w", encoding="utf-8", errors="surrogateescape") as stream:
         stream.write(launcher_text(sys.executable))
     os.chmod(launcher, 0o755)
+
+
+def _fill_libraries(directory: str, lib: str) -> None:
+    """Links to the libraries, also under the names that linkers of the host look for.
+
+    Python packages have `libcudart.so.13` alone, and -lcudart is `libcudart.so`.
+    """
+    os.mkdir(directory)
+    names = sorted(os.listdir(lib))
+    for name in names:
+        os.symlink(os.path.join(lib, name), os.path.join(directory, name))
+    for name in names:
+        plain, version, _ = name.partition(".so.")
+        wanted = os.path.join(directory, f"{plain}.so")
+        if version and not os.path.lexists(wanted):
+            os.symlink(os.path.join(lib, name), wanted)
 
 
 def launcher_text(interpreter: str) -> str:

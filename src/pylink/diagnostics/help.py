@@ -135,6 +135,35 @@ HELP: dict[str, str] = {
     "What a linker would make of it depends on which it believes, so it is refused. Compilers name "
     "sections by their type: take the object as the compiler wrote it.",
     "malformed": "An input is damaged in a way that has no number of its own.",
+    "no-code-for-arch": "All device code of the inputs is for other architectures, so the output "
+    "could not run. nvlink writes one without code.",
+    "archs-there": "What an input has code for, by the names that -gencode has for it.",
+    "archs-differ": "The architecture of an input, and the target.",
+    "arch-missing": "A link needs the architecture of the GPU that the output is for.",
+    "file-reason": "What the system says about a file.",
+    "input-is": "What a file seems to be that cannot be linked.",
+    "not-relocatable": "Without -rdc=true the compiler links each file by itself, and other files "
+    "cannot call its device functions.",
+    "library-runtime": "Kernels are registered with the CUDA runtime that a library has in itself, "
+    "and the image with that of the program, so launches fail. One shared runtime serves both: "
+    "`nvcc -cudart shared`, or CMAKE_CUDA_RUNTIME_LIBRARY Shared.",
+    "library-hidden": "The device code of a shared library is registered by the program, which the "
+    "linker of the host does not take for a use of the library. Where the library shows no symbol "
+    "that the program could name, say so to that linker.",
+    "library-part": "A shared library was device-linked with a module that this link takes from an "
+    "object or archive, too. The program's registration comes first, so the library's own image "
+    "waits for that module in vain and is never registered.",
+    "library-twice": "Two shared libraries were device-linked with the same module. When the "
+    "program starts, one of their images waits for that module in vain and is never registered.",
+    "library-twin": "An object and a shared library that was made of it are linked into one "
+    "program, where both register the module. An archive instead of the object is no trouble: the "
+    "linker of the host leaves its member alone where the library comes first.",
+    "library-ids": "A shared library has to have a module id for each fat binary of relocatable "
+    "device code. Tools that change sections may have damaged it.",
+    "library-linked": "Device code of a shared library that was device-linked cannot be linked "
+    "again: it is registered once, with the library's own image.",
+    "library-owned": "Device code of a shared library is registered once. Here another library "
+    "that was device-linked with it does that.",
     "undefined-reference": "A symbol is used and no input defines it. Add the file or library that "
     "does, check the spelling and the parameter types, or compile the definition with "
     "`-rdc=true`.",
@@ -155,6 +184,9 @@ HELP: dict[str, str] = {
     "more-references": "A symbol is used at more places than are listed.",
     "inlined-here": "The call that code was inlined for.",
     "defined-here": "The place of a definition that another record is about.",
+    "sizes-differ": "The sizes that two files give a variable.",
+    "did-you-mean": "A function of the same name with other parameters is defined. A declaration "
+    "may not fit the definition.",
     "stack-size": "The stack a kernel needs is unknown, because its calls are recursive or go "
     "through pointers. Set enough with `cudaDeviceSetLimit(cudaLimitStackSize, ...)`; silence this "
     "with `-suppress-stack-size-warning`.",
@@ -168,6 +200,8 @@ HELP: dict[str, str] = {
     "largest first: recompile the files of these functions with `-Xptxas "
     "--disable-optimizer-constants`, or split a large `switch`. Linked regardless, code "
     "would read other constants.",
+    "register-chain": "The calls from a kernel to a function that needs more registers than the "
+    "kernel may have. Compile both with the same limit.",
     "memory-needed": "The bytes that are needed, and how many there are.",
     "memory-share": "One variable or function, and how many bytes of the memory it takes.",
     "memory-rest": "The sum of all that is not listed.",

@@ -178,6 +178,71 @@ KINDS: dict[str, tuple[int, int, str]] = {
     ),
     "archive-cycle": (232, CATASTROPHE, "{file}: thin archive contains itself"),
     "archive-limit": (233, CATASTROPHE, "{file}: archive leads to more than {what}"),
+    "library-runtime": (
+        240,
+        WARNING,
+        "'{file}' has a CUDA runtime of its own, which this program's image is not registered "
+        "with; link it with -cudart shared",
+    ),
+    "library-hidden": (
+        241,
+        WARNING,
+        "'{file}' shows other files neither '__fatbinwrap{id}' nor any function: the linker of the "
+        "host may leave it out; link with --no-as-needed",
+    ),
+    "library-part": (
+        242,
+        WARNING,
+        "'{file}' was device-linked with '{id}', which this link registers, and with modules that "
+        "it does not: their kernels will not be found; link without a device link (nvcc -nodlink) "
+        "or with -Bsymbolic",
+    ),
+    "library-twice": (
+        243,
+        WARNING,
+        "'{other}' and '{file}' were both device-linked with '{id}': the kernels of one of them "
+        "will not be found; make them without a device link (nvcc -nodlink) or with -Bsymbolic",
+    ),
+    "library-ids": (
+        244,
+        ERROR,
+        "'{file}' has {ids} module ids for {containers} fat binaries of relocatable code",
+    ),
+    "library-twin": (
+        247,
+        WARNING,
+        "'{file}' and '{other}' are one module, which the program would register twice: its "
+        "kernels will not be found; name one of them",
+    ),
+    "library-linked": (
+        245,
+        NOTE,
+        "'{file}' has '{symbol}', but was device-linked by itself; link its objects, too, or make "
+        "it without a device link (nvcc -nodlink)",
+    ),
+    "library-owned": (
+        246,
+        NOTE,
+        "'{file}' has '{symbol}', but '{owner}' was device-linked with it; make that one without a "
+        "device link (nvcc -nodlink), as only one image can register it",
+    ),
+    "no-code-for-arch": (205, ERROR, "No input has code for '{arch}'"),
+    "archs-there": (
+        250,
+        NOTE,
+        "it has {archs}; compile for the target, or link for one of these with -arch (nvcc without "
+        "-arch takes sm_75)",
+    ),
+    "archs-differ": (251, NOTE, "it was compiled for {archs}; the target is {arch}"),
+    "arch-missing": (252, NOTE, "there is no -arch; name the target, as in -arch=sm_90"),
+    "file-reason": (253, NOTE, "{reason}"),
+    "input-is": (254, NOTE, "it is {what}"),
+    "not-relocatable": (
+        255,
+        NOTE,
+        "'{file}' has device code that was compiled without -rdc=true (or -dc), which is for its "
+        "own kernels alone",
+    ),
     # 3xx: damaged ELF structure; `where` names file, section and row
     "section-table-range": (302, ERROR, "{where}: section header table lies outside the file"),
     "section-range": (303, ERROR, "{where}: section contents lie outside the file"),
@@ -252,6 +317,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "more-references": (413, NOTE, "references to '{symbol}' that are not shown: {count}"),
     "inlined-here": (414, NOTE, "'{function}' is inlined here"),
     "defined-here": (415, NOTE, "{where}: '{symbol}' is defined here"),
+    "sizes-differ": (
+        416,
+        NOTE,
+        "it has {size} bytes in '{file}' and {other} bytes in '{first}'",
+    ),
+    "did-you-mean": (417, NOTE, "did you mean '{name}', defined in {place}?"),
     # 5xx: memory and resources
     "stack-size": (
         501,
@@ -295,6 +366,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
     ),
     "memory-share": (513, NOTE, "{where}: '{name}' takes {size} bytes"),
     "memory-rest": (514, NOTE, "{count} more take {size} bytes"),
+    "register-chain": (
+        515,
+        NOTE,
+        "{chain}; the kernel was compiled for {limit} registers at most, by -maxrregcount, "
+        "__maxnreg__ or __launch_bounds__",
+    ),
     # 7xx: what -v prints
     "verbose-memory": (701, REMARK, "{sizes}"),
     "verbose-function": (702, REMARK, "Function properties for '{symbol}':"),

@@ -12,12 +12,15 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics.record import Diagnostic
 
+NVLINK = "nvlink"
+
 
 class NvlinkRenderer(Renderer):
     """Writes `pylink error   : Undefined reference to 'f' in 'a.cubin'` lines.
 
     `tool` is the word in front, `target` (such as `sm_75`) is appended to each message when
-    -report-arch asks for it. Records below the top are not shown: nvlink has none.
+    -report-arch asks for it. Of the records below the top, hints alone are shown, and none under
+    nvlink's name: nvlink has none.
     """
 
     def __init__(
@@ -50,6 +53,9 @@ class NvlinkRenderer(Renderer):
             write(self.stream, f"remark: {_llvm_place(diagnostic)}: {text}\n")
             return
         write(self.stream, f"{self.tool} {word:<7} : {text}{self.suffix}\n")
+        if self.tool != NVLINK:
+            for hint in diagnostic.hints:
+                write(self.stream, f"{self.tool} note    : {printable(hint.message)}\n")
 
 
 def _llvm_place(diagnostic: Diagnostic) -> str:

@@ -68,7 +68,8 @@ class Diagnostic:
     `section`, `index`, `offset` (bytes) and `symbol` are the place in the input, None where
     unknown; the rest are `args`, for the template. `source` is the place in source text. The four
     lists hold records below this one: `children` (details of the message), `notes` (related
-    places), `context` (how the place came about), `extra`.
+    places), `context` (how the place came about), `extra`. `hints`, the first of the notes, tell
+    what the message does not; they are short, so that a format of one line for each can show them.
 
     `explain` finds the place, the source and the notes of a record when somebody looks at them:
     what shows messages alone never pays for that. It is called once, with the record, and sets
@@ -85,6 +86,7 @@ class Diagnostic:
         "extra",
         "file",
         "hidden",
+        "hints",
         "index",
         "kind",
         "notes",
@@ -120,6 +122,7 @@ class Diagnostic:
         notes: Iterable[Diagnostic] = (),
         context: Iterable[Diagnostic] = (),
         extra: Iterable[Diagnostic] = (),
+        hints: Iterable[Diagnostic] = (),
         explain: Callable[[Diagnostic], None] | None = None,
     ) -> None:
         self.number, self.original, self.template = KINDS[kind]
@@ -131,6 +134,7 @@ class Diagnostic:
         self.hidden: frozenset[str] = frozenset()
         self.children = list(children)
         self.extra = list(extra)
+        self.hints = list(hints)
         self._explain = explain
         self.args: dict[str, str | int] = {}
         for name, value in (facts or {}).items():
@@ -139,7 +143,8 @@ class Diagnostic:
             elif value is not None:
                 self.args[name] = value
         if explain is None:
-            self.source, self.notes, self.context = source, list(notes), list(context)
+            self.source, self.context = source, list(context)
+            self.notes = [*self.hints, *notes]
             self._set_unknown()
             self._adopt()
 
@@ -163,6 +168,7 @@ class Diagnostic:
         self._set_unknown()
         if explain is not None:
             explain(self)
+            self.notes[:0] = self.hints
             self._adopt()
             self.hide(self.hidden)
 
@@ -176,6 +182,7 @@ class Diagnostic:
     def hide(self, kinds: frozenset[str]) -> None:
         """Leave out records of these kinds among the notes and what gives context to them."""
         self.hidden = kinds
+        self.hints = [one for one in self.hints if one.kind not in kinds]
         if self._explain is None:
             self.notes = [one for one in self.notes if one.kind not in kinds]
             self.context = [one for one in self.context if one.kind not in kinds]

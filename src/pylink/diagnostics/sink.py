@@ -72,6 +72,7 @@ class Sink:
         source: Source | None = None,
         children: Iterable[Diagnostic] = (),
         notes: Iterable[Diagnostic] = (),
+        hints: Iterable[Diagnostic] = (),
         explain: Callable[[Diagnostic], None] | None = None,
         **facts: Fact,
     ) -> Diagnostic | None:
@@ -87,7 +88,7 @@ class Sink:
         from pylink.diagnostics.record import Diagnostic  # noqa: PLC0415 -- not for silent links
 
         diagnostic = Diagnostic(
-            kind, facts, source=source, children=children, notes=notes, explain=explain
+            kind, facts, source=source, children=children, notes=notes, hints=hints, explain=explain
         )
         diagnostic.severity = severity
         diagnostic.assigned = self.policy.assigned.get(kind, 0)
@@ -97,6 +98,7 @@ class Sink:
         self,
         kind: str,
         *,
+        hints: Iterable[Diagnostic] = (),
         explain: Callable[[Diagnostic], None] | None = None,
         **facts: Fact,
     ) -> NoReturn:
@@ -104,7 +106,7 @@ class Sink:
 
         ValueError when the kind is not a fatal one.
         """
-        self.report(kind, source=None, children=(), notes=(), explain=explain, **facts)
+        self.report(kind, source=None, children=(), notes=(), hints=hints, explain=explain, **facts)
         raise ValueError(f"{kind} is no fatal diagnostic")
 
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:

@@ -7,12 +7,11 @@ import mmap
 from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
 from pylink.inputs.incoming import Incoming
 from pylink.inputs.kinds import ELF_MAGIC
+from pylink.inputs.libraries import MACHINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-MACHINE = slice(18, 20)  # e_machine
 
 
 def is_for_host(file: str, machine: int) -> bool:

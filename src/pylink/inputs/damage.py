@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from pylink.inputs.kinds import HOST
+from pylink.inputs.kinds import OF_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def report_entry(
     sink.report(
         kind,
         file=source.name,
-        section=FATBIN_SECTION if source.kind == HOST else None,
+        section=FATBIN_SECTION if source.kind in OF_HOST else None,
         index=index if index >= 0 else None,
         reason=reason,
     )

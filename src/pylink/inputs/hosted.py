@@ -5,10 +5,10 @@ from __future__ import annotations
 from struct import Struct
 
 from pylink._native import fatbin
-from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, Chooser
+from pylink.inputs.choice import CHIP, ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FAMILY, Chooser
 from pylink.inputs.damage import FAULT, report_damage, report_entry
 from pylink.inputs.entries import entry_text, pack_entry
-from pylink.inputs.kinds import CUBIN, ELF_MAGIC, FATBIN, HOST, LTOIR, PTX
+from pylink.inputs.kinds import CUBIN, ELF_MAGIC, FATBIN, HOST, LTOIR, OF_HOST, PTX, SHARED
 from pylink.inputs.loaded import SYSTEM_LIBRARY
 from pylink.inputs.payload import DamagedPayload, Unpacker, is_compressed
 from pylink.inputs.pieces import Piece
@@ -18,8 +18,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylink.diagnostics import Sink
+    from pylink.diagnostics import Diagnostic, Sink
     from pylink.inputs.pieces import Source
+    from pylink.inputs.sharedlib import Libraries
     from pylink.phases.init import Job
 
 # EntryRow and SourceRow of fatbin.pyx.
@@ -27,6 +28,9 @@ ENTRY = Struct("<6I5Q")
 SOURCE = Struct("<2I14Q")
 
 Entry = tuple[int, int, int, int, int, int, int, int, int, int, int]
+
+# What `code=` of nvcc calls each kind of entry.
+CODE_WORDS = {ENTRY_ELF: "sm_", ENTRY_PTX: "compute_", ENTRY_LTOIR: "lto_"}
 
 PIECE_OF = {ENTRY_ELF: CUBIN, ENTRY_PTX: PTX, ENTRY_LTOIR: LTOIR}
 
@@ -37,20 +41,37 @@ class Hosted:
     `pieces` are those for the target. `ids` has the module ids, None without `__nv_module_id`;
     `external` and `internal` are the kernels that host code names, None without a list, and
     `variables` the device and constant variables that it does.
-    `containers` is 0 for a host object without device code.
+    `containers` is 0 for a host object without device code. Of a shared library, containers and
+    ids are those that are linked.
     """
 
-    __slots__ = ("_arena", "_row", "containers", "pieces")
+    __slots__ = ("_arena", "_ids", "_row", "containers", "pieces")
 
     def __init__(self, row: tuple[int, ...], arena: bytes) -> None:
         self._arena = arena
         self._row = row
+        self._ids: list[bytes] | None = None
         self.containers = row[0]
         self.pieces: list[Piece] = []
 
     @property
     def ids(self) -> list[bytes] | None:
+        if self._ids is not None:
+            return self._ids
         return names_at(self._arena, self._row[2], self._row[3])
+
+    def restrict(self, ids: list[bytes]) -> None:
+        """Say which modules of a shared library are linked."""
+        self._ids = ids
+        self.containers = len(ids)
+
+    def lists_hold(self, count: int) -> bool:
+        """Whether each list of names can be that of `count` modules, which all end with a zero."""
+        ranges = zip(self._row[4:16:2], self._row[5:16:2], strict=True)
+        return all(
+            offset and self._arena.count(0, offset, offset + size) >= count
+            for offset, size in ranges
+        )
 
     @property
     def external(self) -> list[bytes] | None:
@@ -73,7 +94,9 @@ def names_at(arena: bytes, offset: int, size: int) -> list[bytes] | None:
     return [name for name in arena[offset : offset + size].split(b"\0") if name]
 
 
-def unpack_hosted(job: Job, sources: list[Source], sink: Sink) -> dict[Source, Hosted]:
+def unpack_hosted(
+    job: Job, sources: list[Source], libraries: Libraries | None, sink: Sink
+) -> dict[Source, Hosted]:
     """What each host object and fat binary among the sources holds.
 
     A container without code for the target is warned of, a damaged one reported. Like nvlink, the
@@ -83,35 +106,60 @@ def unpack_hosted(job: Job, sources: list[Source], sink: Sink) -> dict[Source, H
     found: dict[Source, Hosted] = {}
     arenas: dict[int, list[Source]] = {}
     for source in sources:
-        if source.kind in (HOST, FATBIN):
+        if source.kind in (HOST, FATBIN, SHARED):
             arenas.setdefault(id(source.arena), []).append(source)
+    scans = [scan(group, found, sink) for group in arenas.values()]
+    linked = libraries.choose(sources, found, sink) if libraries else {}
     chooser = Chooser(job.target, optimizes=job.optimizes)
     unpacker = Unpacker(job.options.max_uncompressed_size, sink)
-    for group in arenas.values():
-        arena = group[0].arena
-        entries, rows, faults = fatbin.find_entries(
-            arena,
-            b"".join(EXTENT.pack(source.offset, source.size) for source in group),
-            bytes([source.kind for source in group]),
-        )
-        report_damage(faults, group, sink)
-        damaged = {row[0] for row in FAULT.iter_unpack(faults)}
-        missing: list[int] = []  # containers of each source without code for the target
-        for source, row in zip(group, SOURCE.iter_unpack(rows), strict=True):
-            found[source] = Hosted(row, arena)
-            missing.append(row[0])
+    for group, (entries, damaged) in zip(arenas.values(), scans, strict=True):
+        # Containers of each source without code for the target.
+        missing = [found[source].containers for source in group]
         for entry, fits in choose(entries, chooser):
             number = entry[0]
+            source = group[number]
+            if source.library is not None and entry[1] not in linked[source]:
+                continue
             if fits and number not in damaged:
                 missing[number] -= 1
-                source = group[number]
                 add_piece(found[source], source, entry, unpacker, sink)
         if not job.options.suppress_arch_warning:
             for number, source in enumerate(group):
                 asked_for = source.whole or not (source.group or SYSTEM_LIBRARY in source.name)
                 if missing[number] and asked_for and number not in damaged:
-                    sink.report("arch-not-found", arch=job.options.arch, file=source.name)
+                    sink.report(
+                        "arch-not-found",
+                        arch=job.options.arch,
+                        file=source.name,
+                        hints=[archs_hint(entries, number)],
+                    )
     return found
+
+
+def archs_hint(entries: bytes, number: int) -> Diagnostic:
+    """What a source has code for, in words of -gencode."""
+    from pylink.diagnostics.record import note  # noqa: PLC0415 -- a warning
+
+    words: dict[str, None] = {}
+    for entry in ENTRY.iter_unpack(entries):
+        if entry[0] == number and entry[3] in CODE_WORDS:
+            suffix = "a" if entry[6] & CHIP else "f" if entry[6] & FAMILY else ""
+            words[f"{CODE_WORDS[entry[3]]}{entry[4]}{suffix}"] = None
+    return note("archs-there", archs=", ".join(words) or "nothing")
+
+
+def scan(group: list[Source], found: dict[Source, Hosted], sink: Sink) -> tuple[bytes, set[int]]:
+    """The entries in sources of one arena, and which sources are damaged; fills `found`."""
+    arena = group[0].arena
+    entries, rows, faults = fatbin.find_entries(
+        arena,
+        b"".join(EXTENT.pack(source.offset, source.size) for source in group),
+        bytes([source.kind for source in group]),
+    )
+    report_damage(faults, group, sink)
+    for source, row in zip(group, SOURCE.iter_unpack(rows), strict=True):
+        found[source] = Hosted(row, arena)
+    return entries, {row[0] for row in FAULT.iter_unpack(faults)}
 
 
 def choose(entries: bytes, chooser: Chooser) -> Iterator[tuple[Entry, bool]]:
@@ -136,7 +184,7 @@ def add_piece(hosted: Hosted, source: Source, entry: Entry, unpacker: Unpacker, 
     _, _, index, kind, sm, header_size, flags, offset, size, packed_size, full_size = entry
     start = offset + header_size
     view = memoryview(source.arena)
-    in_host = source.kind == HOST
+    in_host = source.kind in OF_HOST
     piece = Piece(source.name, PIECE_OF[kind], b"", arch=sm, embedded=True, hosted=in_host)
 
     def unpack() -> bytes:

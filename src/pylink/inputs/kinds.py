@@ -13,3 +13,7 @@ PTX = 5
 LTOIR = 6
 UNKNOWN = 7
 EMPTY = 8
+SHARED = 9  # a shared library of the host, which its type tells
+
+# What holds fat binaries that the compiler of the host put there.
+OF_HOST = (HOST, SHARED)

@@ -19,6 +19,8 @@ MACHINES = {"X86": 3, "ARMv7": 40, "PPC64LE": 21, "X86_64": 62, "AARCH64": 183}
 _X86_64 = 62
 _SYSTEMS = {"aarch64": 183, "ppc64le": 21}
 
+MACHINE = slice(18, 20)  # e_machine
+
 # What a diagnostic says of the directories of -L when there are none.
 NOWHERE = "any directory, as -L names none"
 
@@ -29,10 +31,10 @@ _HOST_DIRECTORIES = ("/usr/local/lib", "/lib", "/usr/lib", "/lib64", "/usr/lib64
 def find_libraries(options: Options, whole: Sequence[bool], plan: Plan, sink: Sink) -> list[Input]:
     """The archives that the items of -l stand for; what is not found is an error, reported.
 
-    -lNAME is the first libNAME.so or libNAME.a in the directories of -L, then in those of the
-    environment variable LIBRARY_PATH. A shared library holds no code for the device and ends the
-    search. -l:NAME is the first file of that name. `whole` says for each item whether all members
-    are asked for.
+    -lNAME is the first libNAME.so in the directories of -L, then in those of the environment
+    variable LIBRARY_PATH, or else the first libNAME.a there. A shared library without device code
+    is none of the link's. -l:NAME is the first file of that name. `whole` says for each item
+    whether all members are asked for.
     """
     if not options.library:
         return []
@@ -58,7 +60,9 @@ def find_libraries(options: Options, whole: Sequence[bool], plan: Plan, sink: Si
                     library=name,
                     directories=places or NOWHERE,
                 )
-        elif not file.endswith(".so"):
+        elif file.endswith(".so"):
+            found += _shared(file, machine, sink)
+        else:
             found.append(Input(file, whole=all_members))
     if sink.errors:
         sink.stop()
@@ -68,16 +72,13 @@ def find_libraries(options: Options, whole: Sequence[bool], plan: Plan, sink: Si
 def _search(name: str, directories: Sequence[str], machine: int) -> tuple[str | None, list[str]]:
     """The file for a name, and the archives before it that are none for the host."""
     skipped: list[str] = []
-    for directory in directories:
-        folder = directory.rstrip("/")
-        if name.startswith(":"):
-            file = f"{folder}/{name[1:]}"
-            if os.path.exists(file):
-                return file, skipped
-            continue
-        file = f"{folder}/lib{name}.so"
+    folders = [directory.rstrip("/") for directory in directories]
+    exact = name[1:] if name.startswith(":") else f"lib{name}.so"
+    for folder in folders:
+        file = f"{folder}/{exact}"
         if os.path.exists(file):
             return file, skipped
+    for folder in [] if name.startswith(":") else folders:
         file = f"{folder}/lib{name}.a"
         if not os.path.exists(file):
             continue
@@ -87,6 +88,16 @@ def _search(name: str, directories: Sequence[str], machine: int) -> tuple[str | 
             return file, skipped
         skipped.append(file)
     return None, skipped
+
+
+def _shared(file: str, machine: int, sink: Sink) -> list[Input]:
+    """The shared library as an input, if it has device code; of no other is more than that read."""
+    from pylink.inputs.sharedlib import probe  # noqa: PLC0415 -- few links have such libraries
+
+    library, header = probe(file, sink)
+    if library is None or header[MACHINE] != machine.to_bytes(2, "little"):
+        return []
+    return [Input(file, None if library.open else header, library=library)]
 
 
 def _is_archive(file: str) -> bool:

@@ -6,6 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.inputs.pieces import Piece
     from pylink.inputs.references import References
+    from pylink.inputs.sharedlib import Libraries
     from pylink.inputs.unpack import Opened
     from pylink.phases.init import Job
 
@@ -21,13 +22,15 @@ class Loaded:
     number of the cubin, empty for a link of plain cubins; `modules` are LTO-IR pieces, which
     become one more cubin, and `opened` is what that one is linked with. `references` are the
     kernels that host code uses, None unless all others are removed. `registered` is what
-    --register-link-binaries lists: names of files, and with True module ids.
+    --register-link-binaries lists: names of files, and with True module ids. `libraries` are the
+    shared libraries with device code, if there are any.
     """
 
     __slots__ = (
         "arena",
         "extents",
         "job",
+        "libraries",
         "modules",
         "names",
         "opened",
@@ -55,3 +58,4 @@ class Loaded:
         self.opened: Opened | None = None
         self.references = references
         self.registered = [(one.name, False) for one in job.inputs]
+        self.libraries: Libraries | None = None

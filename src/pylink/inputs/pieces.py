@@ -8,6 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pylink.inputs.sharedlib import Library
+
 # When a file of the link is taken; selection.pyx has the same numbers.
 ALWAYS = 0
 SYSTEM = 1  # when functions are still undefined where it stands, or later something it defines is
@@ -24,7 +26,8 @@ class Source:
     `name` is what diagnostics show, `archive:member` for a member. Of an archive and its members,
     `whole` says that all of it is asked for. `overlooked` says that nvlink would not have looked
     into the archive, or not at the member. `demand` says when the source is linked and `group` from
-    which archive it is, 0 for none.
+    which archive it is, 0 for none. `library` is what a shared library says of its code, None for
+    all else.
     """
 
     __slots__ = (
@@ -32,6 +35,7 @@ class Source:
         "demand",
         "group",
         "kind",
+        "library",
         "name",
         "offset",
         "overlooked",
@@ -49,6 +53,7 @@ class Source:
         self.overlooked = False
         self.demand = ALWAYS
         self.group = 0
+        self.library: Library | None = None
 
     @property
     def data(self) -> bytes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from pylink.inputs.kinds import FATBIN, HOST
+from pylink.inputs.kinds import FATBIN, OF_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,14 +37,21 @@ class References:
 def host_references(sources: list[Source], hosted: dict[Source, Hosted]) -> References | None:
     """The kernels that the host code of all sources uses, None when that is not known.
 
-    One source without a list is enough not to know it, and so are lists without any name.
+    One source without a list is enough not to know it, and so are lists without any name. Linkers
+    of the host may have thrown away lists of a shared library, never its code: its lists count when
+    they are long enough for the code, and a library of which nothing is linked does not.
     """
     external: dict[bytes, None] = {}
     internal: dict[bytes, None] = {}
     variables: dict[bytes, None] = {}
     for source in sources:
         found = hosted.get(source)
-        if found is None or source.kind != HOST or not found.containers:
+        if found is not None and source.library is not None:
+            if not found.containers:
+                continue
+            if not found.lists_hold(source.library.modules):
+                return None
+        if found is None or source.kind not in OF_HOST or not found.containers:
             return None
         names = found.external
         if names is None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.hosted import Hosted
     from pylink.inputs.references import References
+    from pylink.inputs.sharedlib import Libraries
     from pylink.options import Input
     from pylink.outputs.plan import Identity
     from pylink.phases.init import Job
@@ -38,8 +39,20 @@ def unpack(
 ) -> Loaded:
     """The cubins in inputs of the kinds `found`, a byte each; LinkError when there are errors."""
     sources = find_sources(job, arena, extents, found, sink)
-    hosted = unpack_hosted(job, sources, sink)
+    libraries: Libraries | None = None
+    if any(source.kind == kinds.SHARED for source in sources):
+        from pylink.inputs.sharedlib import Libraries  # noqa: PLC0415 -- few links have libraries
+
+        libraries = Libraries()
+        sources = [
+            source
+            for source in sources
+            if source.kind != kinds.SHARED or libraries.take(source, sink)
+        ]
+    hosted = unpack_hosted(job, sources, libraries, sink)
     pieces = find_pieces(sources, hosted, sink)
+    if not any(piece for piece in pieces if not is_system(job, piece.name)):
+        _refuse_nothing(job, hosted, sink)
     if sink.errors:
         sink.stop()
     modules = [piece for piece in pieces if piece.kind == kinds.LTOIR]
@@ -54,21 +67,35 @@ def unpack(
     loaded = with_cubins(job, cubins, modules, sink)
     if sink.errors:  # what was decompressed only now
         sink.stop()
-    opened = Opened(sources, hosted)
+    opened = Opened(sources, hosted, libraries)
     if modules:  # what these need is known only when they are compiled
         loaded.opened = opened
         return loaded
     return settle(loaded, opened, sink)
 
 
+def _refuse_nothing(job: Job, hosted: dict[Source, Hosted], sink: Sink) -> None:
+    """Report that no input has code for the target, if some have code: nothing could run."""
+    passed = [
+        source
+        for source, found in hosted.items()
+        if found.containers and not (source.overlooked or is_system(job, source.name))
+    ]
+    if passed and not (sink.errors or job.options.suppress_arch_warning):
+        sink.report("no-code-for-arch", arch=job.options.arch)
+
+
 class Opened:
-    """All sources of a link, and what the containers among them hold."""
+    """All sources of a link, what the containers among them hold, and its shared libraries."""
 
-    __slots__ = ("hosted", "sources")
+    __slots__ = ("hosted", "libraries", "sources")
 
-    def __init__(self, sources: list[Source], hosted: dict[Source, Hosted]) -> None:
+    def __init__(
+        self, sources: list[Source], hosted: dict[Source, Hosted], libraries: Libraries | None
+    ) -> None:
         self.sources = sources
         self.hosted = hosted
+        self.libraries = libraries
 
 
 def known_references(loaded: Loaded) -> References | None:
@@ -112,6 +139,7 @@ def settle(loaded: Loaded, opened: Opened, sink: Sink) -> Loaded:
     job, sources, hosted = loaded.job, opened.sources, opened.hosted
     with_optimized = [*sources, Source(OPTIMIZED, kinds.CUBIN, b"", 0, 0)]
     loaded = select(loaded, with_optimized)
+    loaded.libraries = opened.libraries
     warn_of_skipped(loaded, with_optimized, sink)
     taken = {piece.number for piece in (*loaded.pieces, *loaded.modules)}
     registered = find_registered(job, sources, taken)
@@ -150,7 +178,7 @@ def find_registered(job: Job, sources: list[Source], taken: set[int]) -> list[So
             number in taken
             or (source.demand in (ALWAYS, NEEDED) and not is_system(job, source.name))
         )
-        and (source.kind == kinds.HOST or not source.group)
+        and (source.kind in kinds.OF_HOST or not source.group)
     ]
 
 
@@ -180,8 +208,26 @@ def find_sources(job: Job, arena: bytes, extents: bytes, found: bytes, sink: Sin
             source.overlooked = one.skipped is not None
             sources += find_members(job, one, source, archives, sink)
         else:
+            if is_shared(source):
+                source.kind, source.library = kinds.SHARED, one.library
             sources.append(source)
     return sources
+
+
+def is_shared(source: Source) -> bool:
+    """Whether nvlink passes over an input of the command line.
+
+    It does for ELF files of the type of shared libraries and of programs, and for texts that
+    linkers of the host read in the place of a library.
+    """
+    if source.kind == kinds.UNKNOWN:
+        return source.name.endswith(".so")
+    at = source.offset + 16  # e_type
+    return (
+        source.kind == kinds.HOST
+        and source.arena[at : at + 2] == b"\x03\x00"
+        and not source.name.endswith(".cubin")  # which has to be for the device
+    )
 
 
 def find_members(
@@ -205,7 +251,9 @@ def find_pieces(sources: list[Source], hosted: dict[Source, Hosted], sink: Sink)
         first = len(pieces)
         if source in hosted:
             if source.name.endswith(".cubin") and not hosted[source].containers:
-                sink.fatal("wrong-machine", file=source.name)
+                from pylink.locate.filehints import what_it_is  # noqa: PLC0415 -- an error
+
+                sink.fatal("wrong-machine", file=source.name, hints=what_it_is(source.data))
             pieces += hosted[source].pieces
         elif source.kind in PIECE_KINDS:
             pieces.append(piece_of(source, source.kind))
@@ -213,7 +261,9 @@ def find_pieces(sources: list[Source], hosted: dict[Source, Hosted], sink: Sink)
             # The reader of cubins says what is wrong, in nvlink's words.
             pieces.append(piece_of(source, kinds.CUBIN))
         else:
-            sink.report("unknown-input", file=source.name)
+            from pylink.locate.filehints import what_it_is  # noqa: PLC0415 -- an error
+
+            sink.report("unknown-input", file=source.name, hints=what_it_is(source.data))
         for piece in pieces[first:]:
             piece.number = number
     return pieces

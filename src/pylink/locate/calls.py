@@ -28,3 +28,22 @@ def call_edges(merged: Merged) -> dict[int, list[int]]:
         elif block == ADDRESS_TAKEN:
             edges.setdefault(entities + callee, []).append(caller)
     return edges
+
+
+def shortest_chain(edges: dict[int, list[int]], start: int, end: int) -> list[int]:
+    """The nodes of a shortest way from one node to another, both included; empty without any."""
+    before = {start: start}
+    waiting = [start]
+    for node in waiting:  # grows on the way
+        if node == end:
+            break
+        for following in edges.get(node, ()):
+            if following not in before:
+                before[following] = node
+                waiting.append(following)
+    if end not in before:
+        return []
+    chain = [end]
+    while chain[-1] != start:
+        chain.append(before[chain[-1]])
+    return chain[::-1]

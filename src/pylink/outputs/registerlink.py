@@ -8,19 +8,47 @@ from pylink.outputs.workdir import working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pylink.diagnostics import Sink
 
 
-def register_text(listed: Sequence[tuple[str, bool]], directory: str) -> str:
+# What registers a module whose wrapper only its library sees: the library hands it over. The symbol
+# of the library is named so that the linker of the host does not leave the library out.
+HIDDEN = """\
+extern const char {anchor};
+__attribute__((used)) static const void* const volatile keep{id} = &{anchor};
+"""
+OF_LIBRARY = """\
+static const unsigned char def_module_id_str{id}[] \
+__attribute__((aligned(1), section("__nv_module_id"))) = "def {id}";
+__attribute__((visibility("default"))) void __cudaRegisterLinkedBinary{id}(
+  void (*callback)(void **), void *wrapper, void *unused, void (*use)(void *))
+{{
+  volatile static const unsigned char *p;
+  p = def_module_id_str{id};
+  use((void *)&p);
+  __cudaRegisterLinkedBinary((const __fatBinC_Wrapper_t *)wrapper, callback, 0);
+}}
+"""
+
+
+def register_text(
+    listed: Sequence[tuple[str, bool]], directory: str, anchors: Mapping[str, str]
+) -> str:
     """The header text for module ids, marked by True, and names of files.
 
     A file is known by its absolute path, under `directory` if relative, dots and links as they
-    are, in which every byte but ASCII letters and digits is an underscore.
+    are, in which every byte but ASCII letters and digits is an underscore. `anchors` has the ids
+    whose wrapper only their library sees, with a symbol of it, or an empty name.
     """
     lines = [f"#define NUM_PRELINKED_OBJECTS {len(listed)}\n"]
     for name, is_id in listed:
+        if is_id and name in anchors:
+            anchor = anchors[name]
+            lines.append(HIDDEN.format(anchor=anchor, id=name) if anchor else "")
+            lines.append(OF_LIBRARY.format(id=name))
+            continue
         if is_id:
             lines.append(f"DEFINE_REGISTER_FUNC({name})\n")
             continue
@@ -33,6 +61,8 @@ def register_text(listed: Sequence[tuple[str, bool]], directory: str) -> str:
     return "".join(lines)
 
 
-def write_register_file(file: str, listed: Sequence[tuple[str, bool]], sink: Sink) -> None:
-    """Write the header for what was linked, as `Loaded.registered` has it."""
-    write_output(file, to_bytes(register_text(listed, working_directory())), sink)
+def write_register_file(
+    file: str, listed: Sequence[tuple[str, bool]], anchors: Mapping[str, str], sink: Sink
+) -> None:
+    """Write the header for what was linked, as `Loaded.registered` and `anchors` have it."""
+    write_output(file, to_bytes(register_text(listed, working_directory(), anchors)), sink)

@@ -63,6 +63,9 @@ REASONS: dict[int, tuple[str, str, str | None]] = {
     47: ("malformed", "reason", "sections of {value} bytes in all, in a file of {limit}"),
 }
 
+# Kinds whose words, which are nvlink's, do not say what the file is.
+WITHOUT_WORDS = ("not-elf", "wrong-machine")
+
 # Reasons about an attribute record, whose index is its offset in the section.
 RECORDS = (21, 22, 26, 27)
 
@@ -101,8 +104,15 @@ def report_fault(
         image = arena[start : start + size]
         explain_relocation(diagnostic, image, section, index, job.source_files())
 
+    hints: list[Diagnostic] = []
+    if kind in WITHOUT_WORDS:
+        from pylink.locate.filehints import what_it_is  # noqa: PLC0415 -- an error
+
+        start, size = EXTENT.unpack_from(extents, file * EXTENT.size)
+        hints = what_it_is(arena[start : start + size])
     sink.report(
         kind,
+        hints=hints,
         explain=explain if reason in RELOCATIONS else None,
         file=names[file],
         section=name,

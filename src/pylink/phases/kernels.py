@@ -81,7 +81,7 @@ def _reread(objects: Objects, images: list[bytes]) -> Objects:
     files, sections, symbols, fault = elfread.parse(arena, extents)
     if fault:
         raise ValueError("a rewritten kernel does not read back")
-    return Objects(
+    reread = Objects(
         objects.job,
         objects.names,
         arena,
@@ -91,3 +91,5 @@ def _reread(objects: Objects, images: list[bytes]) -> Objects:
         objects.pieces,
         objects.references,
     )
+    reread.libraries = objects.libraries
+    return reread

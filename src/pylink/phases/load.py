@@ -99,8 +99,12 @@ def _measure(one: Input, plan: Plan, sink: Sink) -> tuple[bytes | None, int]:
         if stat.S_ISREG(status.st_mode) and status.st_size <= SURE_SIZE:
             return None, status.st_size
         return _measure_doubtful(one.name, sink)
-    except (OSError, ValueError):
-        sink.fatal("cannot-open-input", file=one.name)
+    except (OSError, ValueError) as error:
+        from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
+        from pylink.errors import reason_of  # noqa: PLC0415
+
+        hint = note("file-reason", reason=reason_of(error))
+        sink.fatal("cannot-open-input", file=one.name, hints=[hint])
 
 
 def _measure_doubtful(name: str, sink: Sink) -> tuple[bytes | None, int]:

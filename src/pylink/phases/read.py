@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pylink.inputs.loaded import Loaded
     from pylink.inputs.pieces import Piece
     from pylink.inputs.references import References
+    from pylink.inputs.sharedlib import Libraries
     from pylink.locate.places import Places
     from pylink.phases.init import Job
 
@@ -22,13 +23,15 @@ class Objects:
 
     `names` are the inputs' names by file number, `pieces` what is known of each beyond its bytes,
     empty for a link of plain cubins. `references` are the kernels that host code uses,
-    None unless all others are removed. `places` are what diagnostics found out.
+    None unless all others are removed. `libraries` are the shared libraries with device code, if
+    there are any. `places` are what diagnostics found out.
     """
 
     __slots__ = (
         "arena",
         "files",
         "job",
+        "libraries",
         "names",
         "pieces",
         "places",
@@ -56,6 +59,7 @@ class Objects:
         self.symbols = symbols
         self.pieces = pieces
         self.references = references
+        self.libraries: Libraries | None = None
         self.places: Places | None = None
 
 
@@ -71,7 +75,9 @@ def read(loaded: Loaded, sink: Sink) -> Objects | None:
     specific = notes.specific_files(arena, sections, len(names))
     _check_targets(job, names, files, specific, sink)
     job.steps.done("check_targets")
-    return Objects(job, names, arena, files, sections, symbols, loaded.pieces, loaded.references)
+    objects = Objects(job, names, arena, files, sections, symbols, loaded.pieces, loaded.references)
+    objects.libraries = loaded.libraries
+    return objects
 
 
 def _check_targets(job: Job, names: list[str], files: bytes, specific: bytes, sink: Sink) -> None:
@@ -82,4 +88,8 @@ def _check_targets(job: Job, names: list[str], files: bytes, specific: bytes, si
             continue
         if job.target.limits(sm):
             sink.report("output-limited", file=names[number], arch=str(job.target.sm))
-        sink.fatal("arch-mismatch", file=names[number], arch=job.options.arch)
+        from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
+
+        suffix = "a" if specific[number] else ""
+        hint = note("archs-differ", archs=f"sm_{sm}{suffix}", arch=job.options.arch)
+        sink.fatal("arch-mismatch", file=names[number], arch=job.options.arch, hints=[hint])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pylink._native import report
 from pylink.phases.report_symbols import explain_entity
-from pylink.tables import ENTITY, FUNCTION, KEEPS_ALL, KERNEL, LIVE, TAKEN, entity_name
+from pylink.tables import ENTITY, FUNCTION, KEEPS_ALL, KERNEL, LIVE, TAKEN, count, entity_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.diagnostics import Sink
+    from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.merge import Merged
 
 LEGEND = (
@@ -31,6 +31,7 @@ def report_calls(merged: Merged, sink: Sink, *, dump: bool) -> None:
         if registers > limit:
             sink.report(
                 "too-many-registers",
+                hints=[_chain(merged, kernel, function, limit)],
                 explain=explain_entity(merged, kernel, callee=function),
                 symbol=_name(merged, kernel),
                 limit=limit,
@@ -43,6 +44,17 @@ def report_calls(merged: Merged, sink: Sink, *, dump: bool) -> None:
                 line=f"regcount {registers} for {_shown(merged, function)} "
                 f"propagated to entry {_shown(merged, kernel)}",
             )
+
+
+def _chain(merged: Merged, kernel: int, function: int, limit: int) -> Diagnostic:
+    """The shortest chain of calls from a kernel to a function, and where the limit came from."""
+    from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
+    from pylink.locate.calls import call_edges, shortest_chain  # noqa: PLC0415
+
+    nodes = shortest_chain(call_edges(merged), kernel, function)
+    entities = count(merged.entities, ENTITY)
+    names = [_shown(merged, node) if node < entities else "a pointer" for node in nodes]
+    return note("register-chain", chain=" -> ".join(names), limit=limit)
 
 
 def propagations(merged: Merged) -> list[tuple[int, int, int, int]]:

@@ -46,12 +46,29 @@ def report_clashes(objects: Objects, clashes: bytes, sink: Sink) -> None:
         kind, note = CLASHES[number]
         sink.report(
             kind,
+            hints=[_sizes(objects, symbol, first)] if kind == "size-mismatch" else (),
             explain=_definition(objects, symbol, note, first),
             symbol=symbol_name(objects.arena, objects.symbols, symbol),
             file=objects.names[symbol_file(objects.symbols, symbol)],
             first=objects.names[symbol_file(objects.symbols, first)],
         )
     sink.fatal("merge-failed")
+
+
+def _sizes(objects: Objects, symbol: int, first: int) -> Diagnostic:
+    """Both sizes of a clash of two symbol rows."""
+    from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
+
+    size, other = (
+        SYMBOL.unpack_from(objects.symbols, row * SYMBOL.size)[2] for row in (symbol, first)
+    )
+    return note(
+        "sizes-differ",
+        size=size,
+        file=objects.names[symbol_file(objects.symbols, symbol)],
+        other=other,
+        first=objects.names[symbol_file(objects.symbols, first)],
+    )
 
 
 def _definition(
@@ -83,6 +100,7 @@ def report_undefined(merged: Merged, undefined: Sequence[int], sink: Sink) -> No
     """Symbols without a definition, with the places that use them."""
     objects = merged.objects
     references: dict[int, list[Reference]] = {}
+    hints = _hints(merged, undefined)
 
     def explained(entity: int) -> Callable[[Diagnostic], None]:
         def explain(diagnostic: Diagnostic) -> None:
@@ -101,7 +119,48 @@ def report_undefined(merged: Merged, undefined: Sequence[int], sink: Sink) -> No
             explain=explained(entity),
             symbol=symbol_name(objects.arena, objects.symbols, first),
             file=objects.names[symbol_file(objects.symbols, first)],
+            hints=hints.get(entity, ()),
         )
+
+
+def _hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnostic]]:
+    """What may help with undefined entities: who has them, or something of their name."""
+    objects = merged.objects
+    names = {
+        one: entity_name(objects.arena, objects.symbols, merged.entities, one) for one in undefined
+    }
+    wanted = set(names.values())
+    owners: dict[str, list[Diagnostic]] = {}
+    if objects.libraries is not None:
+        from pylink.locate.sharedcode import find_owners  # noqa: PLC0415 -- few have libraries
+
+        owners = find_owners(objects.job, objects.libraries.found, wanted)
+    from pylink.locate.candidates import find_candidates  # noqa: PLC0415 -- an error
+    from pylink.locate.filehints import not_relocatable  # noqa: PLC0415
+
+    candidates = find_candidates(merged, wanted)
+    hints = {
+        one: [
+            *owners.get(name, ()),
+            *(_did_you_mean(merged, other) for other in candidates.get(name, ())),
+        ]
+        for one, name in names.items()
+    }
+    if not any(hints.values()):
+        hints[undefined[0]] += not_relocatable(objects.job.inputs)
+    return hints
+
+
+def _did_you_mean(merged: Merged, entity: int) -> Diagnostic:
+    from pylink.demangle import demangle  # noqa: PLC0415
+
+    objects = merged.objects
+    symbol = _winner(merged, entity)
+    name = symbol_name(objects.arena, objects.symbols, symbol)
+    made = _places(objects).note_definition("did-you-mean", symbol, name=demangle(name))
+    line = made.source
+    made.args["place"] = f"{line.file}:{line.line}" if line is not None else made.file or ""
+    return made
 
 
 def _list_references(places: Places, diagnostic: Diagnostic, found: list[Reference]) -> None:

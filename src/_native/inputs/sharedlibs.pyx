@@ -1,0 +1,224 @@
+"""Shared libraries of the host: what their dynamic symbols say of the device code in them.
+
+Only a library with a fat binary of relocatable code is looked at closely, so that a large one
+without costs its section headers. docs/shared-libraries.md has what the symbols mean.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp, strcmp, strlen, strncmp
+
+from elf64 cimport *
+from vec cimport *
+
+cdef enum:
+    SHT_DYNAMIC = 6
+    SHT_DYNSYM = 11
+    DT_SYMBOLIC = 16
+    DT_FLAGS = 30
+    DF_SYMBOLIC = 2
+    DYNAMIC_SIZE = 16
+
+# What is known of a file; pylink/inputs/sharedlib.py has the same numbers, and the words.
+cdef enum State:
+    NO_CODE = 0                 # no shared library, or one without code for this link
+    HAS_CODE = 1
+    BAD_SYMBOLS = 2             # its dynamic symbols lie outside the file
+    BAD_NAME = 3
+
+cdef enum What:
+    W_OPEN = 1                  # __cudaRegisterLinkedBinary<ID>, undefined
+    W_CLOSED = 2                # the same, defined
+    W_WRAPPER = 3               # __fatbinwrap<ID>, defined
+    W_ANCHOR = 4                # the first function that no other file defines as well
+
+# One symbol; `name` is where the ID begins, counted from the start of the data.
+cdef packed struct DynamicRow:
+    uint32_t what
+    uint32_t interposable       # W_CLOSED: calls inside the library follow another definition
+    uint64_t name
+    uint64_t size
+    uint64_t index
+
+ctypedef struct Library:
+    const uint8_t* data
+    uint64_t size
+    const Shdr* table
+    uint64_t count
+    const char* names
+    uint64_t names_size
+    Vec rows
+    bint has_runtime
+
+
+def find_symbols(data, uint64_t offset, uint64_t size):
+    """The symbols about device code of the file in `size` bytes of `data`, any buffer.
+
+    Returns `(state, rows, has_runtime)`: DynamicRow in order of the symbols, and whether the
+    library has a CUDA runtime of its own.
+    """
+    cdef Py_buffer view
+    cdef Library l
+    cdef int state = NO_CODE
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    vec_init(&l.rows, sizeof(DynamicRow))
+    l.has_runtime = True
+    try:
+        if offset > <uint64_t>view.len or size > <uint64_t>view.len - offset:
+            raise IndexError("the file runs past the data")
+        l.data = <const uint8_t*>view.buf + offset
+        l.size = size
+        with nogil:
+            if find_sections(&l):
+                state = find_rows(&l)
+    finally:
+        PyBuffer_Release(&view)
+    rows = vec_take(&l.rows)
+    if state < 0:
+        raise MemoryError
+    return state, rows, bool(l.has_runtime)
+
+
+cdef inline bint lies_in(const Library* l, const Shdr* s) noexcept nogil:
+    return s.sh_offset <= l.size and s.sh_size <= l.size - s.sh_offset
+
+
+cdef bint find_sections(Library* l) noexcept nogil:
+    """Whether this is a shared library with relocatable device code; `table` is good then."""
+    cdef const Ehdr* header = <const Ehdr*>l.data
+    cdef const Shdr* names
+    cdef uint64_t i
+    cdef uint32_t strings
+    if (l.size < sizeof(Ehdr) or memcmp(l.data, b"\x7fELF\x02\x01", 6) != 0
+            or header.e_type != ET_DYN or header.e_shoff == 0
+            or header.e_shentsize != sizeof(Shdr) or header.e_shoff > l.size
+            or l.size - header.e_shoff < sizeof(Shdr)):
+        return False
+    l.table = <const Shdr*>(l.data + header.e_shoff)
+    l.count = header.e_shnum if header.e_shnum else l.table[0].sh_size
+    strings = header.e_shstrndx if header.e_shstrndx != SHN_XINDEX else l.table[0].sh_link
+    if l.count > (l.size - header.e_shoff) // sizeof(Shdr) or strings >= l.count:
+        return False
+    names = &l.table[strings]
+    if (not lies_in(l, names) or names.sh_size == 0
+            or l.data[names.sh_offset + names.sh_size - 1] != 0):
+        return False
+    for i in range(1, l.count):
+        if (l.table[i].sh_name < names.sh_size and l.table[i].sh_type != SHT_NOBITS
+                and strcmp(<const char*>l.data + names.sh_offset + l.table[i].sh_name,
+                           b"__nv_relfatbin") == 0):
+            return True
+    return False
+
+
+cdef int find_rows(Library* l) noexcept nogil:
+    """Read the table of dynamic symbols: a State, or -1 without memory."""
+    cdef const Shdr* s
+    cdef const Shdr* strings
+    cdef uint64_t i
+    cdef int state
+    for i in range(1, l.count):
+        s = &l.table[i]
+        if s.sh_type != SHT_DYNSYM:
+            continue
+        if not lies_in(l, s) or s.sh_link >= l.count or s.sh_size % sizeof(Sym):
+            return BAD_SYMBOLS
+        strings = &l.table[s.sh_link]
+        if (not lies_in(l, strings) or strings.sh_size == 0
+                or l.data[strings.sh_offset + strings.sh_size - 1] != 0):
+            return BAD_SYMBOLS
+        l.names = <const char*>l.data + strings.sh_offset
+        l.names_size = strings.sh_size
+        state = read_symbols(l, <const Sym*>(l.data + s.sh_offset), s.sh_size // sizeof(Sym))
+        if state == HAS_CODE and not is_symbolic(l):
+            mark_interposable(l, <uint32_t>i)
+        return state            # a file has one such table
+    return HAS_CODE
+
+
+cdef int read_symbols(Library* l, const Sym* symbol, uint64_t count) noexcept nogil:
+    cdef uint64_t i
+    cdef const char* name
+    cdef bint defined, anchored = False
+    cdef bint ok = True
+    for i in range(1, count):
+        if symbol[i].st_name >= l.names_size:
+            return BAD_NAME
+        name = l.names + symbol[i].st_name
+        defined = symbol[i].st_shndx != 0
+        if name[0] == c"_" and strncmp(name, b"__cudaRegisterLinkedBinary_", 27) == 0:
+            ok = add(l, W_CLOSED if defined else W_OPEN, name + 26, i)
+        elif name[0] == c"_" and strncmp(name, b"__fatbinwrap_", 13) == 0:
+            if defined:
+                ok = add(l, W_WRAPPER, name + 12, i)
+        elif name[0] == c"_" and strcmp(name, b"__cudaUnregisterFatBinary") == 0:
+            l.has_runtime = defined
+        elif (not anchored and defined and symbol[i].st_info == (STB_GLOBAL << 4 | STT_FUNC)
+                and (symbol[i].st_other & 3) == 0 and strcmp(name, b"_init") != 0
+                and strcmp(name, b"_fini") != 0):
+            anchored = True
+            ok = add(l, W_ANCHOR, name, i)
+        if not ok:
+            return -1
+    return HAS_CODE
+
+
+cdef bint add(Library* l, uint32_t what, const char* name, uint64_t index) noexcept nogil:
+    cdef DynamicRow* row = <DynamicRow*>vec_push(&l.rows)
+    if row == NULL:
+        return False
+    row.what = what
+    row.interposable = False
+    row.name = <const uint8_t*>name - l.data
+    row.size = strlen(name)
+    row.index = index
+    return True
+
+
+cdef bint is_symbolic(const Library* l) noexcept nogil:
+    """Whether the library's own definitions come first for it (-Bsymbolic)."""
+    cdef uint64_t i, j, tag
+    cdef const uint8_t* entry
+    for i in range(1, l.count):
+        if l.table[i].sh_type != SHT_DYNAMIC or not lies_in(l, &l.table[i]):
+            continue
+        entry = l.data + l.table[i].sh_offset
+        for j in range(l.table[i].sh_size // DYNAMIC_SIZE):
+            tag = load64(entry + DYNAMIC_SIZE * j)
+            if tag == DT_SYMBOLIC or (tag == DT_FLAGS
+                                      and load64(entry + DYNAMIC_SIZE * j + 8) & DF_SYMBOLIC):
+                return True
+        return False            # a file has one such table
+    return False
+
+
+cdef void mark_interposable(Library* l, uint32_t symbols) noexcept nogil:
+    """Mark the registration functions that a dynamic relocation names: O(relocations)."""
+    cdef uint64_t i, j, total = 0
+    cdef const Rela* r
+    cdef DynamicRow* row = <DynamicRow*>l.rows.data
+    cdef size_t low, high, middle
+    cdef bint any_closed = False
+    for i in range(l.rows.count):
+        any_closed |= row[i].what == W_CLOSED
+    if not any_closed:
+        return
+    for i in range(1, l.count):
+        if (l.table[i].sh_type != SHT_RELA or l.table[i].sh_link != symbols
+                or not lies_in(l, &l.table[i])):
+            continue
+        # Honest sections share no bytes; without a limit the work could be quadratic.
+        total += l.table[i].sh_size
+        if total > l.size:
+            return
+        r = <const Rela*>(l.data + l.table[i].sh_offset)
+        for j in range(l.table[i].sh_size // sizeof(Rela)):
+            low, high = 0, l.rows.count
+            while low < high:   # rows are in order of their indices
+                middle = (low + high) // 2
+                if row[middle].index < r[j].r_sym:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < l.rows.count and row[low].index == r[j].r_sym:
+                row[low].interposable = True

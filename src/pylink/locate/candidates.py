@@ -1,0 +1,49 @@
+"""Functions that could be meant where one of the same name and other parameters is called."""
+
+from __future__ import annotations
+
+import re
+
+from pylink.demangle import demangle
+from pylink.tables import DEFINED, ENTITY, FUNCTION_KIND, LOCAL, entity_name, rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pylink.phases.merge import Merged
+
+# So many are named of one function.
+MOST_CANDIDATES = 3
+
+# In front of the parameters; a template or an operator may have parentheses of its own.
+_PARAMETERS = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: const)?$")
+
+
+def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[int]]:
+    """For each mangled name, the defined functions, as entities, of the same name in source."""
+    wanted: dict[str, str] = {}  # name in source: a mangled one
+    for name in names:
+        base = _base(demangle(name))
+        if base is not None or name.isidentifier():
+            wanted.setdefault(base or name, name)
+    found: dict[str, list[int]] = {}
+    objects = merged.objects
+    words = {name.rpartition("::")[2].partition("<")[0] for name in wanted}
+    for number, (*_, kind, flags, _, _, _, _) in enumerate(rows(merged.entities, ENTITY)):
+        if kind != FUNCTION_KIND or not flags & DEFINED or flags & LOCAL:
+            continue
+        mangled = entity_name(objects.arena, objects.symbols, merged.entities, number)
+        if mangled in names or not any(word in mangled for word in words):
+            continue
+        readable = demangle(mangled)
+        meant = wanted.get(_base(readable) or mangled)
+        if meant is not None and len(found.setdefault(meant, [])) < MOST_CANDIDATES:
+            found[meant].append(number)
+    return found
+
+
+def _base(readable: str) -> str | None:
+    """A demangled name without its parameters, None for what has none."""
+    match = _PARAMETERS.search(readable)
+    return readable[: match.start()] if match else None

@@ -1,0 +1,171 @@
+"""Faults that nvlink has few words for: the same line and status, and what it takes to mend them.
+
+Under nvlink's name nothing else is said; under its own name pylink adds notes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from helpers import oracle
+from helpers.side_by_side import explained, nvlink, pylink
+
+pytestmark = oracle.needs_oracle
+
+
+def compile(folder: Path, arch: str = "90", **files: str) -> None:
+    """Cubins of CUDA sources, by name."""
+    for name, text in files.items():
+        cubin = oracle.compile(text, arch, name=f"{name}.cu")
+        (folder / f"{name}.cubin").write_bytes(cubin)
+
+
+def notes(folder: Path, words: Sequence[str], *, same: bool = True) -> list[str]:
+    """The notes that pylink adds to what nvlink says, which it says alone under nvlink's name."""
+    theirs = nvlink(folder, words)
+    ours = pylink(folder, words, name="pylink")
+    if same:
+        assert pylink(folder, words) == theirs
+        assert [line for line in ours.lines if not line.startswith("note ")] == theirs.lines
+        assert ours.code == theirs.code
+    found = [line.removeprefix("note    : ") for line in ours.lines if line.startswith("note ")]
+    text = explained(folder, words)
+    said = pylink(folder, [*words, "--diagnostics_format=sarif"], name="pylink").lines
+    results = json.loads(f"[{''.join(said)}]")
+    related = [
+        one["message"]["text"] for result in results for one in result.get("relatedLocations", [])
+    ]
+    for note in found:
+        assert note in text
+        assert note in related
+    return found
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    assert notes(tmp_path, ["-arch=sm_90", "none.cubin"]) == ["No such file or directory"]
+    assert notes(tmp_path, ["-arch=sm_90", "folder"]) == ["Is a directory"]
+    assert notes(tmp_path, ["-arch=sm_90", "none.cubin/a.cubin"]) == ["No such file or directory"]
+
+
+def test_a_file_that_is_no_cubin(tmp_path: Path) -> None:
+    words = ["-arch=sm_90", "a.cubin"]
+    for data, what in (
+        (b"__global__ void k() {}\n" * 9, "a text"),
+        (bytes.fromhex("50ed55ba") + bytes(90), "a fat binary"),
+        (b"\x1f\x8b" + bytes(99), "a file that gzip compressed"),
+        (b"\x01\x02\x03\xff" * 30, None),
+    ):
+        (tmp_path / "a.cubin").write_bytes(data)
+        found = notes(tmp_path, words, same=False)
+        assert found == ([f"it is {what}"] if what else []), data[:8]
+    (tmp_path / "a.cubin").write_bytes(b"\x7fELF\2\1\1".ljust(18, b"\0") + b"\xb7\0" + bytes(300))
+    assert notes(tmp_path, words) == ["it is an ELF file for machine 183, AArch64"]
+    (tmp_path / "a.txt").write_text("main.o\nb.o\n")
+    assert notes(tmp_path, ["-arch=sm_90", "a.txt"], same=False) == ["it is a text"]
+
+
+def test_no_architecture(tmp_path: Path) -> None:
+    compile(tmp_path, a="__global__ void k() {}")
+    assert notes(tmp_path, ["a.cubin"]) == ["there is no -arch; name the target, as in -arch=sm_90"]
+
+
+def test_another_architecture(tmp_path: Path) -> None:
+    compile(tmp_path, a="__global__ void k() {}")
+    assert notes(tmp_path, ["-arch=sm_75", "a.cubin"]) == [
+        "it was compiled for sm_90; the target is sm_75"
+    ]
+
+
+def test_objects_without_code_for_the_target(tmp_path: Path) -> None:
+    nvcc = oracle.toolchain().tool("nvcc")
+    both, old = "arch=compute_90,code=[sm_90,compute_90]", "arch=compute_80,code=sm_80"
+    for name, arch in (("a", both), ("b", old)):
+        (tmp_path / f"{name}.cu").write_text(f"__global__ void {name}() {{}}\n")
+        oracle.run([nvcc, "-rdc=true", "-gencode", arch, "-c", f"{name}.cu"], tmp_path)
+    hint = (
+        "it has {}; compile for the target, or link for one of these with -arch (nvcc without "
+        "-arch takes sm_75)"
+    )
+    assert notes(tmp_path, ["-arch=sm_90", "a.o", "b.o"]) == [hint.format("sm_80")]
+    assert notes(tmp_path, ["-arch=sm_75", "a.o"], same=False) == [hint.format("sm_90, compute_90")]
+    said = pylink(tmp_path, ["-arch=sm_75", "a.o", "b.o"])
+    assert said.code == 255
+    assert said.lines[-1] == "error   : No input has code for 'sm_75'"
+    assert said.lines[:-1] == nvlink(tmp_path, ["-arch=sm_75", "a.o", "b.o"]).lines
+
+
+def test_device_code_that_is_not_relocatable(tmp_path: Path) -> None:
+    nvcc = oracle.toolchain().tool("nvcc")
+    compile(tmp_path, a="__device__ int f(int); __global__ void k(int *p) { *p = f(*p); }")
+    (tmp_path / "b.cu").write_text("__device__ int f(int x) { return x; } __global__ void g() {}\n")
+    oracle.run([nvcc, "-arch=sm_90", "-c", "b.cu"], tmp_path)
+    assert notes(tmp_path, ["-arch=sm_90", "a.cubin", "b.o"]) == [
+        "'b.o' has device code that was compiled without -rdc=true (or -dc), which is for its own "
+        "kernels alone"
+    ]
+
+
+def test_a_function_with_other_parameters(tmp_path: Path) -> None:
+    compile(
+        tmp_path,
+        a="__device__ float area(float w, double h);\n"
+        "__global__ void k(float *p) { *p = area(*p, 2); }",
+        b="__device__ float area(float w, float h) { return w * h; }\n"
+        "__device__ float area(int w) { return w; }\n"
+        "__device__ float areas(float w) { return w; }\n",
+    )
+    assert notes(tmp_path, ["-arch=sm_90", "-r", "a.cubin"]) == []
+    assert sorted(notes(tmp_path, ["-arch=sm_90", "a.cubin", "b.cubin"])) == [
+        "did you mean 'area(float, float)', defined in b.cubin?",
+        "did you mean 'area(int)', defined in b.cubin?",
+    ]
+    text = "\n\n__device__ float area(float w) { return w; }"
+    cubin = oracle.compile(text, "90", ["-lineinfo"], name="c.cu")
+    (tmp_path / "c.cubin").write_bytes(cubin)
+    (found,) = notes(tmp_path, ["-arch=sm_90", "a.cubin", "c.cubin"])
+    assert found.startswith("did you mean 'area(float)', defined in /")
+    assert found.endswith("c.cu:3?")
+
+
+def test_a_function_without_mangling(tmp_path: Path) -> None:
+    compile(
+        tmp_path,
+        a='extern "C" __device__ int f(int); __global__ void k(int *p) { *p = f(*p); }',
+        b="__device__ int f(int x) { return x; }\n"
+        "namespace n { __device__ int f(int x) { return x; } }",
+    )
+    assert notes(tmp_path, ["-arch=sm_90", "a.cubin", "b.cubin"]) == [
+        "did you mean 'f(int)', defined in b.cubin?"
+    ]
+
+
+def test_two_sizes_of_a_variable(tmp_path: Path) -> None:
+    compile(
+        tmp_path,
+        a="__device__ int table[4]; __global__ void k(int *p) { *p = table[*p]; }",
+        b="extern __device__ int table[6]; __global__ void l(int *p) { *p = table[*p]; }",
+    )
+    assert notes(tmp_path, ["-arch=sm_90", "a.cubin", "b.cubin"]) == [
+        "it has 24 bytes in 'b.cubin' and 16 bytes in 'a.cubin'"
+    ]
+
+
+def test_a_function_with_too_many_registers(tmp_path: Path) -> None:
+    body = "float v[60]; for (int i = 0; i < 60; ++i) v[i] = p[i * 7]; float s = 0;"
+    body += "for (int i = 0; i < 60; ++i) for (int j = 0; j < 60; ++j) s += v[i] * v[j] + i; "
+    compile(
+        tmp_path,
+        a="__device__ float mid(float *p);\n__global__ void __launch_bounds__(1024, 2) "
+        "k(float *p) { *p = mid(p); }",
+        b="__device__ float deep(float *p); __device__ float mid(float *p) { return deep(p) + 1; }",
+        c=f"__device__ float deep(float *p) {{ {body} for (int i = 0; i < 60; ++i) p[i] = v[i] * s;"
+        " return s; }",
+    )
+    found = notes(tmp_path, ["-arch=sm_90", "a.cubin", "b.cubin", "c.cubin"])
+    assert found == [
+        "k(float *) -> mid(float *) -> deep(float *); the kernel was compiled for 32 registers at "
+        "most, by -maxrregcount, __maxnreg__ or __launch_bounds__"
+    ]

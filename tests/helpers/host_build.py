@@ -1,0 +1,110 @@
+"""Host programs and shared libraries with device code, built by nvcc in an overlay of pylink.
+
+They are linked with `fake_cudart.c` in the place of the CUDA runtime and started: without a GPU,
+but with all that happens before main and at each launch.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from helpers import oracle
+
+from pylink.command.overlay import make_overlay
+
+RUNTIME = Path(__file__).with_name("fake_cudart.c")
+ARCH = "sm_90"
+LINKERS = [name for name in ("bfd", "gold", "lld") if shutil.which(f"ld.{name}")]
+
+
+class Failed(Exception):
+    """A command of a build ended with an error; the text is what it said."""
+
+
+class Log:
+    """What a program did: `used` has the name and the image of each launch or copy."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.used = re.findall(r"^use (\S+): (.*)$", text, re.MULTILINE)
+        self.hosts = dict(re.findall(r"^(\S+): image \d+, host (\S+)$", text, re.MULTILINE))
+        self.images = len(re.findall(r"^image \d+: complete$", text, re.MULTILINE))
+        self.ended = text.endswith("end of main\n")
+
+    @property
+    def lost(self) -> list[str]:
+        """Uses that no image was found for."""
+        return [name for name, image in self.used if not image.startswith("image")]
+
+
+class HostBuild:
+    """A folder with sources, objects, libraries and programs; `root` is the overlay."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.root = folder / "toolkit"
+        make_overlay(str(self.root), str(oracle.toolchain().bin.parent))
+        self.nvcc = self.root / "bin" / "nvcc"
+        runtime = folder / "runtime"
+        runtime.mkdir()
+        soname = "libcudart.so.13"
+        flags = ("-shared", "-fPIC", "-w", f"-Wl,-soname,{soname}")
+        self.run("gcc", *flags, str(RUNTIME), "-o", f"runtime/{soname}", "-ldl")
+        (runtime / "libcudart.so").symlink_to(soname)
+
+    def run(self, *words: str | Path) -> str:
+        """What a command says that must succeed."""
+        done = subprocess.run(
+            [str(word) for word in words],
+            cwd=self.folder,
+            env={**os.environ, "LD_LIBRARY_PATH": f"{self.folder}/runtime:{self.folder}"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise Failed(f"{done.returncode}: {' '.join(map(str, words))}\n{done.stdout}")
+        return done.stdout
+
+    def write(self, **files: str) -> None:
+        for name, text in files.items():
+            stem, _, suffix = name.rpartition("_")
+            (self.folder / f"{stem}.{suffix}").write_text(text)
+
+    def compile(self, source: str, *flags: str, target: str = "", real: bool = True) -> str:
+        """The object of a source file; its name."""
+        made = target or f"{source.rpartition('.')[0]}.o"
+        nvcc = oracle.toolchain().tool("nvcc") if real else self.nvcc
+        position = ("-Xcompiler", "-fPIC")
+        self.run(nvcc, f"-arch={ARCH}", *position, *flags, "-c", source, "-o", made)
+        return made
+
+    def library(self, name: str, objects: Sequence[str], *flags: str, linker: str = "") -> str:
+        """An open library: nobody links its device code."""
+        chosen = (f"-fuse-ld={linker}",) if linker else ()
+        self.run("g++", "-shared", *chosen, *flags, *objects, "-o", name)
+        return name
+
+    def closed(self, name: str, objects: Sequence[str], *flags: str) -> str:
+        """A library that nvcc links for the device by itself."""
+        position = ("-Xcompiler", "-fPIC")
+        self.run(self.nvcc, "-shared", *self._flags, *position, *flags, *objects, "-o", name)
+        return name
+
+    def program(self, name: str, inputs: Sequence[str], *flags: str) -> str:
+        self.run(self.nvcc, *self._flags, *flags, *inputs, "-o", name)
+        return name
+
+    def start(self, name: str) -> Log:
+        return Log(self.run(f"./{name}"))
+
+    @property
+    def _flags(self) -> tuple[str, ...]:
+        libraries = ("-L.", "-Lruntime", f"-L{self.root}/lib64")
+        return (f"-arch={ARCH}", "-rdc=true", "-cudart", "shared", *libraries)

@@ -1,0 +1,291 @@
+"""Shared libraries with relocatable device code: what is linked of them, and what is said."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.archive_builder import gnu
+from helpers.cubin_builder import Cubin
+from helpers.fatbin_builder import container, entry, host_object
+from helpers.linked import functions
+from helpers.shared_builder import LISTS, SharedLibrary
+
+import pylink
+from pylink.command.cli import main
+from pylink.outputs.registerlink import register_text
+
+A, B, C = "_0000000a_4_a_cu_a", "_0000000b_4_b_cu_b", "_0000000c_4_c_cu_c"
+
+
+def code(*kernels: str, defines: tuple[str, ...] = (), calls: tuple[str, ...] = ()) -> bytes:
+    cubin = Cubin()
+    for name in defines:
+        cubin.function(name)
+    for name in kernels:
+        kernel = cubin.function(name, kernel=True)
+        for callee in calls:
+            outside = cubin.external(callee)
+            cubin.call(kernel, outside)
+            cubin.relocate(kernel_section(cubin, name), [(16, 58, outside, 0)], implicit=True)
+    return cubin.build()
+
+
+def kernel_section(cubin: Cubin, name: str) -> int:
+    return cubin.find(f".text.{name}")
+
+
+def host(one: str, cubin: bytes, *kernels: str) -> bytes:
+    """A host object of one module, with the list of the kernels that it uses."""
+    lists = [
+        (
+            f".nvHR{kind}",
+            b"".join(f"{name}\0".encode() for name in kernels * (kind == "KE")) + b"\0",
+        )
+        for kind in LISTS
+    ]
+    ids = ("__nv_module_id", one.encode() + b"\0")
+    return host_object([("__nv_relfatbin", container(entry(cubin, 80))), ids, *lists])
+
+
+MAIN = host(A, code("main_kernel", "unused", calls=("b_fun",)), "main_kernel")
+ALONE = host(A, code("main_kernel", "unused"), "main_kernel")
+B_CODE = code("b_kernel", defines=("b_fun",))
+LIBRARY = SharedLibrary(modules=[(B, B_CODE)], kernels=["b_kernel"])
+ALL = {"main_kernel", "b_kernel", "b_fun"}
+
+
+Link = Callable[..., "Result"]
+Capture = pytest.CaptureFixture[str]
+
+
+class Result:
+    """What one command line made and said; `functions` is None without an output."""
+
+    def __init__(self, folder: Path, files: dict[str, bytes], words: list[str], name: str) -> None:
+        for file, data in files.items():
+            (folder / file).parent.mkdir(exist_ok=True)
+            (folder / file).write_bytes(data)
+        output, listed = folder / "out", folder / "reg.c"
+        output.unlink(missing_ok=True)
+        words = [*words, "-arch=sm_80", "-o", "out", "--register-link-binaries=reg.c"]
+        self.code = main(words, tool=name)
+        self.functions = functions(output.read_bytes()) if output.exists() else None
+        self.registered = listed.read_text() if listed.exists() else ""
+
+    @property
+    def ids(self) -> list[str]:
+        return re.findall(r"DEFINE_REGISTER_FUNC\((.*)\)", self.registered)
+
+
+@pytest.fixture
+def link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Link:
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str, name: str = "pylink", **files: bytes) -> Result:
+        named = {key.replace("_", ".").replace("..", "/"): data for key, data in files.items()}
+        return Result(tmp_path, named, list(words) or list(named), name)
+
+    return run
+
+
+def test_code_of_an_open_library_is_linked(link: Link, capsys: Capture) -> None:
+    found = link(main_o=MAIN, libb_so=LIBRARY.build())
+    assert (found.code, found.functions, found.ids) == (0, ALL, [A, B])
+    first = link(libb_so=LIBRARY.build(), main_o=MAIN)
+    assert (first.functions, first.ids) == (ALL, [B, A])
+    assert capsys.readouterr().err == ""
+
+
+def test_a_library_in_a_directory_of_L(link: Link) -> None:
+    files = {"main_o": MAIN, "d__libb_so": LIBRARY.build(), "c__libb_a": gnu([("x.o", ALONE)])}
+    for words in (["-Lc", "-Ld", "-lb"], ["-Ld", "-l:libb.so"]):
+        found = link("main.o", *words, **files)
+        assert (found.code, found.functions, found.ids) == (0, ALL, [A, B])
+
+
+def test_a_library_for_another_machine_is_passed_over(link: Link, capsys: Capture) -> None:
+    other = SharedLibrary(modules=[(B, B_CODE)], kernels=["b_kernel"], machine=183).build()
+    assert link("main.o", "-Ld", "-lb", main_o=MAIN, d__libb_so=other).code == 255
+    assert "Undefined reference to 'b_fun'" in capsys.readouterr().err
+    assert link("main.o", "-Ld", "-lb", "--cpu-arch=AARCH64").code == 0
+
+
+@pytest.mark.parametrize(
+    "library",
+    [
+        SharedLibrary(),
+        SharedLibrary(modules=[(B, B_CODE)], closed=[B], words=[f"def {B}"]),
+        SharedLibrary(modules=[(B, B_CODE)], nobits=True),
+        SharedLibrary(extra=[(".nv_fatbin", container(entry(B_CODE, 80)))]),
+    ],
+    ids=["no code", "closed", "no bytes", "no relocatable code"],
+)
+@pytest.mark.parametrize("name", ["libb_so", "libb_so_1", "libb_o", "libb_weird"])
+def test_a_library_without_open_code_is_not_there(
+    link: Link, capsys: Capture, library: SharedLibrary, name: str
+) -> None:
+    """Neither its code, nor its ids, nor the lack of lists in it count."""
+    found = link(main_o=ALONE, **{name: library.build()})
+    assert (found.code, found.functions, found.ids) == (0, {"main_kernel"}, [A])
+    assert capsys.readouterr().err == ""
+
+
+def test_a_text_in_the_place_of_a_library_is_not_there(link: Link, capsys: Capture) -> None:
+    for text in (b"INPUT(x)", b"GROUP ( /lib/libc.so.6 AS_NEEDED ( /lib/ld-linux-x86-64.so.2 ) )"):
+        found = link(main_o=ALONE, libc_so=text)
+        assert (found.code, found.functions) == (0, {"main_kernel"})
+        assert link("main.o", "-L.", "-lc").functions == {"main_kernel"}
+    assert capsys.readouterr().err == ""
+    assert link(main_o=ALONE, libc_txt=b"GROUP ( /lib/libc.so.6 )").code == 255
+
+
+@pytest.mark.parametrize("order", [["m.o", "b.o", "libb.so"], ["m.o", "libb.so", "b.o"]])
+@pytest.mark.parametrize("twin", ["b.o", "libt.a"])
+def test_the_static_twin_of_a_library_is_linked(
+    link: Link, order: list[str], twin: str, capsys: Capture
+) -> None:
+    words = [twin if word == "b.o" else word for word in order]
+    static = host(B, B_CODE, "b_kernel")
+    files = {"m_o": MAIN, "b_o": static, "libt_a": gnu([("b.o", static)])}
+    expected = link("m.o", twin, **files)
+    found = link(*words, libb_so=LIBRARY.build(), **files)
+    assert (found.code, found.functions, found.ids) == (0, expected.functions, expected.ids)
+    said = "warning : 'libb.so' and 'b.o' are one module, which the program would register twice"
+    assert (said in capsys.readouterr().err) is (twin == "b.o")
+
+
+def test_the_same_library_twice_counts_once(link: Link) -> None:
+    found = link(
+        "m.o", "libb.so", "copy.so", m_o=MAIN, libb_so=LIBRARY.build(), copy_so=LIBRARY.build()
+    )
+    assert (found.code, found.functions, found.ids) == (0, ALL, [A, B])
+
+
+def test_of_a_partly_closed_library_the_rest_is_linked(link: Link) -> None:
+    both = SharedLibrary(
+        modules=[(B, B_CODE), (C, code("c_kernel", defines=("b_fun",)))],
+        kernels=["b_kernel", "c_kernel"],
+        closed=[C],
+        words=[f"def {C}", "__NV_MODULE_ID"],
+    )
+    found = link(m_o=MAIN, libbc_so=both.build())
+    assert (found.code, found.functions, found.ids) == (0, ALL, [A, B])
+
+
+def test_lists_that_the_host_linker_cut_keep_all_kernels(link: Link) -> None:
+    cut = SharedLibrary(modules=[(B, B_CODE)], kernels=[], kept_lists=False)
+    assert link(m_o=MAIN, libb_so=cut.build()).functions == ALL | {"unused"}
+    whole = SharedLibrary(modules=[(B, B_CODE)], kernels=[])
+    assert link(m_o=MAIN, libb_so=whole.build()).functions == ALL - {"b_kernel"}
+
+
+def test_a_module_has_one_owner(link: Link, capsys: Capture) -> None:
+    owner = SharedLibrary(modules=[(C, code("c_kernel")), (B, B_CODE)], closed=[B, C]).build()
+    for words in (["m.o", "libx.so", "libb.so"], ["m.o", "libb.so", "libx.so"]):
+        found = link(*words, m_o=ALONE, libx_so=owner, libb_so=LIBRARY.build())
+        assert (found.code, found.functions, found.ids) == (0, {"main_kernel"}, [A])
+        assert capsys.readouterr().err == ""
+        assert link(*words, m_o=MAIN).code == 255
+        assert (
+            "pylink note    : 'libb.so' has 'b_fun', but 'libx.so' was device-linked with it"
+        ) in capsys.readouterr().err
+    assert link("m.o", "-L.", "-lx", "-lb").code == 255
+    assert "'./libx.so' was device-linked with it" in capsys.readouterr().err
+
+
+def test_what_a_closed_library_has_is_told(link: Link, capsys: Capture) -> None:
+    closed = SharedLibrary(modules=[(B, B_CODE)], closed=[B]).build()
+    assert link(m_o=MAIN, libb_so=closed).code == 255
+    error = "error   : Undefined reference to 'b_fun' in 'm.o'\n"
+    hint = (
+        "note    : 'libb.so' has 'b_fun', but was device-linked by itself; link its objects, too, "
+        "or make it without a device link (nvcc -nodlink)\n"
+    )
+    assert capsys.readouterr().err == f"pylink {error}pylink {hint}"
+    assert link("m.o", "libb.so", name="nvlink").code == 255
+    assert capsys.readouterr().err == f"nvlink {error}"
+    log = io.StringIO()
+    with pytest.raises(pylink.LinkError):
+        pylink.link(["m.o", "libb.so"], arch="sm_80", log=log, diagnostics_format="sarif")
+    assert "\"text\":\"'libb.so' has 'b_fun', but was device-linked" in log.getvalue()
+
+
+def test_a_library_with_a_runtime_of_its_own(link: Link, capsys: Capture) -> None:
+    library = SharedLibrary(modules=[(B, B_CODE)], kernels=["b_kernel"], runtime=True)
+    assert link(m_o=MAIN, libb_so=library.build()).code == 0
+    assert "warning : 'libb.so' has a CUDA runtime of its own" in capsys.readouterr().err
+
+
+def test_a_hidden_wrapper_is_handed_over(link: Link, capsys: Capture) -> None:
+    library = SharedLibrary(modules=[(B, B_CODE)], kernels=["b_kernel"], hidden=[B])
+    found = link(m_o=MAIN, libb_so=library.build())
+    assert found.ids == [A]
+    assert found.registered == register_text([(A, True), (B, True)], "", {B: "lib_function"})
+    assert f"void __cudaRegisterLinkedBinary{B}(" in found.registered
+    assert "&lib_function;" in found.registered
+    assert capsys.readouterr().err == ""
+    nothing = SharedLibrary(modules=[(B, B_CODE)], kernels=["b_kernel"], hidden=[B], exports=[])
+    assert "&" not in link(m_o=MAIN, libb_so=nothing.build()).registered.replace("&p", "")
+    assert "warning : 'libb.so' shows other files neither" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changes", "warned"),
+    [({}, True), ({"symbolic": True}, False), ({"interposable": False}, False)],
+    ids=str,
+)
+def test_a_part_of_what_a_library_registers(
+    link: Link, capsys: Capture, changes: Any, warned: bool
+) -> None:
+    closed = SharedLibrary(
+        modules=[(B, B_CODE), (C, code("c_kernel"))], closed=[B, C], **changes
+    ).build()
+    static = host(B, B_CODE, "b_kernel")
+    found = link("m.o", "b.o", "libbc.so", m_o=MAIN, b_o=static, libbc_so=closed)
+    assert (found.code, found.functions, found.ids) == (0, ALL, [A, B])
+    assert ("warning : 'libbc.so' was device-linked with" in capsys.readouterr().err) is warned
+    other = SharedLibrary(modules=[(B, B_CODE)], closed=[B], **changes).build()
+    link("m.o", "libbc.so", "libo.so", m_o=ALONE, libo_so=other)
+    said = "'libbc.so' and 'libo.so' were both device-linked with"
+    assert (said in capsys.readouterr().err) is warned
+
+
+def test_all_of_what_a_library_registers(link: Link, capsys: Capture) -> None:
+    closed = SharedLibrary(modules=[(B, B_CODE)], closed=[B]).build()
+    link("m.o", "b.o", "libb.so", m_o=MAIN, b_o=host(B, B_CODE, "b_kernel"), libb_so=closed)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"damage": ".dynsym"}, "its dynamic symbols lie outside the file"),
+        ({"damage": ".dynstr"}, "its dynamic symbols lie outside the file"),
+        ({"damage": "name"}, "the name of a dynamic symbol lies outside the string table"),
+        ({"damage": "__nv_relfatbin"}, "section 5 lies outside the file"),
+        ({"ids": []}, "'libb.so' has 0 module ids for 1 fat binaries of relocatable code"),
+        ({"ids": [B, C, A]}, "'libb.so' has 3 module ids for 1 fat binaries"),
+    ],
+    ids=str,
+)
+def test_damage_is_told(link: Link, capsys: Capture, changes: Any, reason: str) -> None:
+    library = SharedLibrary(modules=[(B, B_CODE)], kernels=["b_kernel"], **changes)
+    assert link(m_o=ALONE, libb_so=library.build()).code == 255
+    assert reason in capsys.readouterr().err
+
+
+def test_no_cut_of_a_library_does_harm(link: Link) -> None:
+    library = LIBRARY.build()
+    for size in range(64, len(library), 37):
+        assert link("m.o", "libb.so", m_o=ALONE, libb_so=library[:size]).code in (0, 1, 255)
+
+
+def test_a_library_without_section_headers_has_no_code(link: Link) -> None:
+    library = bytearray(LIBRARY.build())
+    library[40:48] = bytes(8)
+    assert link(m_o=ALONE, libb_so=bytes(library)).functions == {"main_kernel"}
