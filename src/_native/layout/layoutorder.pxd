@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, qsort
 
+from elf64 cimport SHT_RELA
 from rows cimport *
 from vec cimport *
 
@@ -22,7 +23,8 @@ cdef inline bint omitted(const OutRow* all_rows, const OutRow* row, bint prototy
         return not info
     if omit == OMIT_WITHOUT_ENTRIES:
         return row.count == 0 and not (family == FAMILY_C and row.kind == K_RELOC and (
-            row.notes & OF_EMPTY_STAYS or all_rows[row.target].kind == K_CONSTANT_FUNC))
+            row.notes & OF_EMPTY_STAYS or (row.type == SHT_RELA
+                                           and all_rows[row.target].kind == K_CONSTANT_FUNC)))
     if omit == OMIT_WITHOUT_PROTOTYPES:
         return not prototypes
     return omit == OMIT_UNUSED and row.notes & OF_STAYS == 0

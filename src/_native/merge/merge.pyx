@@ -1,24 +1,26 @@
 """Merging: which sections and symbols the output has, and what becomes of each relocation.
 
-The output behaves as if its sections and symbols were born one after the other while the inputs
-are read in command-line order; string tables, symbol order and section order all follow from
-these births (docs/format-notes.md). Per input:
+Sections and symbols are born one after the other while the inputs are read in command-line order,
+and enter one list of sections and two of symbols (docs/order.md). Per input:
 
 1. functions in symbol order, each with its .text section, kernels also .nv.info and .nv.shared;
 2. the other symbols, each after the section that holds it;
 3. the sections not yet born, in three passes: all others, .nv.info.F, relocations.
 
-Afterwards no section or symbol appears.
+Walks over the lists then write the names, and from sm_100 on a second program makes the final file
+of what is there. Afterwards no section or symbol appears.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset, strlen
 
 from elf64 cimport *
 from mergebirths cimport *
+from mergefinal cimport *
 from mergelists cimport *
+from mergenames cimport write_names
 from mergestate cimport *
 from names cimport *
 from poolrows cimport POOL_BORN, PoolRow
@@ -56,6 +58,8 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     m.family = family
     m.mode = mode
     vec_init(&m.outs, sizeof(OutRow))
+    vec_init(&m.section_list, sizeof(Listed))
+    vec_init(&m.local_list, sizeof(Listed))
     vec_init(&m.out_symbols, sizeof(OutSymbolRow))
     vec_init(&m.keeps, sizeof(KeepRow))
     vec_init(&m.fixes, sizeof(FixRow))
@@ -90,10 +94,12 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     m.alone = <uint8_t*>calloc(m.section_count + 1, 1)
     m.pool_end = <uint64_t*>calloc(m.entity_count + 1, 8)
     m.patched = <uint8_t*>calloc(m.section_count + 1, 1)
+    m.buried = <uint8_t*>calloc(m.entity_count + 1, 1)
     m.born = <int32_t*>calloc(m.entity_count + 1, 4)
     m.sections_of = <int32_t*>calloc(m.entity_count + 1, 4)
     cdef bint ok = (m.wanted != NULL and m.alone != NULL and m.pool_end != NULL
-                    and m.patched != NULL and m.born != NULL and m.sections_of != NULL
+                    and m.patched != NULL and m.buried != NULL
+                    and m.born != NULL and m.sections_of != NULL
                     and strings_init(&m.shstr) and strings_init(&m.str)
                     and index_init(&m.by_name, 64))
     if ok:
@@ -123,6 +129,9 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     free(m.alone)
     free(m.pool_end)
     free(m.patched)
+    free(m.buried)
+    vec_free(&m.section_list)
+    vec_free(&m.local_list)
     free(m.born)
     free(m.sections_of)
     tables = (vec_take(&m.outs), vec_take(&m.out_symbols), vec_take(&m.keeps),
@@ -135,6 +144,7 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
 
 cdef void merge_all(Merge* m, const PoolRow* pools, size_t pool_count) noexcept nogil:
     cdef size_t f, i
+    cdef bint wide
     for f in range(m.file_count):
         prototype_strings(m, &m.files[f])
         find_referenced(m, &m.files[f])
@@ -162,12 +172,14 @@ cdef void merge_all(Merge* m, const PoolRow* pools, size_t pool_count) noexcept 
     born_pools(m, pools, pool_count)
     if m.family != FAMILY_C and not m.mode & M_RELOCATABLE:
         simple(m, K_REL_ACTION)
-    if m.births + 1 >= SHN_LORESERVE:
+    wide = m.section_list.count + 1 >= SHN_LORESERVE
+    if wide:
         wide_indices(m, False)
-    global_names(m)
-    if m.family == FAMILY_C:
-        final_names(m)
-        if m.births + 1 < SHN_LORESERVE and mercury_count(m) >= SHN_LORESERVE:
+    # From here on, no section or symbol of the first program appears.
+    write_names(m)
+    if m.family == FAMILY_C and not m.failed:
+        rename_sections(m)
+        if not wide and mercury_count(m) >= SHN_LORESERVE:
             wide_indices(m, True)
         late_constants(m)
     if not m.failed:
@@ -180,8 +192,8 @@ cdef void start(Merge* m) noexcept nogil:
     own_section(m, K_SHSTRTAB)
     own_section(m, K_STRTAB)
     own_section(m, K_SYMTAB)
+    m.wide_place = m.section_list.count
     keep_name(m, <const uint8_t*>b".symtab_shndx", 13)
-    m.births += 1
     simple(m, K_TKINFO)
     simple(m, K_CUINFO)
     if m.family == FAMILY_A and not m.failed:
@@ -190,7 +202,7 @@ cdef void start(Merge* m) noexcept nogil:
     if m.family != FAMILY_A:
         own_section(m, K_COMPAT)
     if not m.mode & M_RELOCATABLE:
-        m.births += 1           # without name or trace
+        list_number(m)          # without name or trace
 
 
 cdef void prototype_strings(Merge* m, const FileRow* file) noexcept nogil:
@@ -234,128 +246,40 @@ cdef void prototype_names(Merge* m, const uint64_t* prototypes, size_t count,
                       else m.no_prototype)
 
 
-cdef void global_names(Merge* m) noexcept nogil:
-    """Names of global symbols follow everything else, in order of birth."""
-    cdef size_t i
-    cdef uint32_t size
-    cdef const uint8_t* text
-    cdef int64_t name
-    cdef OutSymbolRow* row
-    for i in range(m.out_symbols.count):
-        row = <OutSymbolRow*>m.out_symbols.data + i
-        if row.part == PART_GLOBAL:
-            text = entity_name(m, row.entity, &size)
-            name = strings_intern(&m.str, text, size)
-            if name < 0:
-                m.failed = True
-                return
-            row.name = <uint32_t>name
-
-
-cdef void final_names(Merge* m) noexcept nogil:
-    """Final names of the renamed constant banks, for their section symbols in .symtab."""
-    cdef size_t i
-    cdef OutSymbolRow* row
-    cdef OutRow* out
-    cdef const uint8_t* text
-    cdef uint32_t size
-    cdef int64_t name
-    for i in range(m.out_symbols.count):
-        row = <OutSymbolRow*>m.out_symbols.data + i
-        if row.section < 0:
-            continue
-        out = out_row(m, row.section)
-        if out.kind == K_CONSTANT and out.bank == 3:
-            name = strings_intern(&m.str, <const uint8_t*>b".nv.constant3", 13)
-        elif out.kind == K_CONSTANT_FUNC:
-            text = entity_name(m, out.entity, &size)
-            text = pool_join(&m.pool, b".nv.constant2.", 14, text, size)
-            name = strings_intern(&m.str, text, 14 + size) if text != NULL else -1
-        else:
-            continue
-        if name < 0:
-            m.failed = True
-            return
-        row.name = <uint32_t>name
-
-
-cdef void late_constants(Merge* m) noexcept nogil:
-    """Family C: .nv.constant0.F come last of all, their section symbols after the globals."""
-    cdef int32_t* source = <int32_t*>calloc(m.entity_count + 1, 4)
-    cdef size_t i
-    cdef int32_t symbol, out, kernel
-    cdef const SectionRow* s
-    if source == NULL:
-        m.failed = True
-        return
-    for i in range(m.section_count):
-        if m.sections[i].kind == K_CONSTANT0:
-            symbol = function_symbol(m, <int32_t>i)
-            if symbol >= 0 and m.role[symbol] == ROLE_WON and m.entity[symbol] >= 0:
-                source[m.entity[symbol]] = <int32_t>i + 1
-    # In the order of their kernels' code, which is not that of the first mentions.
-    for i in range(m.outs.count):
-        kernel = out_row(m, <int32_t>i).entity
-        if out_row(m, <int32_t>i).kind != K_TEXT or kernel < 0 or not source[kernel]:
-            continue
-        s = &m.sections[source[kernel] - 1]
-        out = new_function_section(m, kernel, s, K_CONSTANT0, s.type, s.flags, s.align,
-                                   m.arena + s.name, s.name_size)
-        if out < 0:
-            break
-        out_row(m, out).size = s.size
-        m.out_of[source[kernel] - 1] = out
-        new_symbol(m, -1, out, PART_TAIL, out_row(m, out).symbol_name)
-    free(source)
-
-
 cdef void instances(Merge* m) noexcept nogil:
     """-r: each kernel that uses extern arrays itself has one symbol for them all."""
     cdef size_t i
-    cdef int64_t name
     cdef int32_t row
     for i in range(m.entity_count):
         if not m.uses_array[i]:
             continue
-        name = strings_intern(&m.str, <const uint8_t*>b"externsharedinstance", 20)
-        row = new_symbol(m, -1, -1, PART_LOCAL, <uint32_t>name)
-        if name < 0 or row < 0:
-            m.failed = True
+        row = new_local(m, -1, <const uint8_t*>b"externsharedinstance", 20)
+        if row < 0:
             return
         (<OutSymbolRow*>m.out_symbols.data)[row].instance = <int32_t>i
 
 
 cdef void wide_indices(Merge* m, bint late) noexcept nogil:
-    """.symtab_shndx, for section numbers that do not fit 16 bits."""
-    cdef int32_t out = new_made(m, K_SYMTAB_SHNDX)
+    """.symtab_shndx, for section numbers that do not fit 16 bits.
+
+    It has had its number and its name from the start, unless only the final file is `late` in need
+    of it.
+    """
+    cdef OutRow* row = <OutRow*>vec_push(&m.outs)
+    cdef const KindFacts* facts = &KIND[K_SYMTAB_SHNDX]
     cdef int64_t name
-    if out < 0:
-        return
-    if late:
-        name = strings_append(&m.shstr, <const uint8_t*>b".symtab_shndx", 13)
-        out_row(m, out).notes = OF_LATE
-    else:
-        name = strings_intern(&m.shstr, <const uint8_t*>b".symtab_shndx", 13)
-    if name < 0:
+    if row == NULL:
         m.failed = True
-    out_row(m, out).name = <uint32_t>name
-
-
-cdef size_t mercury_count(Merge* m) noexcept nogil:
-    """Sections of the output of family C, before .nv.constant0.F and most mercury exist."""
-    cdef size_t i, count = 4
-    cdef const OutRow* row
-    for i in range(m.outs.count):
-        row = out_row(m, <int32_t>i)
-        if row.kind == K_TEXT:
-            count += 2 + (m.entities[row.entity].flags & EF_KERNEL != 0)
-        elif row.kind == K_INFO_FUNC:
-            count += 2
-        elif row.kind == K_RELOC or row.kind == K_MERC_RELA:
-            count += row.count != 0
-        elif row.kind != K_SHARED:
-            count += 1
-    return count
+        return
+    start_out(row, K_SYMTAB_SHNDX, facts.type, facts.flags, facts.align, facts.entsize)
+    row.birth = <uint32_t>m.wide_place + 1
+    if not late:
+        listed(m, <int32_t>(m.outs.count - 1)).out = <int32_t>(m.outs.count - 1)
+        return
+    name = strings_append(&m.shstr, <const uint8_t*>b".symtab_shndx", 13)
+    m.failed |= name < 0
+    row.notes = OF_LATE
+    row.name = <uint32_t>name
 
 
 cdef void find_text(Merge* m) noexcept nogil:
@@ -365,35 +289,3 @@ cdef void find_text(Merge* m) noexcept nogil:
         row = out_row(m, <int32_t>i)
         if row.entity >= 0:
             row.text = function_section(m, row.entity, K_TEXT, 0)
-
-
-cdef void mercury_twins(Merge* m) noexcept nogil:
-    """Family C: the mercury side of what has been born. Debug and relocation twins exist."""
-    cdef size_t plain = m.outs.count, i
-    cdef uint16_t kind
-    cdef int32_t symbol, out
-    for i in range(plain):
-        kind = out_row(m, <int32_t>i).kind
-        if (KIND[kind].twin == K_NULL or KIND[KIND[kind].twin].brought
-                or (kind == K_CONSTANT and out_row(m, <int32_t>i).bank != 3)):
-            continue
-        out = new_twin(m, <int32_t>i)
-        if out < 0:
-            return
-        out_row(m, out).notes = out_row(m, <int32_t>i).notes & OF_LATE
-        if kind == K_SYSTEM_SHARED:
-            out_row(m, out).size = out_row(m, <int32_t>i).size
-            if not m.mode & M_RELOCATABLE:
-                out_row(m, out).size -= SYSTEM_RESERVE
-    for i in range(m.section_count):
-        if m.sections[i].kind != K_CAPMERC:
-            continue
-        symbol = m.sections[i].target
-        if m.role[symbol] != ROLE_WON or m.entity[symbol] < 0:
-            continue
-        out = function_section(m, m.entity[symbol], K_TEXT, 0)
-        if out >= 0 and m.entities[m.entity[symbol]].flags & EF_LIVE:
-            out = out_row(m, out).merc
-            m.out_of[i] = out
-            out_row(m, out).size = m.sections[i].size
-            out_row(m, out).source = <int32_t>i

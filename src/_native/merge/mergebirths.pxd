@@ -76,6 +76,8 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
         if not m.entities[e].flags & EF_LIVE:
             if m.mode & M_HOST_INFO and m.entities[e].flags & EF_KERNEL:
                 name_shared(m, e)
+            if m.role[i] == ROLE_WON or m.role[i] == ROLE_REPLACED:
+                list_dead(m, e, BURIED_TEXT)
             continue
         defined = m.role[i] == ROLE_WON or m.role[i] == ROLE_REPLACED
         if m.born[e] < 0:
@@ -112,17 +114,13 @@ cdef inline void name_shared(Merge* m, int32_t kernel) noexcept nogil:
 
 
 cdef inline void enter_symbol(Merge* m, int32_t e, bint early) noexcept nogil:
-    """Birth of an entity's symbol. Local and weak ones are named at once, globals at the end."""
+    """Birth of an entity's symbol, in the list of the local ones or in that of the global ones."""
     cdef uint32_t size
-    cdef const uint8_t* text
-    cdef int64_t name = 0
+    cdef const uint8_t* text = entity_name(m, e, &size)
     if early:
-        text = entity_name(m, e, &size)
-        name = strings_intern(&m.str, text, size)
-        if name < 0:
-            m.failed = True
-            return
-    m.born[e] = new_symbol(m, e, -1, PART_LOCAL if early else PART_GLOBAL, <uint32_t>name)
+        m.born[e] = new_local(m, e, text, size)
+    else:
+        m.born[e] = new_symbol(m, e, -1, PART_GLOBAL)
 
 
 cdef inline void optimizer_symbol(Merge* m, int32_t e, int32_t function,
@@ -131,7 +129,6 @@ cdef inline void optimizer_symbol(Merge* m, int32_t e, int32_t function,
     cdef uint32_t size, digits = 1, i, rest = number
     cdef const uint8_t* name = entity_name(m, function, &size)
     cdef uint8_t* text
-    cdef int64_t at
     while rest >= 10:
         rest //= 10
         digits += 1
@@ -145,11 +142,7 @@ cdef inline void optimizer_symbol(Merge* m, int32_t e, int32_t function,
     for i in range(digits):
         text[23 + size + digits - i] = <uint8_t>(48 + number % 10)
         number //= 10
-    at = strings_intern(&m.str, text, 24 + size + digits)
-    if at < 0:
-        m.failed = True
-        return
-    m.born[e] = new_symbol(m, e, -1, PART_LOCAL, <uint32_t>at)
+    m.born[e] = new_local(m, e, text, 24 + size + digits)
 
 
 cdef inline void objects(Merge* m, const FileRow* file) noexcept nogil:
@@ -196,7 +189,6 @@ cdef inline void section_of_object(Merge* m, int32_t at) noexcept nogil:
         if not m.entities[e].flags & EF_LIVE:
             # A dead kernel with variables of its own leaves this name and nothing else.
             keep_name(m, m.arena + s.name, s.name_size)
-            m.births += 1
         elif m.entities[e].flags & EF_UNSELECTED and function_section(m, e, K_SHARED, 0) < 0:
             shared_section(m, e)
     elif s.kind == K_DEBUG_SHARED:
@@ -214,9 +206,10 @@ cdef inline void birth(Merge* m, int32_t at) noexcept nogil:
         if symbol < 0:
             return
         e = m.entity[symbol]
-        if e < 0 or not m.entities[e].flags & EF_LIVE:
+        if e < 0 or (m.role[symbol] != ROLE_WON and m.role[symbol] != ROLE_REPLACED):
             return
-        if m.role[symbol] != ROLE_WON and m.role[symbol] != ROLE_REPLACED:
+        if not m.entities[e].flags & EF_LIVE:
+            dead_constants(m, e, s)
             return
         if s.kind == K_CONSTANT0 and m.family == FAMILY_C:
             return
@@ -228,6 +221,17 @@ cdef inline void birth(Merge* m, int32_t at) noexcept nogil:
         constant_section(m, e, s)
     elif KIND[s.kind].place == PLACE_JOINED:
         section_of_file(m, at)
+
+
+cdef inline void dead_constants(Merge* m, int32_t e, const SectionRow* s) noexcept nogil:
+    if m.family == FAMILY_C and s.kind == K_CONSTANT0:
+        return                  # of the second program
+    if s.kind == K_CONSTANT0:
+        if not m.buried[e] & BURIED_PARAMETERS:
+            list_number(m)      # .rel.nv.constant0.F
+        list_dead(m, e, BURIED_PARAMETERS)
+    elif m.entities[e].flags & EF_KERNEL:
+        list_dead(m, e, BURIED_POOL)
 
 
 cdef inline int32_t section_of_file(Merge* m, int32_t at) noexcept nogil:
@@ -244,16 +248,17 @@ cdef inline void constant_section(Merge* m, int32_t e, const SectionRow* s) noex
         optimizer_section(m, e, s.type, s.flags, s.align, s)
         return
     if named:
-        # Families A and B also name a relocation section that never exists.
+        # Families A and B also name a relocation section that never exists: it comes before the
+        # section among the symbols, and after it among the sections.
         text = pool_join(&m.pool, b".rel", 4, m.arena + s.name, s.name_size)
-        if text == NULL or strings_intern(&m.str, text, 4 + s.name_size) < 0:
+        if text == NULL:
             m.failed = True
             return
+        add_listed(m, &m.local_list, text, 4 + s.name_size, -1, -1)
     out = new_function_section(m, e, s, s.kind, s.type, s.flags, s.align, m.arena + s.name,
                                s.name_size)
     if named:
-        m.failed |= strings_intern(&m.shstr, text, 4 + s.name_size) < 0
-        m.births += 1
+        add_listed(m, &m.section_list, text, 4 + s.name_size, -1, -1)
     if out >= 0:
         section_symbol(m, out)
 
@@ -263,16 +268,15 @@ cdef inline int32_t optimizer_section(Merge* m, int32_t e, uint32_t type, uint64
     """Family C: bank 2 of a function is born as "optimizer" constants and renamed at the end."""
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(m, e, &size)
-    cdef uint8_t* final = pool_join(&m.pool, b".nv.constant2.", 14, name, size)
     cdef uint8_t* first = pool_join(&m.pool, b".nv.constant.optimizer.", 23, name, size)
     cdef int32_t out
-    if final == NULL or first == NULL:
+    if first == NULL:
         m.failed = True
         return -1
     out = unnamed_function_section(m, e, source, K_CONSTANT_FUNC, type, flags, align)
     if out >= 0:
         out_row(m, out).bank = 2
-        user_constant(m, out, <const char*>final, 14 + size, <const char*>first, 23 + size)
+        name_out(m, out, first, 23 + size)
         section_symbol(m, out)
     return out
 
@@ -414,7 +418,7 @@ cdef inline int32_t mercury_section(Merge* m, int32_t at) noexcept nogil:
     out = new_out(m, s.kind, s.type, s.flags, 1, s.entsize)
     if out < 0:
         return -1
-    m.births += 1               # the only kind of mercury section that has a number
+    list_number(m)              # the only kind of mercury section that has one
     out_row(m, out).source = at
     out_row(m, out).twin = plain
     out_row(m, plain).merc = out
@@ -433,8 +437,10 @@ cdef inline void info_sections(Merge* m, const FileRow* file) noexcept nogil:
         if symbol < 0 or m.entity[symbol] < 0:
             continue
         e = m.entity[symbol]
-        if (not m.entities[e].flags & EF_LIVE or m.role[symbol] == ROLE_LOST
-                or m.role[symbol] == ROLE_NONE):
+        if m.role[symbol] == ROLE_LOST or m.role[symbol] == ROLE_NONE:
+            continue
+        if not m.entities[e].flags & EF_LIVE:
+            list_dead(m, e, BURIED_INFO)
             continue
         if function_section(m, e, K_INFO_FUNC, 0) < 0:
             out = joined_section(m, e, K_INFO_FUNC)

@@ -33,7 +33,7 @@ cdef inline int32_t relocation_row(Merge* m, int32_t at, int32_t out, bint expli
     else:
         out_row(m, out).rel = row
     if m.family == FAMILY_C and out_row(m, out).kind == K_CONSTANT and out_row(m, out).bank == 3:
-        user_constant(m, row, b".rela.nv.constant3", 18, b".rela.nv.constant.user", 22)
+        name_out(m, row, <const uint8_t*>b".rela.nv.constant.user", 22)
     else:
         name_relocations(m, row, s, explicit)
     if first and m.mode & M_KEEP_RELOCS:
@@ -87,51 +87,41 @@ cdef inline int32_t relocation_row_for_mercury(Merge* m, int32_t at, int32_t out
     return row
 
 
-cdef inline void count_entry(Merge* m, int32_t at, int32_t counter, int32_t out, bint explicit,
-                      int64_t addend) noexcept nogil:
-    """The sibling rule: a later explicit entry with addend 0 brings the other form's name.
+cdef inline void count_entry(Merge* m, int32_t counter, int32_t out, bint explicit,
+                             int64_t addend) noexcept nogil:
+    """The rule of two forms: a later explicit entry with addend 0 brings the other form's section.
 
     `counter` is the OutRow that counts: code has a count for each of its two lists.
     """
-    cdef const SectionRow* s = &m.sections[at]
     cdef OutRow* row = out_row(m, counter)
-    cdef const uint8_t* name
-    cdef uint32_t size
     cdef uint8_t* text
+    cdef uint32_t size
+    cdef int32_t rel
     row.counted += explicit
-    if not explicit or addend != 0 or row.counted < 2:
+    if not explicit or addend != 0 or row.counted < 2 or out_row(m, out).rel >= 0:
         return
-    if out_row(m, out).notes & OF_SIBLING_NAMED:
+    size = listed(m, out).size
+    text = pool_join(&m.pool, b".rel", 4, listed(m, out).text, size)
+    rel = new_made(m, K_RELOC)
+    if text == NULL or rel < 0:
+        m.failed = True
         return
-    if m.family == FAMILY_C and out_row(m, out).kind == K_CONSTANT and out_row(m, out).bank == 3:
-        text = pool_join(&m.pool, b".rel", 4, <const uint8_t*>b".nv.constant.user", 17)
-        name_sibling(m, text, 21)
-    else:
-        if s.kind == K_MERC_RELA:
-            name, size = m.arena + s.name + 13, s.name_size - 13    # behind .nv.merc.rela
-        else:
-            name, size = m.arena + m.sections[s.target].name, m.sections[s.target].name_size
-        text = pool_join(&m.pool, b".rel", 4, name, size)
-        name_sibling(m, text, 4 + size)
-    out_row(m, out).notes |= OF_SIBLING_NAMED   # once is enough
+    out_row(m, rel).type = SHT_REL
+    out_row(m, rel).entsize = sizeof(Rel)
+    out_row(m, rel).target = out
+    out_row(m, out).rel = rel
+    name_out(m, rel, text, 4 + size)
 
 
-cdef inline void count_dead(Merge* m, int32_t at, int32_t out, int64_t addend,
+cdef inline void count_dead(Merge* m, int32_t out, int64_t addend,
                      int32_t function) noexcept nogil:
-    """An entry for a dead function counts, and names the sibling of a section that is born."""
+    """An entry for a dead function counts, and brings the other form of a section that is there."""
     if is_deselected(m, function):
         return
     if out_row(m, out).rela >= 0:
-        count_entry(m, at, out, out, True, addend)
+        count_entry(m, out, out, True, addend)
     else:
         out_row(m, out).counted += 1
-
-
-cdef inline void name_sibling(Merge* m, const uint8_t* text, uint32_t size) noexcept nogil:
-    cdef size_t before = m.shstr.size
-    keep_name(m, text, size)
-    if m.shstr.size != before:
-        m.births += 1
 
 
 cdef inline void add_keep(Merge* m, const Rela* r, int64_t addend, int32_t reloc, int32_t entity,
@@ -213,4 +203,4 @@ cdef inline void trace(Merge* m, int32_t at, int32_t out, bint explicit, bint me
     """Debug data of code that only a selection removes: gone after its section's birth."""
     if not mercury:
         if relocation_row(m, at, out, explicit) >= 0:
-            count_entry(m, at, out, out, explicit, addend)
+            count_entry(m, out, out, explicit, addend)

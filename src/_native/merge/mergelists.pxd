@@ -86,9 +86,11 @@ cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
     if target.kind == K_TEXT or target.kind == K_CAPMERC:
         symbol = function_symbol(m, s.target)
         function = m.entity[symbol]
-        if function < 0 or not m.entities[function].flags & EF_LIVE:
+        if function < 0 or m.role[symbol] == ROLE_LOST or m.role[symbol] == ROLE_NONE:
             return
-        if m.role[symbol] == ROLE_LOST or m.role[symbol] == ROLE_NONE:
+        if not m.entities[function].flags & EF_LIVE:
+            if mercury == (m.family == FAMILY_C):
+                dead_relocations(m, s, function)
             return
         replaced = m.role[symbol] == ROLE_REPLACED
         out = function_section(m, function, K_TEXT, 0)
@@ -115,6 +117,20 @@ cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
         if symbol >= 0:
             out_row(m, symbol).notes |= OF_EMPTY_STAYS
     entries(m, file, at, out, function, mercury, replaced)
+
+
+cdef inline void dead_relocations(Merge* m, const SectionRow* s, int32_t function) noexcept nogil:
+    """Number the sections that entries of dead code make, by the rules for those of live code."""
+    cdef uint64_t i
+    if s.size == 0:
+        return
+    list_dead(m, function, BURIED_REL if s.type == SHT_REL else BURIED_RELA)
+    if s.type == SHT_REL:
+        return
+    for i in range(1, s.size // 24):
+        if (<const Rela*>(m.arena + s.offset) + i).r_addend == 0:
+            list_dead(m, function, BURIED_REL)
+            return
 
 
 cdef inline void resolved_pool_name(Merge* m, int32_t function) noexcept nogil:
@@ -186,14 +202,14 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
             trace(m, at, out, explicit, mercury, addend)
         if not mercury and rebuilt(m, target) and (action == DEAD or action == CLEAR):
             if action == DEAD:
-                count_dead(m, at, out, addend, m.entity[symbol])
+                count_dead(m, out, addend, m.entity[symbol])
                 add_rebuild(m, at, r, addend, out, symbol, m.entity[symbol], -1)
             continue
         if action == DEAD:
             if not mercury and relocation_row(m, at, out, explicit) < 0:
                 break
             if explicit and not mercury:
-                count_dead(m, at, out, addend, m.entity[symbol])
+                count_dead(m, out, addend, m.entity[symbol])
             continue
         if lost.count and goes(m, &lost, target.kind, r.r_offset, symbol):
             continue
@@ -215,14 +231,14 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
             reloc = relocation_row(m, at, out, explicit)
             if reloc < 0:
                 break
-            count_entry(m, at, out, out, explicit,
+            count_entry(m, out, out, explicit,
                         addend + (<int64_t>m.base[section] if section >= 0 else 0))
         else:
             reloc = mercury_relocation_row(m, at, out)
             if reloc < 0:
                 break
             if target.kind == K_CAPMERC:
-                count_entry(m, at, reloc, out, True, addend)
+                count_entry(m, reloc, out, True, addend)
         if replaced or action == GONE:
             continue
         if not mercury and rebuilt(m, target):

@@ -1,12 +1,33 @@
-# The merge in progress, and how it makes sections and section symbols.
+# The merge in progress: the lists that events append to, and how they make sections and symbols.
+#
+# Nothing has a name in a string table yet: names are written by walks over the lists, when all is
+# there (mergenames.pxd, docs/order.md).
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memset, strlen
 
 from elf64 cimport *
 from names cimport *
 from rows cimport *
 from vec cimport *
+
+
+# An element of the section list or of the list of local symbols.
+ctypedef struct Listed:
+    const uint8_t* text         # its name; NULL has a number alone
+    uint32_t size
+    uint32_t tag                # hash of the name
+    int32_t out                 # OutRow; -1 for a section that leaves its name or number alone
+    int32_t symbol              # OutSymbolRow of a symbol that is no section's, or -1
+
+
+# Sections of dead functions, of which only the number counts; by entity.
+cdef enum Buried:
+    BURIED_TEXT = 1
+    BURIED_INFO = 2
+    BURIED_PARAMETERS = 4
+    BURIED_POOL = 8
+    BURIED_RELA = 16
+    BURIED_REL = 32
 
 
 ctypedef struct Merge:
@@ -28,6 +49,8 @@ ctypedef struct Merge:
     Vec keeps
     Vec fixes
     Vec rebuilds
+    Vec section_list            # Listed: every section that has a number
+    Vec local_list              # Listed: every section's symbol and the local symbols
     StringTable shstr
     StringTable str
     uint32_t no_prototype       # offset of the empty prototype string, or 0
@@ -46,7 +69,8 @@ ctypedef struct Merge:
     uint8_t* uses_array         # by entity: -r, a kernel whose own code uses extern arrays
     uint32_t first_mercury      # input section: before it, no mercury relocations wait
     int32_t merc_shndx          # .nv.merc.symtab_shndx of the file at hand, or -1
-    uint32_t births             # sections born, those of which only a name stays too
+    uint8_t* buried             # by entity: Buried bits
+    size_t wide_place           # of .symtab_shndx in the section list
     bint has_commons
     bint failed                 # memory is exhausted
 
@@ -56,11 +80,42 @@ cdef inline bint is_folded(Merge* m, int32_t at) noexcept nogil:
     return m.stand_in != NULL and m.stand_in[at] >= 0
 
 
+cdef inline Listed* add_listed(Merge* m, Vec* list, const uint8_t* text, uint32_t size,
+                               int32_t out, int32_t symbol) noexcept nogil:
+    cdef Listed* row = <Listed*>vec_push(list)
+    if row == NULL:
+        m.failed = True
+        return NULL
+    row.text = text
+    row.size = size
+    row.tag = <uint32_t>hash_name(text, size) if text != NULL else 0
+    row.out = out
+    row.symbol = symbol
+    return row
+
+
+cdef inline void list_number(Merge* m) noexcept nogil:
+    """A section of which nothing but its number stays."""
+    add_listed(m, &m.section_list, NULL, 0, -1, -1)
+
+
+cdef inline void list_dead(Merge* m, int32_t entity, Buried which) noexcept nogil:
+    """A section of a dead function, numbered when it was made."""
+    if not m.buried[entity] & which:
+        m.buried[entity] |= which
+        list_number(m)
+
+
+cdef inline Listed* listed(Merge* m, int32_t out) noexcept nogil:
+    """The place of a plain section in the section list."""
+    return <Listed*>m.section_list.data + out_row(m, out).birth - 1
+
+
 cdef inline void resolved_row(Merge* m, int32_t out) noexcept nogil:
     """--preserve-relocs: the section that will list what was resolved, named as `out` was born."""
-    cdef const char* name = <const char*>m.str.data + out_row(m, out).symbol_name
-    cdef uint32_t size = <uint32_t>strlen(name)
-    cdef uint8_t* text = pool_join(&m.pool, b".nv.resolvedrela", 16, <const uint8_t*>name, size)
+    cdef const Listed* named = listed(m, out)
+    cdef uint32_t size = named.size
+    cdef uint8_t* text = pool_join(&m.pool, b".nv.resolvedrela", 16, named.text, size)
     cdef int32_t row = new_made(m, K_RESOLVED_RELA)
     if text == NULL or row < 0:
         m.failed = True
@@ -82,8 +137,8 @@ cdef inline int32_t new_out(Merge* m, uint16_t kind, uint32_t type, uint64_t fla
         return -1
     start_out(row, kind, type, flags, align, entsize)
     if not flags & SHF_MERCURY:
-        m.births += 1
-        row.birth = m.births
+        add_listed(m, &m.section_list, NULL, 0, <int32_t>(m.outs.count - 1), -1)
+        row.birth = <uint32_t>m.section_list.count
     return <int32_t>(m.outs.count - 1)
 
 
@@ -94,28 +149,32 @@ cdef inline int32_t new_made(Merge* m, uint16_t kind) noexcept nogil:
 
 
 cdef inline void name_out(Merge* m, int32_t out, const uint8_t* text, uint32_t size) noexcept nogil:
-    cdef int64_t a, b
-    if not strings_intern_both(&m.shstr, &m.str, text, size, &a, &b):
-        m.failed = True
+    """Give a section the name that the walks will find; its symbol is listed now."""
+    cdef Listed* symbol = add_listed(m, &m.local_list, text, size, out, -1)
+    cdef Listed* section = listed(m, out)
+    if symbol == NULL:
         return
-    out_row(m, out).name = <uint32_t>a
-    out_row(m, out).symbol_name = <uint32_t>b
+    section.text = text
+    section.size = size
+    section.tag = symbol.tag
 
 
 cdef inline void keep_name(Merge* m, const uint8_t* text, uint32_t size) noexcept nogil:
-    """A name in both string tables of a section that the output does not have."""
-    cdef int64_t a, b
-    if text == NULL or not strings_intern_both(&m.shstr, &m.str, text, size, &a, &b):
+    """A section that leaves its names and its number, and nothing else."""
+    if text == NULL:
         m.failed = True
+        return
+    add_listed(m, &m.section_list, text, size, -1, -1)
+    add_listed(m, &m.local_list, text, size, -1, -1)
 
 
-cdef inline int32_t new_symbol(Merge* m, int32_t entity, int32_t section, uint32_t part,
-                        uint32_t name) noexcept nogil:
+cdef inline int32_t new_symbol(Merge* m, int32_t entity, int32_t section,
+                               uint32_t part) noexcept nogil:
     cdef OutSymbolRow* row = <OutSymbolRow*>vec_push(&m.out_symbols)
     if row == NULL:
         m.failed = True
         return -1
-    row.name = name
+    row.name = 0
     row.entity = entity
     row.section = section
     row.instance = -1
@@ -125,7 +184,15 @@ cdef inline int32_t new_symbol(Merge* m, int32_t entity, int32_t section, uint32
 
 
 cdef inline void section_symbol(Merge* m, int32_t out) noexcept nogil:
-    new_symbol(m, -1, out, PART_LOCAL, out_row(m, out).symbol_name)
+    new_symbol(m, -1, out, PART_LOCAL)
+
+
+cdef inline int32_t new_local(Merge* m, int32_t entity, const uint8_t* text,
+                              uint32_t size) noexcept nogil:
+    """A local symbol that is no section's."""
+    cdef int32_t row = new_symbol(m, entity, -1, PART_LOCAL)
+    add_listed(m, &m.local_list, text, size, -1, row)
+    return row
 
 
 cdef inline int32_t own_section(Merge* m, uint16_t kind) noexcept nogil:
@@ -224,7 +291,7 @@ cdef inline int32_t file_section(Merge* m, const char* name, uint32_t size, uint
     out_row(m, out).bank = bank
     out_row(m, out).source = source
     if kind == K_CONSTANT and m.family == FAMILY_C and bank == 3:
-        user_constant(m, out, b".nv.constant3", 13, b".nv.constant.user", 17)
+        name_out(m, out, <const uint8_t*>b".nv.constant.user", 17)
     else:
         name_out(m, out, <const uint8_t*>name, size)
     section_symbol(m, out)
@@ -242,23 +309,6 @@ cdef inline int32_t plain_of_mercury(Merge* m, const SectionRow* s) noexcept nog
         m.failed = True
         return -1
     return slot.value
-
-
-cdef inline void user_constant(Merge* m, int32_t out, const char* name, uint32_t size,
-                        const char* old, uint32_t old_size) noexcept nogil:
-    """Bank 3 of family C is born as "user" constants and renamed at the end of the link.
-
-    In .shstrtab its slot keeps the length of the first name; .strtab keeps the first name.
-    """
-    cdef int64_t a = strings_append(&m.shstr, <const uint8_t*>name, size)
-    cdef int64_t b = strings_intern(&m.str, <const uint8_t*>old, old_size)
-    cdef uint8_t* gap = strings_grow(&m.shstr, old_size - size)
-    if a < 0 or b < 0 or gap == NULL:
-        m.failed = True
-        return
-    memset(gap, 0, old_size - size)
-    out_row(m, out).name = <uint32_t>a
-    out_row(m, out).symbol_name = <uint32_t>b
 
 
 cdef inline void debug_shared(Merge* m, int32_t source) noexcept nogil:
@@ -299,21 +349,19 @@ cdef inline int32_t optimizer_relocations(Merge* m, int32_t out) noexcept nogil:
     """`.rela.nv.constant2.F` of family C, born as `.rela.nv.constant.optimizer.F`."""
     cdef uint32_t size
     cdef const uint8_t* name
-    cdef uint8_t* final
     cdef uint8_t* first
     cdef int32_t row = out_row(m, out).rela
     if row >= 0:
         return row
     name = entity_name(m, out_row(m, out).entity, &size)
-    final = pool_join(&m.pool, b".rela.nv.constant2.", 19, name, size)
     first = pool_join(&m.pool, b".rela.nv.constant.optimizer.", 28, name, size)
     row = new_made(m, K_RELOC)
-    if final == NULL or first == NULL or row < 0:
+    if first == NULL or row < 0:
         m.failed = True
         return -1
     out_row(m, row).target = out
     out_row(m, out).rela = row
-    user_constant(m, row, <const char*>final, 19 + size, <const char*>first, 28 + size)
+    name_out(m, row, first, 28 + size)
     if m.mode & M_KEEP_RELOCS:
         resolved_row(m, out)
     return row

@@ -153,7 +153,6 @@ cdef enum Family:
 
 cdef enum OutFlag:
     OF_NO_SYMBOL = 1            # never has a section symbol
-    OF_SIBLING_NAMED = 2        # the string tables name its relocation section of the other form
     OF_EMPTY_STAYS = 4          # a relocation section that stays though it has no entry left
     OF_STAYS = 16               # shared memory: the section is part of the output
     OF_LATE = 32                # .symtab_shndx: only the mercury side made it necessary

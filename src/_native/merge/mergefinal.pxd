@@ -1,0 +1,148 @@
+# The second program of family C: the final file of the linked mercury file (docs/order.md).
+#
+# It renames the banks of constants, makes the parameters of kernels, and gives the mercury sections
+# a place of their own. All names but these stand in the tables already.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp, memcpy, memmove, memset, strlen
+
+from elf64 cimport *
+from mergebirths cimport SYSTEM_RESERVE
+from mergestate cimport *
+from names cimport *
+from rows cimport *
+from vec cimport *
+
+
+cdef inline bint is_renamed(Merge* m, const OutRow* row) noexcept nogil:
+    if row.kind == K_RELOC and row.type == SHT_RELA:
+        row = out_row(m, row.target)
+    return row.kind == K_CONSTANT_FUNC or (row.kind == K_CONSTANT and row.bank == 3)
+
+
+cdef inline void rename_slot(uint8_t* slot) noexcept nogil:
+    """Give the name of a constant bank its final form where it stands; zeros fill the rest."""
+    cdef size_t size = strlen(<const char*>slot), tail
+    cdef size_t prefix = 5 if size > 5 and memcmp(slot, <const char*>b".rela", 5) == 0 else 0
+    slot += prefix
+    size -= prefix
+    if size == 17 and memcmp(slot, <const char*>b".nv.constant.user", 17) == 0:
+        memcpy(slot, <const char*>b".nv.constant3\0\0\0\0", 17)
+    elif size > 23 and memcmp(slot, <const char*>b".nv.constant.optimizer.", 23) == 0:
+        tail = size - 23
+        memcpy(slot, <const char*>b".nv.constant2.", 14)
+        memmove(slot + 14, slot + 23, tail)
+        memset(slot + 14 + tail, 0, 9)
+    elif size > 14:
+        memset(slot + 14, 0, size - 14)     # two sections share the name: renamed twice
+
+
+cdef inline void rename_sections(Merge* m) noexcept nogil:
+    """Final names in .shstrtab; in .strtab new ones for the section symbols of .symtab."""
+    cdef size_t i
+    cdef OutSymbolRow* symbol
+    cdef uint8_t* text
+    cdef uint32_t size
+    cdef int64_t name
+    for i in range(m.outs.count):
+        if is_renamed(m, out_row(m, <int32_t>i)):
+            rename_slot(m.shstr.data + out_row(m, <int32_t>i).name)
+    for i in range(m.out_symbols.count):
+        symbol = <OutSymbolRow*>m.out_symbols.data + i
+        if symbol.section < 0 or not is_renamed(m, out_row(m, symbol.section)):
+            continue
+        size = <uint32_t>strlen(<const char*>m.str.data + symbol.name)
+        text = pool_take(&m.pool, size + 1)
+        if text == NULL:
+            m.failed = True
+            return
+        memcpy(text, m.str.data + symbol.name, size + 1)
+        rename_slot(text)
+        name = strings_intern(&m.str, text, <uint32_t>strlen(<const char*>text))
+        m.failed |= name < 0
+        symbol.name = <uint32_t>name
+
+
+cdef inline void late_constants(Merge* m) noexcept nogil:
+    """Family C: .nv.constant0.F come last of all, their section symbols after the globals."""
+    cdef int32_t* source = <int32_t*>calloc(m.entity_count + 1, 4)
+    cdef size_t i
+    cdef int32_t symbol, out, kernel
+    cdef int64_t name, symbol_name
+    cdef const SectionRow* s
+    if source == NULL:
+        m.failed = True
+        return
+    for i in range(m.section_count):
+        if m.sections[i].kind == K_CONSTANT0:
+            symbol = function_symbol(m, <int32_t>i)
+            if symbol >= 0 and m.role[symbol] == ROLE_WON and m.entity[symbol] >= 0:
+                source[m.entity[symbol]] = <int32_t>i + 1
+    # In the order of their kernels' code, which is not that of the first mentions.
+    for i in range(m.outs.count):
+        kernel = out_row(m, <int32_t>i).entity
+        if out_row(m, <int32_t>i).kind != K_TEXT or kernel < 0 or not source[kernel]:
+            continue
+        s = &m.sections[source[kernel] - 1]
+        out = unnamed_function_section(m, kernel, s, K_CONSTANT0, s.type, s.flags, s.align)
+        symbol = new_symbol(m, -1, out, PART_TAIL)
+        if out < 0 or symbol < 0 or not strings_intern_both(
+                &m.shstr, &m.str, m.arena + s.name, s.name_size, &name, &symbol_name):
+            m.failed = True
+            break
+        out_row(m, out).size = s.size
+        out_row(m, out).name = <uint32_t>name
+        out_row(m, out).symbol_name = <uint32_t>symbol_name
+        (<OutSymbolRow*>m.out_symbols.data)[symbol].name = <uint32_t>symbol_name
+        m.out_of[source[kernel] - 1] = out
+    free(source)
+
+
+cdef inline size_t mercury_count(Merge* m) noexcept nogil:
+    """Sections of the output of family C, before .nv.constant0.F and most mercury exist."""
+    cdef inline size_t i, count = 4
+    cdef const OutRow* row
+    for i in range(m.outs.count):
+        row = out_row(m, <int32_t>i)
+        if row.kind == K_TEXT:
+            count += 2 + (m.entities[row.entity].flags & EF_KERNEL != 0)
+        elif row.kind == K_INFO_FUNC:
+            count += 2
+        elif row.kind == K_RELOC or row.kind == K_MERC_RELA:
+            count += row.count != 0
+        elif row.kind != K_SHARED:
+            count += 1
+    return count
+
+
+cdef inline void mercury_twins(Merge* m) noexcept nogil:
+    """Family C: the mercury side of what has been born. Debug and relocation twins exist."""
+    cdef size_t plain = m.outs.count, i
+    cdef uint16_t kind
+    cdef int32_t symbol, out
+    for i in range(plain):
+        kind = out_row(m, <int32_t>i).kind
+        if (KIND[kind].twin == K_NULL or KIND[KIND[kind].twin].brought
+                or (kind == K_CONSTANT and out_row(m, <int32_t>i).bank != 3)):
+            continue
+        out = new_twin(m, <int32_t>i)
+        if out < 0:
+            return
+        out_row(m, out).notes = out_row(m, <int32_t>i).notes & OF_LATE
+        if kind == K_SYSTEM_SHARED:
+            out_row(m, out).size = out_row(m, <int32_t>i).size
+            if not m.mode & M_RELOCATABLE:
+                out_row(m, out).size -= SYSTEM_RESERVE
+    for i in range(m.section_count):
+        if m.sections[i].kind != K_CAPMERC:
+            continue
+        symbol = m.sections[i].target
+        if m.role[symbol] != ROLE_WON or m.entity[symbol] < 0:
+            continue
+        out = function_section(m, m.entity[symbol], K_TEXT, 0)
+        if out >= 0 and m.entities[m.entity[symbol]].flags & EF_LIVE:
+            out = out_row(m, out).merc
+            m.out_of[i] = out
+            out_row(m, out).size = m.sections[i].size
+            out_row(m, out).source = <int32_t>i

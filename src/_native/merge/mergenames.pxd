@@ -1,0 +1,66 @@
+# Names: walks over the section list and over the lists of symbols.
+#
+# A walk stands after the removal of dead code, which leaves no names, and before that of sections
+# which turned out empty, which do (docs/order.md). Each table keeps each string once.
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+from mergestate cimport *
+from names cimport *
+from rows cimport *
+from vec cimport *
+
+
+cdef enum:
+    AHEAD = 8                   # names looked for while the tables are fetched
+
+
+cdef inline void write_names(Merge* m) noexcept nogil:
+    """Fill both string tables and tell sections and symbols where their names are."""
+    cdef size_t i
+    cdef const Listed* row
+    cdef OutSymbolRow* symbol
+    cdef uint32_t at
+    for i in range(m.section_list.count):
+        row = next_of(&m.section_list, &m.shstr, i)
+        at = written(m, &m.shstr, row)
+        if row.out >= 0:
+            out_row(m, row.out).name = at
+    for i in range(m.local_list.count):
+        row = next_of(&m.local_list, &m.str, i)
+        at = written(m, &m.str, row)
+        if row.out >= 0:
+            out_row(m, row.out).symbol_name = at
+        if row.symbol >= 0:
+            (<OutSymbolRow*>m.out_symbols.data)[row.symbol].name = at
+    for i in range(m.out_symbols.count):
+        symbol = <OutSymbolRow*>m.out_symbols.data + i
+        if symbol.section >= 0:
+            symbol.name = out_row(m, symbol.section).symbol_name
+        elif symbol.part == PART_GLOBAL:
+            symbol.name = global_name(m, symbol.entity)
+
+
+cdef inline const Listed* next_of(const Vec* list, StringTable* table, size_t i) noexcept nogil:
+    """Element `i`; the cell of a later one is fetched while its name is written."""
+    cdef const Listed* rows = <const Listed*>list.data
+    if i + AHEAD < list.count:
+        prefetch(&table.cells[rows[i + AHEAD].tag & table.mask])
+    return rows + i
+
+
+cdef inline uint32_t written(Merge* m, StringTable* table, const Listed* row) noexcept nogil:
+    cdef int64_t at
+    if row.text == NULL:
+        return 0
+    at = strings_enter(table, row.text, row.size, row.tag)
+    m.failed |= at < 0
+    return <uint32_t>at
+
+
+cdef inline uint32_t global_name(Merge* m, int32_t entity) noexcept nogil:
+    cdef uint32_t size
+    cdef const uint8_t* text = entity_name(m, entity, &size)
+    cdef int64_t at = strings_intern(&m.str, text, size)
+    m.failed |= at < 0
+    return <uint32_t>at
