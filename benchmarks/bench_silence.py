@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers import oracle
@@ -59,7 +60,7 @@ def test_bench_silence(
     plain: list[float] = []
     silent: list[float] = []
 
-    def link(**options: object) -> float:
+    def link(**options: Any) -> float:
         start = time.process_time()
         log = io.StringIO()
         pylink.link(names, arch=f"sm_{arch}", output=output, log=log, **options)

@@ -4,30 +4,56 @@
     module = load(result.image)
 
 The names below load on first use, so that the command line pays for none it does not need.
+docs/python.md says what each is for, and what of them is stable.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink.api.inputs import Input
+    from pylink.api.linker import Linker, link
+    from pylink.api.options import LinkOptions
+    from pylink.api.result import LinkResult
+    from pylink.diagnostics.levels import Severity
+    from pylink.diagnostics.record import Diagnostic
     from pylink.errors import LinkError
-    from pylink.linker import Linker, LinkResult, link
 
-__all__ = ["LinkError", "LinkResult", "Linker", "__version__", "link"]
+__all__ = [
+    "Diagnostic",
+    "Input",
+    "LinkError",
+    "LinkOptions",
+    "LinkResult",
+    "Linker",
+    "Severity",
+    "__version__",
+    "link",
+]
 
 __version__ = "0.1.0"
 
+# Where each name lives.
+_HOMES = {
+    "Diagnostic": "pylink.diagnostics.record",
+    "Input": "pylink.api.inputs",
+    "LinkError": "pylink.errors",
+    "LinkOptions": "pylink.api.options",
+    "LinkResult": "pylink.api.result",
+    "Linker": "pylink.api.linker",
+    "Severity": "pylink.diagnostics.levels",
+    "link": "pylink.api.linker",
+}
+
 
 def __getattr__(name: str) -> object:
-    if name == "LinkError":
-        from pylink.errors import LinkError  # noqa: PLC0415
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415
 
-        return LinkError
-    if name in ("LinkResult", "Linker", "link"):
-        from pylink import linker  # noqa: PLC0415
-
-        return getattr(linker, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

@@ -7,25 +7,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pylink.diagnostics import Diagnostic
+    from pylink.diagnostics.sourcefiles import SourceFiles
 
 
 class LinkError(Exception):
-    """A link that could not be done; `diagnostics` holds everything it reported, in order."""
+    """A link that could not be done; `diagnostics` holds everything it reported, in order.
+
+    As text it has the message of each error on a line of its own and, indented below it, what is
+    known of the place: source line, readable name of the symbol, number of the input, notes.
+    """
+
+    diagnostics: tuple[Diagnostic, ...]
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
         super().__init__(self.diagnostics)
+        # Which source lines the text may show; without it those below the working directory.
+        self.sources: SourceFiles | None = None
 
     def __str__(self) -> str:
-        """The messages of the errors, a line each, for people: Python prints it as it is."""
-        from pylink.diagnostics.severity import DISCRETIONARY  # noqa: PLC0415
-        from pylink.diagnostics.stream import printable  # noqa: PLC0415
+        """The errors in words, the first line of each its message."""
+        from pylink.diagnostics.plain import plain_text  # noqa: PLC0415
+        from pylink.diagnostics.sourcefiles import SourceFiles  # noqa: PLC0415
 
-        return "\n".join(
-            printable(diagnostic.message)
-            for diagnostic in self.diagnostics
-            if diagnostic.severity >= DISCRETIONARY
-        )
+        sources = SourceFiles() if self.sources is None else self.sources
+        return "\n".join(plain_text(one, sources) for one in self.errors)
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        """The records that made the link fail, without warnings and remarks."""
+        from pylink.diagnostics.severity import DISCRETIONARY  # noqa: PLC0415
+
+        return tuple(one for one in self.diagnostics if one.level >= DISCRETIONARY)
 
 
 def reason_of(error: Exception) -> str:

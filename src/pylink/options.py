@@ -80,6 +80,7 @@ class Options:
     edbg: int | None
     emit_ptx: bool
     error_limit: int | None
+    explain: str | None
     extra_warnings: bool
     gen_host_linker_script: str | None
     help: bool

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import io
+import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy
+import pandas
 import pytest
-from helpers import demo
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+from helpers import archive_builder, demo
 from helpers.fatbin_builder import host_object
 
 import pylink
+from pylink import Input
+from pylink.api.tables import SymbolRow, Table
 from pylink.command.cli import main
-from pylink.options import Input
+
+if TYPE_CHECKING:
+    from pylink.api.inputs import InputLike
 
 ARCH = "sm_90a"
 FILES = demo.cubins(ARCH)
@@ -43,7 +52,7 @@ FORMS: list[Callable[[Path], object]] = [
     "form", FORMS, ids=["Path", "str", "bytes", "bytearray", "view", "pair", "view-pair", "Input"]
 )
 def test_every_form_of_input_gives_the_same_image(
-    form: Callable[[Path], pylink.linker.InputLike], image: bytes
+    form: Callable[[Path], InputLike], image: bytes
 ) -> None:
     assert pylink.link(map(form, FILES), arch=ARCH).image == image
 
@@ -94,7 +103,7 @@ def test_errors_carry_the_diagnostics(tmp_path: Path, capfd: pytest.CaptureFixtu
         pylink.link([p for p in FILES if p != RANDOM], arch=ARCH, output=output)
     (record,) = caught.value.diagnostics
     assert (record.kind, record.symbol) == ("undefined-reference", "_Z7uniformRj")
-    assert str(caught.value) == record.message
+    assert str(caught.value).splitlines()[0] == record.message
     assert not output.exists()
     assert capfd.readouterr() == ("", "")
 
@@ -233,3 +242,181 @@ def test_phase_lines(capfd: pytest.CaptureFixture[str]) -> None:
     tags = ["read", "merge", "layout", "relocate", "finalize", "write"]
     assert [line[:2] for line in lines] == [[tag, "time:"] for tag in tags]
     assert all(len(line[2].partition(".")[2]) == 6 for line in lines)
+
+
+def test_options_are_an_object_that_calls_add_to(image: bytes) -> None:
+    options = pylink.LinkOptions(kernels_used=["start"], verbose=True)
+    smaller = pylink.link(FILES, options, arch=ARCH)
+    assert smaller.image == pylink.link(FILES, arch=ARCH, kernels_used="start", verbose=True).image
+    assert smaller.diagnostics
+    plain = pylink.link(FILES, options, arch=ARCH, kernels_used=(), verbose=False)
+    assert (plain.image, plain.diagnostics) == (image, ())
+    assert options.kernels_used == ("start",)
+    assert (options.verbose, options.debug, options.time) == (True, False, None)
+    assert options.given == {"kernels_used": ("start",), "verbose": True}
+
+
+def test_objects_of_options_are_values() -> None:
+    options = pylink.LinkOptions(verbose=True, Map=Path("m"), lto=None)
+    same = pylink.LinkOptions(Map="m", debug=False, verbose=True)
+    assert options == same
+    assert hash(options) == hash(same)
+    assert options != pylink.LinkOptions()
+    assert options.replace(Map=None, lto=True).given == {"verbose": True, "link_time_opt": True}
+    assert repr(options) == "LinkOptions(Map='m', verbose=True)"
+    assert pickle.loads(pickle.dumps(options)) == options
+    for name in ("verbose", "unknown"):
+        with pytest.raises(AttributeError, match="frozen"):
+            setattr(options, name, True)
+    with pytest.raises(TypeError, match="'Map' does not take 3"):
+        pylink.LinkOptions(Map=3)  # type: ignore[arg-type]  # the mistake that is tested
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("verbos", "verbose"), ("ouput", "output"), ("kernel_used", "kernels_used")]
+)
+def test_an_unknown_option_brings_the_one_that_was_meant(name: str, meant: str) -> None:
+    wrong: dict[str, Any] = {name: True}
+    with pytest.raises(TypeError, match=f"unknown option '{name}'; did you mean '{meant}'"):
+        pylink.link(FILES, arch=ARCH, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"arch": "bogus"}, "Value 'bogus' is not defined for option 'arch'"),
+        ({"arch": ARCH, "merc_dedup": "maybe"}, "Value 'maybe' is not defined"),
+        ({"arch": ARCH, "use_host_info": True, "ignore_host_info": True}, "Conflicting options"),
+        ({"arch": ARCH, "emit_ptx": True}, "Conflicting options '-emit-ptx'"),
+    ],
+)
+def test_mistakes_are_told_when_they_are_made(
+    options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    log, document = io.StringIO(), tmp_path / "sarif"
+    with pytest.raises(pylink.LinkError, match=message):
+        pylink.Linker(log=log, sarif_output=document, **options)
+    assert log.getvalue().startswith("pylink fatal   : ")
+    assert '"level":"error"' in document.read_text()
+
+
+def test_nothing_is_opened_before_the_link(tmp_path: Path) -> None:
+    with pylink.Linker(arch=ARCH, diag_log=tmp_path / "log") as linker:
+        linker.add(FILES[0])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_inputs_are_checked_when_they_are_added() -> None:
+    linker = pylink.Linker(arch=ARCH)
+    linker.add(pylink.Input(FILES[0], kind="cubin"))
+    with pytest.raises(pylink.LinkError, match="Could not open input file 'missing'") as caught:
+        linker.add("missing")
+    assert caught.value.diagnostics[0].input == 1
+    with pytest.raises(pylink.LinkError, match="'b' is cubin, not ptx as it should be"):
+        linker.add(pylink.Input(FILES[1].read_bytes(), "b", kind="ptx"))
+    with pytest.raises(pylink.LinkError, match="is unknown, not fatbin"):
+        linker.add(pylink.Input(b"nothing", "c", kind="fatbin"))
+    with pytest.raises(TypeError, match="input 1: "):
+        linker.add(3)  # type: ignore[arg-type]  # the mistake that is tested
+    with pytest.raises(TypeError, match=r"input 1: .*not the path"):
+        linker.add_data("a", "a")  # type: ignore[arg-type]  # the mistake that is tested
+    with pytest.raises(ValueError, match="no kind of input"):
+        pylink.Input("a", kind="elf")  # type: ignore[arg-type]  # the mistake that is tested
+    for path in FILES[1:]:
+        linker.add(path)
+    assert linker.complete().image == pylink.link(FILES, arch=ARCH).image
+
+
+def test_an_input_may_have_another_name_than_its_file(image: bytes) -> None:
+    named = [pylink.Input(path, f"name {n}") for n, path in enumerate(FILES)]
+    assert pylink.link(named, arch=ARCH).image == image
+    with pytest.raises(pylink.LinkError, match="in 'name 1', first defined in 'name 0'"):
+        pylink.link([pylink.Input(RANDOM, f"name {n}") for n in range(2)], arch=ARCH)
+
+
+def test_a_closed_linker_takes_nothing(image: bytes) -> None:
+    with pylink.Linker(arch=ARCH) as linker:
+        for path in FILES:
+            linker.add(path)
+        linker.complete()
+    assert linker.image == image
+    with pytest.raises(ValueError, match="closed"):
+        linker.add(FILES[0])
+    with pytest.raises(ValueError, match="closed"):
+        linker.complete()
+
+
+def test_errors_name_the_input_by_its_number() -> None:
+    data = RANDOM.read_bytes()
+    inputs = [path for path in FILES if path != RANDOM]
+    with pytest.raises(pylink.LinkError) as caught:
+        pylink.link([*inputs, ("same", data), ("same", data)], arch=ARCH)
+    record = caught.value.errors[0]
+    last = len(inputs) + 1
+    assert record.file == f"same (input {last})"
+    assert record.input == last
+    assert f"    '{record.file}' is input {last}" in str(caught.value).splitlines()
+    archive = archive_builder.gnu([("a.o", b"\x7fELF but no more")])
+    with pytest.raises(pylink.LinkError) as caught:
+        pylink.link([RANDOM, ("lib.a", archive)], arch=ARCH, whole_archive=True)
+    assert {one.input for one in caught.value.errors} == {1}
+
+
+def test_the_text_of_an_error_has_source_line_name_and_notes() -> None:
+    with pytest.raises(pylink.LinkError) as caught:
+        pylink.link([path for path in FILES if path != RANDOM], arch=ARCH)
+    lines = str(caught.value).splitlines()
+    assert "    '_Z7uniformRj' is uniform(unsigned int &)" in lines
+    assert "    at demo/sources/step.cu:19" in lines
+    assert lines[2].strip().startswith("particles[i] = { uniform(state)")
+    assert lines[3].strip() == "^~~~~~~"
+    (record,) = caught.value.errors
+    assert (record.severity, record.severity.title) == (pylink.Severity.ERROR, "error")
+    assert record.demangled == "uniform(unsigned int &)"
+    with pytest.raises(pylink.LinkError) as caught:
+        pylink.link([RANDOM, ("other", RANDOM.read_bytes())], arch=ARCH)
+    first = f"note: {RANDOM}: .text._Z4nextRj+0x0: '_Z4nextRj' is first defined here"
+    lines = [line.strip() for line in str(caught.value).splitlines()]
+    at = lines.index(first)
+    assert lines[at + 1] == "at demo/sources/random.cu:5"
+    assert lines[at + 2] == "__device__ unsigned next(unsigned &state)"
+
+
+def test_lto_needs_no_path_of_libraries_in_a_call() -> None:
+    linker = pylink.Linker(arch=ARCH, lto=True)
+    for path in FILES:
+        linker.add(path)
+    assert [one.kind for one in linker.complete().diagnostics if one.kind == "lto-ignored"]
+
+
+def test_tables_of_a_result_are_for_numpy_and_pandas(image: bytes) -> None:
+    result = pylink.link(FILES, arch=ARCH)
+    elf = ELFFile(io.BytesIO(image))
+    sections = list(elf.iter_sections())[1:]
+    assert [row.name for row in result.sections] == [one.name for one in sections]
+    assert result.sections.column("size") == tuple(one["sh_size"] for one in sections)
+    symtab = elf.get_section_by_name(".symtab")
+    assert isinstance(symtab, SymbolTableSection)
+    symbols = list(symtab.iter_symbols())[1:]
+    assert [(row.value, row.size) for row in result.symbols] == [
+        (one["st_value"], one["st_size"]) for one in symbols
+    ]
+    assert "step(const Particle *, Particle *, int, int, float)" in result.symbols.column(
+        "demangled"
+    )
+    array = numpy.asarray(result.symbols)
+    assert array.dtype.names == result.symbols.columns
+    assert array["size"].sum() == sum(row.size for row in result.symbols)
+    assert list(array["name"]) == list(result.symbols.column("name"))
+    frame = pandas.DataFrame(result.symbols)
+    assert list(frame.columns) == list(result.symbols.columns)
+    assert list(frame["name"]) == list(result.symbols.column("name"))
+    empty = Table.of(SymbolRow, [])
+    assert numpy.asarray(empty).dtype.names == empty.columns
+
+
+def test_a_notebook_shows_a_result() -> None:
+    page = pylink.link(FILES, arch=ARCH, verbose=True)._repr_html_()
+    assert page.count("<tr>") == len(pylink.link(FILES, arch=ARCH).sections) + 1
+    assert "<b>sm_90a</b>" in page
+    assert "Function properties for &#x27;_Z4step" in page

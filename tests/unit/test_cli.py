@@ -14,6 +14,8 @@ from helpers.cubin_builder import one_kernel
 import pylink
 from pylink import __version__
 from pylink.command.cli import MANY_INPUTS, main
+from pylink.command.commands import COMMANDS
+from pylink.command.helptext import help_text
 from pylink.outputs.hostscript import SECTIONS
 from pylink.outputs.registerlink import register_text
 
@@ -27,7 +29,46 @@ def test_mistakes_go_to_standard_error_and_end_with_1(capfd: pytest.CaptureFixtu
     assert run(capfd, "-bogus") == (1, "", "pylink fatal   : Unknown option 'bogus'\n")
     said = "pylink fatal   : Unknown arch name '(null)'\n"
     hint = "pylink note    : there is no -arch; name the target, as in -arch=sm_90\n"
-    assert run(capfd) == (1, "", said + hint)
+    assert run(capfd, "-v") == (1, "", said + hint)
+
+
+@pytest.mark.parametrize("words", [[], ["help"], ["help", "link"], ["--help"]])
+def test_alone_and_asked_for_help_it_helps(
+    words: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(capfd, *words) == (0, help_text("pylink"), "")
+    monkeypatch.setattr(sys, "argv", ["nvlink"])
+    if words != ["--help"]:
+        assert run(capfd, *words) == (1, "", "nvlink fatal   : Unknown arch name '(null)'\n")
+
+
+@pytest.mark.parametrize("topic", [one for one in COMMANDS if one not in ("link", "help")])
+def test_help_on_a_command_is_that_of_the_command(
+    topic: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = run(capfd, "help", topic)
+    assert (status, err) == (0, "")
+    assert f"pylink {topic}" in out
+
+
+def test_help_on_options_and_diagnostics(capfd: pytest.CaptureFixture[str]) -> None:
+    for spelling in ("--Map", "-Map", "Map", "map-file"):
+        status, out, err = run(capfd, "help", spelling)
+        if spelling == "map-file":
+            assert (status, out, err) == (1, "", "pylink fatal   : Unknown command 'map-file'\n")
+        else:
+            assert (status, err) == (0, "")
+            assert out.startswith("--Map <file>\n")
+    for name in ("501", "stack-size", "501-D", "EC501"):
+        explained = run(capfd, "--explain", name)
+        assert explained == run(capfd, "help", name)
+        assert explained[1].startswith("501 stack-size: warning\n")
+        assert "cudaDeviceSetLimit" in explained[1]
+    assert run(capfd, "-explain=bogus") == (
+        1,
+        "",
+        "pylink fatal   : invalid error number in diagnostic control option: bogus\n",
+    )
 
 
 def test_link_is_the_command_that_may_be_left_out(capfd: pytest.CaptureFixture[str]) -> None:

@@ -84,7 +84,7 @@ def test_names_of_any_kind_in_every_format(tmp_path: Path, name: str, line: str,
     escaped = line.replace("/", "-")
     if "\\" in name or '"' in name:
         escaped = escaped.replace("\\", "\\\\").replace('"', '\\"')
-    assert entry == f'E "{escaped}.cubin" 0 0 {shown}'
+    assert entry == f'E "{escaped}.cubin" 0 0 {shown} (target: sm_80)'
     (run_,) = json.loads(document.read_bytes())["runs"]
     assert run_["results"][0]["message"]["text"] == readable
 

@@ -49,7 +49,7 @@ def record(
         extra=extra or (),
     )
     made.template = text.replace("{", "{{").replace("}", "}}")
-    made.severity = made.original = severity
+    made.level = made.original = severity
     made.number = number
     return made
 
@@ -187,7 +187,7 @@ def test_which_records_show_their_number(
     original: int, assigned: int, severity: int, number: str
 ) -> None:
     shown = record(original, "m", number=177, source=Source("none.cu", 1))
-    shown.assigned, shown.severity = assigned, severity
+    shown.assigned, shown.level = assigned, severity
     plain = show(shown)
     assert "#" not in plain
     assert show(shown, numbers=True) == plain.replace(": m", f"{number}: m")

@@ -38,10 +38,12 @@ def link(place: Path, cubins: dict[str, bytes], *options: str, arch: str = "80")
 
 def symbols(text: str, heading: str) -> dict[tuple[str, str], str]:
     """The reasons under a heading, by symbol and file."""
-    part = text.partition(f"{heading} symbols\n")[2].partition("\n\n")[0]
+    part = text.partition(f"  {heading} symbols\n")[2].partition("\n\n")[0]
     found = {}
     for line in part.splitlines():
-        name, file, reason = re.fullmatch(r"  (\S+)  (\S+): (.+)", line).groups()  # type: ignore[union-attr]  # a line of another form fails the test
+        if line.startswith(" " * 16):  # a readable name
+            continue
+        name, file, reason = re.fullmatch(r" +0x\w+  (\S+)  (\S+): (.+)", line).groups()  # type: ignore[union-attr]  # a line of another form fails the test
         found[name, file] = reason
     return found
 
@@ -71,6 +73,25 @@ def test_why_symbols_are_kept_or_removed(tmp_path: Path) -> None:
         ("unused", "one.cubin"): "no kernel reaches it",
         ("twice", "two.cubin"): "the definition in one.cubin is linked",
     }
+
+
+def test_symbols_have_sizes_and_readable_names(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cubin = one_kernel("_Z4mainPi")
+    cubin.function("_Z6unusedv")
+    text = link(tmp_path, {"a.cubin": cubin.build()})
+    with open(tmp_path / "out.cubin", "rb") as stream:
+        table = ELFFile(stream).get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        (size,) = (one["st_size"] for one in table.iter_symbols() if one.name == "_Z4mainPi")
+    kept = text.partition("  Kept symbols\n")[2].splitlines()
+    assert kept[0] == f"{size:#12x}  _Z4mainPi  a.cubin: kernel"
+    assert kept[1].strip() == "main(int *)"
+    assert text.splitlines()[-1].strip() == "unused()"
+    words = ["-arch=sm_80", str(tmp_path / "a.cubin"), "-o", str(tmp_path / "out.cubin")]
+    assert main([*words, "--Map", "-"]) == 0
+    assert capfd.readouterr().out.replace(f"{tmp_path}/", "") == text
 
 
 def test_kernels_that_are_not_selected(tmp_path: Path) -> None:

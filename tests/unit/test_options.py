@@ -23,7 +23,7 @@ def parsed(*words: str) -> CommandLine:
 def mistake(*words: str) -> str:
     with pytest.raises(LinkError) as caught:
         parse(words, Sink())
-    return str(caught.value)
+    return caught.value.errors[0].message
 
 
 @pytest.mark.parametrize(

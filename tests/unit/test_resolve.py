@@ -149,7 +149,8 @@ def test_undefined_symbols_are_named_with_the_file_that_needs_them() -> None:
     cubin.relocate(cubin.find(".text.kernel"), [(0, 56, callee, 0)], implicit=True)
     with pytest.raises(pylink.LinkError) as caught:
         pylink.link([("a", one_kernel("other").build()), ("b", cubin.build())], arch="sm_80")
-    assert str(caught.value) == "Undefined reference to 'nowhere' in 'b'"
+    (record,) = caught.value.errors
+    assert record.message == "Undefined reference to 'nowhere' in 'b'"
 
 
 def test_dead_code_needs_no_definitions() -> None:

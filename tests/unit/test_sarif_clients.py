@@ -135,9 +135,10 @@ def test_the_log_has_the_same_places(report: Path) -> None:
     with pytest.raises(pylink.LinkError):
         pylink.link(["k.cubin"], arch="sm_80", diag_log="link.log")
     assert (report.parent / "link.log").read_text().splitlines() == [
-        "W \"k.cu\" 1 0 Stack size for entry function 'k' cannot be statically determined",
+        "W \"k.cu\" 1 0 Stack size for entry function 'k' cannot be statically determined "
+        "(target: sm_80)",
         "w \"k.cu\" 1 0 k.cubin: .text.k+0x0: recursion: 'k' calls 'k' here",
-        "E \"k.cu\" 1 6 Undefined reference to '_Z4losti' in 'k.cubin'",
+        "E \"k.cu\" 1 6 Undefined reference to '_Z4losti' in 'k.cubin' (target: sm_80)",
         "e \"k.cu\" 3 1 'used(int)' is inlined here",
         "e \"k.cu\" 2 1 k.cubin: .text.k+0x10: '_Z4losti' is referenced here",
     ]

@@ -291,10 +291,26 @@ def test_an_internal_error_is_a_notification() -> None:
     assert len(run_of(sink)["results"]) == 1
 
 
+def test_the_document_names_the_target_and_where_help_is() -> None:
+    document = SarifDocument(nowhere(), target="sm_90a")
+    sink = Sink(document)
+    sink.report("undefined-reference", symbol="f", file="a.cubin")
+    made: Any = document.document(sink)
+    sarif.validator().validate(made)
+    (run,) = made["runs"]
+    assert run["automationDetails"] == {"id": "pylink/sm_90a/"}
+    (result,) = run["results"]
+    assert result["properties"]["arch"] == "sm_90a"
+    driver = run["tool"]["driver"]
+    assert driver["informationUri"].startswith("https://")
+    assert driver["rules"][0]["helpUri"].endswith("#401-undefined-reference")
+
+
 def test_the_invocation_tells_how_the_link_ended() -> None:
     sink = Sink()
+    assert run_of(sink)["invocations"] == [{"executionSuccessful": True, "exitCode": 0}]
     sink.report("undefined-reference", symbol="f", file="a.cubin")
-    assert run_of(sink)["invocations"] == [{"executionSuccessful": True, "exitCode": 255}]
+    assert run_of(sink)["invocations"] == [{"executionSuccessful": False, "exitCode": 255}]
     with pytest.raises(LinkError):
         sink.fatal("merge-failed")
     assert run_of(sink)["invocations"] == [{"executionSuccessful": False, "exitCode": 1}]

@@ -23,7 +23,7 @@ def test_an_object_is_that_of_the_front_end(
     monkeypatch.chdir(tmp_path)
     unused = Diagnostic("malformed", source=Source("w2.cu", 1, 16))
     unused.template = 'variable "unused" was declared but never referenced'
-    unused.number, unused.severity = 177, 5
+    unused.number, unused.level = 177, 5
     assert to_json(stream_result(unused)) == (
         '{"ruleId":"EC177","level":"warning",'
         '"message":{"text":"variable \\"unused\\" was declared but never referenced"},'

@@ -11,8 +11,9 @@ import os
 import sys
 
 from pylink.command.optioncheck import check
-from pylink.command.optionparse import parse
+from pylink.command.optionparse import VARIABLE, CommandLine, parse, parse_leniently
 from pylink.command.program import run  # noqa: F401 -- older launchers have it from here
+from pylink.command.sidefiles import expand_names
 from pylink.diagnostics import NvlinkRenderer, Sink
 from pylink.diagnostics.configure import obey, open_reports
 from pylink.diagnostics.stream import write
@@ -22,17 +23,6 @@ from pylink.outputs.plan import Plan
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from pylink.command.optionparse import CommandLine
-
-# Commands besides `link`, and the modules whose `main` takes the rest of the words.
-COMMANDS = {
-    "inspect": "pylink.inspect",
-    "dedup": "pylink.dedup.command",
-    "remarks": "pylink.remarks.command",
-    "report": "pylink.report.view.command",
-    "toolkit-overlay": "pylink.command.overlay",
-}
 
 # Links of fewer inputs need less memory than one large page for each of their tables.
 MANY_INPUTS = 100
@@ -53,16 +43,21 @@ def main(
     if tool is None:
         tool = NVLINK if os.path.basename(sys.argv[0]) == NVLINK else TOOL
     command = words[0] if words else ""
+    if tool != NVLINK and not words and VARIABLE not in os.environ:
+        command = "help"
     try:
-        if tool != NVLINK and command in COMMANDS:
-            from importlib import import_module  # noqa: PLC0415
+        if tool != NVLINK and command[:1].isalpha() and command != "link":
+            from pylink.command.commands import COMMANDS  # noqa: PLC0415 -- links have no need
 
-            try:
-                status: int = import_module(COMMANDS[command]).main(words[1:])
-            except MemoryError:
-                write(None, f"{tool} fatal   : there is not enough memory\n")
-                return 1
-            return status
+            if command in COMMANDS:
+                from importlib import import_module  # noqa: PLC0415
+
+                try:
+                    status: int = import_module(COMMANDS[command].main).main(words[1:])
+                except MemoryError:
+                    write(None, f"{tool} fatal   : there is not enough memory\n")
+                    return 1
+                return status
         if tool != NVLINK and command == "link":
             del words[0]
         return link_command(words, tool, owns_process=owns_process)
@@ -75,17 +70,27 @@ def main(
 def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
     """Link as the words say; diagnostics go to standard error."""
     sink = Sink(NvlinkRenderer(tool=tool))
+    line = CommandLine()
     try:
-        line = parse(words, sink)
+        plan = read_options(words, line, sink, tool)
         if line.values.get("help") or line.values.get("version"):
             return _inform(line, tool)
+        if plan is None:
+            form = terminal_form(tool)
+            obey(sink, line.values, inputs=line.inputs, tool=tool, terminal_form=form)
+        if line.values.get("explain"):
+            return _explain(str(line.values["explain"]), sink)
         if any(line.values.get(f"list_{what}") for what in ("sections", "sets", "rules")):
             return _list_files(line, sink)
         if line.values.get("gen_host_linker_script"):
             return _host_script(line, sink)
-        obey(sink, line.values, inputs=line.inputs, tool=tool)
-        plan = Plan(line.values, line.inputs, sink, opened=line.files)
-        open_reports(sink, line.values)
+        if tool != NVLINK and words and words[0].replace("-", "").isalpha() and words[0][0] != "-":
+            from pylink.command.mistakes import refuse_unknown_command  # noqa: PLC0415
+
+            refuse_unknown_command(words[0], line.values, sink)
+        if plan is None:
+            plan = Plan(line.values, line.inputs, sink, opened=line.files)
+            open_reports(sink, line.values)
         check(line.values, sink, has_inputs=bool(line.inputs), needs_output=True)
 
         # Not before the options are known to be good: a mistake should cost nothing.
@@ -111,6 +116,42 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
     return sink.exit_code()
 
 
+def read_options(words: Sequence[str], line: CommandLine, sink: Sink, tool: str) -> Plan | None:
+    """Parse the words; the plan of files if there was something to say. LinkError after a mistake.
+
+    What there is to say about them is said the way they ask for: it is kept until the options are
+    known, also those that stand behind a mistake.
+    """
+    early = Sink()
+    environment = os.environ.get(VARIABLE, "")
+    values = line.values
+    try:
+        parse(words, early, line, environment)
+    except LinkError:
+        values = parse_leniently(words, environment).values
+    expand_names(values)
+    if not early.diagnostics:
+        return None
+    obey(sink, values, inputs=line.inputs, tool=tool, terminal_form=terminal_form(tool))
+    plan = Plan(values, line.inputs, sink, opened=line.files)
+    open_reports(sink, values)
+    if sink.policy.as_nvlink:
+        # nvlink says this before it knows that -report-arch names the target.
+        after, sink.renderers[0] = sink.renderers[0], NvlinkRenderer(tool=tool)
+        try:
+            sink.take(early.diagnostics)
+        finally:
+            sink.renderers[0] = after
+    else:
+        sink.take(early.diagnostics)
+    return plan
+
+
+def terminal_form(tool: str) -> str:
+    """The form of diagnostics on a terminal: in nvlink's place nvlink's is expected."""
+    return "nvlink" if tool == NVLINK else "text"
+
+
 def _internal(error: Exception, sink: Sink) -> int:
     """Report an exception that no input should be able to raise, with the line that did."""
     trace = error.__traceback__
@@ -131,6 +172,19 @@ def _inform(line: CommandLine, tool: str) -> int:
 
     if sys.stdout is not None:  # closed when the process was started
         write(sys.stdout, help_text(tool) if line.values.get("help") else version_text(tool))
+    return 0
+
+
+def _explain(name: str, sink: Sink) -> int:
+    from pylink.command.mistakes import suggest_kind  # noqa: PLC0415
+    from pylink.diagnostics.configure import find_kind  # noqa: PLC0415
+    from pylink.diagnostics.explain import explanation  # noqa: PLC0415
+
+    kind = find_kind(name)
+    if kind is None:
+        sink.fatal("unknown-diagnostic", value=name, explain=suggest_kind)
+    if sys.stdout is not None:  # closed when the process was started
+        write(sys.stdout, explanation(kind))
     return 0
 
 

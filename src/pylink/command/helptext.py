@@ -5,22 +5,12 @@ from __future__ import annotations
 from pylink import __version__
 from pylink.command.optiontable import ARCHES, OPTIONS
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.command.optiontable import Option
+
 WIDTH = 80
 INDENT = " " * 8
-
-USAGE = {
-    "pylink": """\
-Usage  : pylink [link] [options] <objects>
-         pylink inspect [options] <cubin> [<cubin>]
-         pylink dedup [options] <objects>
-         pylink remarks [options] <file>
-         pylink report [options] <report> [<report>]
-         pylink toolkit-overlay --cuda <toolkit> <directory>
-""",
-    "nvlink": """\
-Usage  : nvlink [options] <objects>
-""",
-}
 
 HEADING = """
 Options
@@ -86,7 +76,8 @@ HELP = {
         "section that is left out of it, bit 0x20 the time of each phase.",
     ),
     "emit-ptx": ("", "Write the PTX of all LTO inputs, and link nothing; needs --dlto."),
-    "error-limit": ("<count>", "Stop after so many errors; 0, the default, never does."),
+    "error-limit": ("<errors>", "Stop after so many errors; 0, the default, never does."),
+    "explain": ("<number or name>", "Say what a diagnostic means and what to do about it."),
     "extra-warnings": ("", "Warn about more that may be wrong."),
     "gen-host-linker-script": (
         "<kind>",
@@ -113,7 +104,8 @@ HELP = {
     "library-path": ("<directory>,...", "Directories to search for libraries."),
     "link-time-opt": (
         "",
-        "Compile the LTO inputs as one program; needs --nvvmpath. Cubins and PTX may be linked in.",
+        "Compile the LTO inputs as one program; on the command line needs --nvvmpath. Cubins and "
+        "PTX may be linked in.",
     ),
     "list-rules": ("", "List the rules for reports, and files that do not load."),
     "list-sections": ("", "List the sections for reports, and files that do not load."),
@@ -129,7 +121,7 @@ HELP = {
         "Most bytes that the compressed device code of all inputs may become; 2147483647 unless "
         "given.",
     ),
-    "maxrregcount": ("<count>", "Most registers for a function, in what this link compiles."),
+    "maxrregcount": ("<registers>", "Most registers for a function, in what this link compiles."),
     "merc-dedup": (
         "<on or off>",
         "Keep one copy of Mercury sections that several objects have alike. On by default; only "
@@ -215,11 +207,11 @@ HELP = {
     "section-folder-recursive": ("<directory>,...", "The same, with all directories below."),
     "set": ("<set>,...", "Put these sets of sections into the report of --profile, such as full."),
     "split-compile": (
-        "<count>",
+        "<threads>",
         "Threads that may compile one LTO program; 0 for as many as there are cores.",
     ),
     "split-compile-extended": (
-        "<count>",
+        "<threads>",
         "The same, for more of the compilation; counts as --split-compile here.",
     ),
     "source-root": (
@@ -277,39 +269,52 @@ HELP = {
 }
 
 
+def usage_text(tool: str) -> str:
+    """How the program is called; `tool` is pylink, which has commands, or nvlink."""
+    if tool != "pylink":
+        return f"Usage  : {tool} [options] <objects>\n"
+    from pylink.command.commands import COMMANDS  # noqa: PLC0415 -- not for links
+
+    lines = [f"pylink {name} {command.usage}" for name, command in COMMANDS.items()]
+    lines[0] = lines[0].replace("link", "[link]", 2).replace("py[link]", "pylink", 1)
+    return "Usage  : " + "\n         ".join(lines) + "\n"
+
+
 def help_text(tool: str) -> str:
     """One entry for each option that works, in alphabetical order; `tool` is pylink or nvlink."""
+    working = sorted(filter(lambda one: one.built, OPTIONS), key=lambda one: one.long.lower())
+    return usage_text(tool) + HEADING + "".join(f"{option_text(one)}\n" for one in working)
+
+
+def option_text(option: Option) -> str:
+    """The entry of one option."""
     from textwrap import fill  # noqa: PLC0415
 
-    lines = [USAGE[tool] + HEADING]
-    for option in sorted(OPTIONS, key=lambda option: option.long.lower()):
-        if not option.built:
-            continue
-        argument, text = HELP[option.long]
-        spelling = f"--{option.long} {argument}".rstrip()
-        short = f"(-{option.short})" if option.short else ""
-        lines.append(f"{spelling:<50}{short}".rstrip() + "\n")
-        if option.choices:
-            shown = _choices(option.long, option.choices)
-            text = f"{text} Allowed: {shown}."
-        lines.append(
-            fill(
-                text,
-                WIDTH,
-                initial_indent=INDENT,
-                subsequent_indent=INDENT,
-                break_on_hyphens=False,
-                break_long_words=False,
-            )
-            + "\n\n"
-        )
-    return "".join(lines)
+    spelling = f"--{option.long} {HELP[option.long][0]}".rstrip()
+    short = f"(-{option.short})" if option.short else ""
+    text = fill(
+        about(option),
+        WIDTH,
+        initial_indent=INDENT,
+        subsequent_indent=INDENT,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    return f"{spelling:<50}{short}".rstrip() + f"\n{text}\n"
 
 
-def _choices(name: str, choices: tuple[str | int, ...]) -> str:
-    if name == "arch":
+def about(option: Option) -> str:
+    """What an option does, and the values it takes."""
+    text = HELP[option.long][1]
+    return f"{text} Allowed: {', '.join(shown_choices(option))}." if option.choices else text
+
+
+def shown_choices(option: Option) -> list[str]:
+    """The values of an option, without architectures that cannot be linked for."""
+    choices = option.choices
+    if option.attribute == "arch":
         choices = tuple(arch for arch in ARCHES if arch.startswith("sm_"))
-    return ", ".join(map(str, choices))
+    return [str(choice) for choice in choices]
 
 
 def version_text(tool: str) -> str:

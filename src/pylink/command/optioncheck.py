@@ -27,8 +27,19 @@ CONFLICTS = (
 )
 
 
-def check(values: Mapping[str, Value], sink: Sink, *, has_inputs: bool, needs_output: bool) -> None:
-    """Refuse, with a fatal diagnostic, options that cannot be linked with."""
+def check(
+    values: Mapping[str, Value],
+    sink: Sink,
+    *,
+    has_inputs: bool,
+    needs_output: bool,
+    needs_nvvmpath: bool = True,
+) -> None:
+    """Refuse, with a fatal diagnostic, options that cannot be linked with.
+
+    Without `needs_nvvmpath` the libraries for link-time optimization may be found where they are
+    installed.
+    """
     arch = values.get("arch")
     if not isinstance(arch, str):
         from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
@@ -49,7 +60,7 @@ def check(values: Mapping[str, Value], sink: Sink, *, has_inputs: bool, needs_ou
         for one, option in (("emit_ptx", "-emit-ptx"), ("Ofast_compile", "--Ofast-compile")):
             if values.get(one):
                 sink.fatal("conflicting-options", option=option, other="no -dlto")
-    elif "nvvmpath" not in values:
+    elif needs_nvvmpath and "nvvmpath" not in values:
         sink.fatal("nvvmpath-missing")
     elif values.get("Ofast_compile", "0") not in FAST_COMPILE:
         sink.fatal("invalid-argument", option="--Ofast-compile")

@@ -10,13 +10,14 @@ import os
 
 from pylink.command.optionfile import split_items, split_words
 from pylink.command.optiontable import FLAG, JOINED, LIST, NUMBER, SIZE, SPELLINGS, TRUTH
+from pylink.diagnostics import Sink
+from pylink.errors import LinkError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.command.optiontable import Option, Value
-    from pylink.diagnostics import Sink
 
     Identity = tuple[int, int]  # device and inode
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 MAX_DEPTH = 200
 MAX_FILES = 1 << 14
 MAX_SIZE = 1 << 28  # bytes of one
+
+# Holds options, for builds whose command line cannot be changed.
+VARIABLE = "PYLINK_OPTIONS"
 
 
 class CommandLine:
@@ -48,58 +52,131 @@ class CommandLine:
         self.files: list[str] = []
 
 
-def parse(argv: Sequence[str], sink: Sink) -> CommandLine:
-    """Read all arguments; a mistake is a fatal diagnostic."""
-    line = CommandLine()
+def parse(
+    argv: Sequence[str], sink: Sink, line: CommandLine | None = None, environment: str = ""
+) -> CommandLine:
+    """Read all arguments; a mistake is a fatal diagnostic.
+
+    `line` is what they are added to, so that a caller still has it after a mistake. `environment`
+    is the text of the options that stand before them in the variable.
+    """
+    line = line or CommandLine()
+    if environment:
+        try:
+            _parse_words(split_words(environment, sink), line, sink, ())
+        except LinkError:
+            _name_origin(sink, f"the environment variable {VARIABLE}")
+            raise
     _parse_words(argv, line, sink, ())
-    for attribute, items in line.lists.items():
-        line.values[attribute] = tuple(items)
+    _settle(line)
     return line
 
 
+def parse_leniently(argv: Sequence[str], environment: str) -> CommandLine:
+    """What the arguments say that are none of the mistakes, which nobody is told of here.
+
+    For the options that say how to report a mistake: they may stand behind it.
+    """
+    line, unheard = CommandLine(), Sink()
+    words = [*split_leniently(environment), *argv]
+    _parse_words(words, line, unheard, (), lenient=True)
+    _settle(line)
+    return line
+
+
+def split_leniently(text: str) -> list[str]:
+    """The words of a text, none where they cannot be told apart."""
+    try:
+        return split_words(text, Sink())
+    except LinkError:
+        return []
+
+
+def _settle(line: CommandLine) -> None:
+    for attribute, items in line.lists.items():
+        line.values[attribute] = tuple(items)
+
+
+def _name_origin(sink: Sink, origin: str) -> None:
+    """Say with the last diagnostic, a mistake, which text it is in."""
+    from pylink.diagnostics.record import note  # noqa: PLC0415 -- for mistakes alone
+
+    mistake = sink.diagnostics[-1]
+    mistake.extra.append(note("in-options-file", origin=origin))
+
+
 def _parse_words(
-    words: Sequence[str], line: CommandLine, sink: Sink, around: tuple[Identity, ...]
+    words: Sequence[str],
+    line: CommandLine,
+    sink: Sink,
+    around: tuple[Identity, ...],
+    *,
+    lenient: bool = False,
 ) -> None:
     """Read these words; `around` tells the options files that they are in apart."""
-    count = len(words)
     position = 0
-    while position < count:
-        word = words[position]
-        position += 1
-        if not word.startswith("-") or word == "-":
-            # nvlink takes a file whose name begins so for an input, and knows no response files.
-            if word[:1] == "@" and not os.path.lexists(word) and os.path.exists(word[1:]):
-                _parse_file(word[1:], line, sink, around)
-                continue
-            line.inputs.append(word)
-            line.whole.append(line.whole_archive)
-            continue
-        option, spelling, argument = _recognize(word, sink)
-        if option.takes == FLAG:
-            if argument is not None:
-                sink.fatal("no-argument-expected", option=spelling)
-            if option.attribute in ("whole_archive", "no_whole_archive"):
-                line.whole_archive = option.attribute == "whole_archive"
-            else:
-                line.values[option.attribute] = True
-            continue
-        if argument is None:
-            if option.implied is not None and (
-                position == count or words[position].startswith("-")
-            ):
-                argument = option.implied
-            elif position == count:
-                sink.fatal("argument-expected", option=spelling)
-            else:
-                argument = words[position]
-                position += 1
-        _store(option, argument, line, sink)
-        if option.attribute == "options_file":
-            for file in split_items(argument, sink):
-                _parse_file(file, line, sink, around)
+    while position < len(words):
+        try:
+            position = _parse_word(words, position, line, sink, around, lenient=lenient)
+        except LinkError:
+            if not lenient:
+                raise
+            position += 1
 
 
-def _parse_file(file: str, line: CommandLine, sink: Sink, around: tuple[Identity, ...]) -> None:
+def _parse_word(
+    words: Sequence[str],
+    position: int,
+    line: CommandLine,
+    sink: Sink,
+    around: tuple[Identity, ...],
+    *,
+    lenient: bool,
+) -> int:
+    """Read the word at a position, with its argument if that is apart; where the next one is."""
+    word = words[position]
+    position += 1
+    if not word.startswith("-") or word == "-":
+        # nvlink takes a file whose name begins so for an input, and knows no response files.
+        if word[:1] == "@" and not os.path.lexists(word) and os.path.exists(word[1:]):
+            _parse_file(word[1:], line, sink, around, lenient=lenient)
+            return position
+        line.inputs.append(word)
+        line.whole.append(line.whole_archive)
+        return position
+    option, spelling, argument = _recognize(word, sink)
+    if option.takes == FLAG:
+        if argument is not None:
+            sink.fatal("no-argument-expected", option=spelling)
+        if option.attribute in ("whole_archive", "no_whole_archive"):
+            line.whole_archive = option.attribute == "whole_archive"
+        else:
+            line.values[option.attribute] = True
+        return position
+    if argument is None:
+        at_end = position == len(words)
+        if option.implied is not None and (at_end or words[position].startswith("-")):
+            argument = option.implied
+        elif at_end:
+            sink.fatal("argument-expected", option=spelling)
+        else:
+            argument = words[position]
+            position += 1
+    _store(option, argument, line, sink)
+    if option.attribute == "options_file":
+        for file in split_items(argument, sink):
+            _parse_file(file, line, sink, around, lenient=lenient)
+    return position
+
+
+def _parse_file(
+    file: str,
+    line: CommandLine,
+    sink: Sink,
+    around: tuple[Identity, ...],
+    *,
+    lenient: bool,
+) -> None:
     """Read the words of an options file as if they stood in its place."""
     line.files.append(file)
     if len(around) == MAX_DEPTH or len(line.files) > MAX_FILES:
@@ -119,7 +196,12 @@ def _parse_file(file: str, line: CommandLine, sink: Sink, around: tuple[Identity
         sink.fatal("cannot-read-file", file=file, reason=reason_of(error))
     except (OSError, ValueError):
         sink.fatal("cannot-open-options-file", file=file)
-    _parse_words(split_words(os.fsdecode(text), sink), line, sink, (*around, here))
+    try:
+        words = split_words(os.fsdecode(text), sink)
+        _parse_words(words, line, sink, (*around, here), lenient=lenient)
+    except LinkError:
+        _name_origin(sink, f"options file '{file}'")
+        raise
 
 
 def _recognize(word: str, sink: Sink) -> tuple[Option, str, str | None]:
@@ -134,7 +216,9 @@ def _recognize(word: str, sink: Sink) -> tuple[Option, str, str | None]:
     option = JOINED.get(word[1])
     if option is not None:
         return option, word[:2], word[2:]
-    sink.fatal("unknown-option", option=spelling[1:])
+    from pylink.command.mistakes import suggest_option  # noqa: PLC0415 -- for mistakes alone
+
+    sink.fatal("unknown-option", option=spelling[1:], explain=suggest_option)
 
 
 def _store(option: Option, argument: str, line: CommandLine, sink: Sink) -> None:
@@ -156,7 +240,9 @@ def _store(option: Option, argument: str, line: CommandLine, sink: Sink) -> None
     else:
         value = argument
     if option.choices and value not in option.choices:
-        sink.fatal("undefined-value", value=argument, option=option.long)
+        from pylink.command.mistakes import suggest_value  # noqa: PLC0415 -- for mistakes alone
+
+        sink.fatal("undefined-value", value=argument, option=option.long, explain=suggest_value)
     if line.values.get(option.attribute, value) != value:
         sink.report("option-redefined", option=option.long)
     line.values[option.attribute] = value

@@ -39,8 +39,9 @@ class Option:
 
     `choices` are the allowed values; `implied` is the value of an option given without its
     argument; `joined` allows `-lfoo`; `built` is False for an option nvlink has and this version
-    refuses; `writes` says that the argument is a file to write, which no input may be (see
-    `pylink.outputs.plan`). `attribute` is the name in `Options` and in the Python API.
+    refuses; `in_call` is False for one that means nothing in a call from Python; `writes` says that
+    the argument is a file to write, which no input may be (see `pylink.outputs.plan`). `attribute`
+    is the name in `Options` and in the Python API.
     """
 
     __slots__ = (
@@ -48,6 +49,7 @@ class Option:
         "built",
         "choices",
         "implied",
+        "in_call",
         "joined",
         "long",
         "recorded",
@@ -67,6 +69,7 @@ class Option:
         joined: bool = False,
         recorded: str = ALWAYS,
         built: bool = True,
+        in_call: bool = True,
         writes: str = "",
     ) -> None:
         self.long = long
@@ -77,6 +80,7 @@ class Option:
         self.joined = joined
         self.recorded = recorded
         self.built = built
+        self.in_call = in_call
         self.writes = writes
         self.attribute = long.replace("-", "_")
 
@@ -92,9 +96,9 @@ OPTIONS = (
     Option("Ofast-compile", "Ofc", TEXT),
     Option("suppress-stack-size-warning", "suppress-stack-size-warning"),
     Option("suppress-arch-warning", "suppress-arch-warning"),
-    Option("output-file", "o", TEXT, recorded=DEBUG, writes=FILE),
+    Option("output-file", "o", TEXT, recorded=DEBUG, writes=FILE, in_call=False),
     Option("debug", "g"),
-    Option("arch", "arch", TEXT, choices=ARCHES),
+    Option("arch", "arch", TEXT, choices=ARCHES, in_call=False),
     Option("machine", "m", NUMBER, choices=(64,), joined=True),
     Option("library", "l", LIST, joined=True),
     Option("library-path", "L", LIST, joined=True),
@@ -112,7 +116,14 @@ OPTIONS = (
     Option("report-arch", "report-arch"),
     Option("time", "time", TEXT, recorded=DEBUG, writes=FILE_OR_STDOUT),
     Option("extra-warnings", "extrawarn"),
-    Option("gen-host-linker-script", "ghls", TEXT, choices=HOST_SCRIPTS, implied="lcs-abs"),
+    Option(
+        "gen-host-linker-script",
+        "ghls",
+        TEXT,
+        choices=HOST_SCRIPTS,
+        implied="lcs-abs",
+        in_call=False,
+    ),
     Option("link-time-opt", "lto"),
     Option("dlto", "dlto"),
     Option("emit-ptx", "emit-ptx"),
@@ -131,12 +142,13 @@ OPTIONS = (
     Option("relocatable-link", "r"),
     Option("device-stack-protector", "device-stack-protector", TRUTH),
     # The note names the option and not the files, whose options stand beside it.
-    Option("options-file", "optf", LIST, recorded=DEBUG),
+    Option("options-file", "optf", LIST, recorded=DEBUG, in_call=False),
     # nvlink has this one and does not let users set it.
     Option("edbg", "edbg", NUMBER, recorded=NEVER),
-    Option("help", "h", recorded=NEVER),
-    Option("version", "V", recorded=NEVER),
+    Option("help", "h", recorded=NEVER, in_call=False),
+    Option("version", "V", recorded=NEVER, in_call=False),
     # From here on, nvlink has none of them.
+    Option("explain", "", TEXT, recorded=NEVER, in_call=False),
     Option("diag-suppress", "", LIST, recorded=NEVER),
     Option("diag-remark", "", LIST, recorded=NEVER),
     Option("diag-warning", "", LIST, recorded=NEVER),
@@ -167,9 +179,9 @@ OPTIONS = (
     Option("set", "", LIST, recorded=NEVER),
     Option("rule", "", LIST, recorded=NEVER),
     Option("apply-rules", "", TEXT, choices=("yes", "no"), recorded=NEVER),
-    Option("list-sections", "", recorded=NEVER),
-    Option("list-sets", "", recorded=NEVER),
-    Option("list-rules", "", recorded=NEVER),
+    Option("list-sections", "", recorded=NEVER, in_call=False),
+    Option("list-sets", "", recorded=NEVER, in_call=False),
+    Option("list-rules", "", recorded=NEVER, in_call=False),
     Option("ptxas-path", "", TEXT, recorded=NEVER),
     Option("tool-timeout", "", NUMBER, recorded=NEVER),
     Option("max-uncompressed-size", "", SIZE, recorded=NEVER),
@@ -180,7 +192,7 @@ OPTIONS = (
     Option("lazy-archives", "", recorded=NEVER),
     # These two hold for what comes after them, so the parser keeps them by place.
     Option("whole-archive", "", recorded=NEVER),
-    Option("no-whole-archive", "", recorded=NEVER),
+    Option("no-whole-archive", "", recorded=NEVER, in_call=False),
     Option("allow-empty", "", recorded=NEVER),
     Option("allow-missing-libraries", "", recorded=NEVER),
     Option("Map", "", TEXT, recorded=NEVER, writes=FILE),
@@ -205,21 +217,18 @@ BY_ATTRIBUTE = {option.attribute: option for option in OPTIONS}
 
 SPELLINGS = {f"--{option.long}": option for option in OPTIONS}
 SPELLINGS.update({f"-{option.short}": option for option in OPTIONS if option.short})
-# One dash before a long name, which nvlink takes only where it is also the short one. nvcc has the
-# controls of diagnostics so, and the hint how to suppress one says it in nvcc's words.
+# One dash before a long name, which nvlink takes of its own options only where it is also the short
+# one, or where nvcc has it so.
 SPELLINGS.update(
-    {
-        f"-{name}": BY_ATTRIBUTE[name.replace("-", "_")]
-        for name in (
-            *("help", "version", "register-link-binaries"),
-            *("diag-suppress", "diag-remark", "diag-warning", "diag-error", "diag-once"),
-        )
-    }
+    {f"-{name}": BY_ATTRIBUTE[name] for name in ("help", "version")},
 )
-# Of the names that nvlink does not have, some are the EDG front end's, which has underscores, and
-# some nvcc's, which has dashes; nobody should have to remember which.
+SPELLINGS["-register-link-binaries"] = BY_ATTRIBUTE["register_link_binaries"]
+# Of the names that nvlink does not have, some are the EDG front end's, which has underscores and
+# two dashes, and some nvcc's and LLVM's, which have dashes and one; nobody should have to remember
+# which. As everywhere, an exact name wins over a short one with its argument joined.
 for option in OPTIONS:
     if not option.short and option.recorded == NEVER:
-        SPELLINGS[f"--{option.long.replace('-', '_')}"] = option
-        SPELLINGS[f"--{option.long.replace('_', '-')}"] = option
+        for name in (option.long.replace("-", "_"), option.long.replace("_", "-")):
+            SPELLINGS[f"--{name}"] = option
+            SPELLINGS[f"-{name}"] = option
 JOINED = {option.short: option for option in OPTIONS if option.joined}

@@ -49,22 +49,17 @@ class OverlayError(Exception):
     """Why there is no overlay, in words for the user."""
 
 
-def make_overlay(directory: str, toolkit: str) -> None:
+def make_overlay(directory: str, toolkit: str | None) -> None:
     """Make `directory` an overlay of the CUDA toolkit in `toolkit`; OverlayError when it cannot be.
 
-    The directory appears whole or not at all. An overlay that is there already is replaced; any
-    other directory, unless empty, is left alone.
+    Without a toolkit it is one with nothing but the linker. The directory appears whole or not at
+    all. An overlay that is there already is replaced; any other directory, unless empty, is left
+    alone.
     """
-    toolkit = os.path.abspath(toolkit)
     directory = os.path.abspath(directory)
-    for name in (COMPILER, PROFILE):
-        if not os.path.exists(os.path.join(toolkit, "bin", name)):
-            raise OverlayError(
-                f"{toolkit} is not a CUDA toolkit: it has no bin/{name}. Name the directory that "
-                "holds bin, include and lib or lib64"
-            )
-    if os.path.commonpath([directory, toolkit]) == toolkit:
-        raise OverlayError(f"{directory} is inside the toolkit: choose a place outside of it")
+    if toolkit is not None:
+        toolkit = os.path.abspath(toolkit)
+        _check_toolkit(toolkit, directory)
     if os.path.lexists(directory) and not _may_replace(directory):
         raise OverlayError(f"{directory} is there and is no overlay: remove it or choose another")
     parent = os.path.dirname(directory)
@@ -82,6 +77,17 @@ def make_overlay(directory: str, toolkit: str) -> None:
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
         raise OverlayError(f"cannot make {directory}: {error.strerror}") from error
+
+
+def _check_toolkit(toolkit: str, directory: str) -> None:
+    for name in (COMPILER, PROFILE):
+        if not os.path.exists(os.path.join(toolkit, "bin", name)):
+            raise OverlayError(
+                f"{toolkit} is not a CUDA toolkit: it has no bin/{name}. Name the directory that "
+                "holds bin, include and lib or lib64"
+            )
+    if os.path.commonpath([directory, toolkit]) == toolkit:
+        raise OverlayError(f"{directory} is inside the toolkit: choose a place outside of it")
 
 
 def _may_replace(directory: str) -> bool:
@@ -103,9 +109,20 @@ def _may_replace(directory: str) -> bool:
     )
 
 
-def _fill(draft: str, toolkit: str) -> None:
+def _fill(draft: str, toolkit: str | None) -> None:
     binaries = os.path.join(draft, "bin")
     os.mkdir(binaries)
+    launcher = os.path.join(binaries, LINKER)
+    with open(launcher, "w", encoding="utf-8", errors="surrogateescape") as stream:
+        stream.write(launcher_text(sys.executable))
+    os.chmod(launcher, 0o755)
+    if toolkit is not None:
+        _link(draft, toolkit)
+
+
+def _link(draft: str, toolkit: str) -> None:
+    """Links to all of the toolkit but its linker."""
+    binaries = os.path.join(draft, "bin")
     for name in os.listdir(toolkit):
         if name != "bin":
             os.symlink(os.path.join(toolkit, name), os.path.join(draft, name))
@@ -116,10 +133,6 @@ def _fill(draft: str, toolkit: str) -> None:
     for name in os.listdir(os.path.join(toolkit, "bin")):
         if name != LINKER:
             os.symlink(os.path.join(toolkit, "bin", name), os.path.join(binaries, name))
-    launcher = os.path.join(binaries, LINKER)
-    with open(launcher, "w", encoding="utf-8", errors="surrogateescape") as stream:
-        stream.write(launcher_text(sys.executable))
-    os.chmod(launcher, 0o755)
 
 
 def _fill_libraries(directory: str, lib: str) -> None:
@@ -147,18 +160,20 @@ def launcher_text(interpreter: str) -> str:
     return LAUNCHER.format(interpreter=f"{interpreter} -I")
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the command; 0, or 1 with a message when there is no overlay."""
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(
         prog="pylink toolkit-overlay",
         description="Make a CUDA toolkit of links whose device linker is pylink, for nvcc, clang "
-        "and CMake.",
+        "and CMake. Without a toolkit, the directory has bin/nvlink alone.",
     )
-    parser.add_argument("directory", metavar="DIR", help="the directory to make")
-    parser.add_argument(
-        "--cuda", required=True, metavar="PATH", help="the CUDA toolkit, where bin/nvcc is"
-    )
-    arguments = parser.parse_args(list(words))
+    options.add_argument("directory", metavar="DIR", help="the directory to make")
+    options.add_argument("--cuda", metavar="PATH", help="the CUDA toolkit, where bin/nvcc is")
+    return options
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the command; 0, or 1 with a message when there is no overlay."""
+    arguments = parser().parse_args(list(words))
     try:
         make_overlay(arguments.directory, arguments.cuda)
     except OverlayError as error:

@@ -7,16 +7,32 @@ import sys
 
 from pylink.diagnostics.nvlink import NvlinkRenderer
 from pylink.diagnostics.policy import ACTIONS, Policy
+from pylink.diagnostics.sink import Renderer
 from pylink.diagnostics.stream import is_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import TextIO
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import TextIO, TypedDict
 
-    from pylink.diagnostics.sink import Renderer, Sink
+    from pylink.diagnostics.record import Diagnostic
+    from pylink.diagnostics.sink import Sink
     from pylink.diagnostics.sourcefiles import SourceFiles
     from pylink.outputs.wholefile import WholeFile
+
+    class RendererSettings(TypedDict):
+        """The arguments of `make_renderer` but for the format and the stream."""
+
+        tool: str
+        target: str | None
+        coloured: str
+        numbers: bool
+        width: int
+        tab_width: int
+        context: bool
+        compact: bool
+        subject: str | None
+
 
 FORMATS = ("nvlink", "text", "sarif")
 
@@ -55,7 +71,9 @@ def control(sink: Sink, action: str, values: str) -> None:
     for value in values.split(","):
         kind = find_kind(value.strip())
         if kind is None:
-            sink.fatal("unknown-diagnostic", value=value)
+            from pylink.command.mistakes import suggest_kind  # noqa: PLC0415 -- for mistakes alone
+
+            sink.fatal("unknown-diagnostic", value=value, explain=suggest_kind)
         if action == "once":
             sink.policy.once.add(kind)
         elif action == "default":
@@ -71,15 +89,20 @@ def obey(
     inputs: Iterable[str] = (),
     stream: TextIO | None = None,
     tool: str = "pylink",
+    terminal_form: str = "nvlink",
 ) -> None:
     """Give a sink the policy and the renderers that option values ask for.
 
     `values` maps long option names with underscores to their values; absent ones have nvlink's
-    default. `inputs` are the names of files beside which source text may be. Renderers the sink had
-    give way to that of the format, on `stream`. Options that name no diagnostic are fatal
-    diagnostics, in the new format. `open_reports` does what is left.
+    default, but that of the format is `terminal_form` on a terminal. `inputs` are the names of
+    files beside which source text may be. Renderers the sink had give way to that of the format,
+    on `stream`. Options that name no diagnostic and files that cannot be opened are fatal
+    diagnostics, in the new format.
     """
-    form = str(values.get("diagnostics_format") or values.get("output_mode") or "nvlink")
+    form = str(values.get("diagnostics_format") or values.get("output_mode") or "")
+    if not form:
+        asks = terminal_form != "nvlink" and is_terminal(sys.stderr if stream is None else stream)
+        form = terminal_form if asks else "nvlink"
     numbers = bool(values.get("display_error_number"))
     sink.policy = Policy(
         no_warnings=bool(values.get("disable_warnings")),
@@ -90,23 +113,16 @@ def obey(
         threshold=ACTIONS[_text(values, "diag_min_severity") or "remark"],
         as_nvlink=form == "nvlink",
     )
-    sink.renderers = [
-        make_renderer(
-            form,
-            stream,
-            sources=_sources(values, inputs) if form == "text" else None,
-            tool=tool,
-            target=_text(values, "arch") if values.get("report_arch") else None,
-            coloured=_text(values, "color") or "auto",
-            numbers=numbers,
-            width=_width(values, stream) if _wraps(values, stream) else 0,
-            tab_width=_number(values, "tab_width", TAB_WIDTH),
-            context=not values.get("no_source_context"),
-            compact=bool(values.get("brief_diagnostics")),
-            summary=values.get("diag_summary") is not False,
-            subject=_text(values, "output_file"),
-        )
-    ]
+    settings = _settings(values, stream, tool=tool, numbers=numbers)
+    if form == "nvlink":
+        sink.renderers = [make_renderer(form, stream, **settings)]
+    else:
+
+        def make() -> Renderer:
+            sources = source_files(values, inputs) if form == "text" else None
+            return make_renderer(form, stream, sources=sources, **settings)
+
+        sink.renderers = [WhenNeeded(make)]
     for option, kind in _SUPPRESSING:
         if values.get(option):
             control(sink, "suppress", kind)
@@ -123,18 +139,55 @@ def open_reports(sink: Sink, values: Mapping[str, object]) -> None:
     Not before a plan of the link's files has found that none of them is an input.
     """
     log, document = _text(values, "diag_log"), _text(values, "sarif_output")
+    target = _text(values, "arch")
     if log is not None:
-        add_log(sink, log)
+        add_log(sink, log, target=target)
     if document is not None:
-        add_sarif_output(sink, document, subject=_text(values, "output_file"))
+        subject = _text(values, "output_file")
+        add_sarif_output(sink, document, subject=subject, target=target)
 
 
-def _sources(values: Mapping[str, object], inputs: Iterable[str]) -> SourceFiles:
+def source_files(values: Mapping[str, object], inputs: Iterable[str]) -> SourceFiles:
+    """Which source lines diagnostics may show, by option values and the names of the inputs."""
     from pylink.diagnostics.sourcefiles import SourceFiles  # noqa: PLC0415 -- one form's
 
     return SourceFiles(
         _texts(values, "source_root"), inputs=inputs, folders=_texts(values, "library_path")
     )
+
+
+def _settings(
+    values: Mapping[str, object], stream: TextIO | None, *, tool: str, numbers: bool
+) -> RendererSettings:
+    """What option values say to a renderer."""
+    return {
+        "tool": tool,
+        "target": _text(values, "arch") if values.get("report_arch") else None,
+        "coloured": _text(values, "color") or "auto",
+        "numbers": numbers,
+        "width": _number(values, "terminal_width", WIDTH) if _wraps(values, stream) else 0,
+        "tab_width": _number(values, "tab_width", TAB_WIDTH),
+        "context": not values.get("no_source_context"),
+        "compact": bool(values.get("brief_diagnostics")),
+        "subject": _text(values, "output_file"),
+    }
+
+
+class WhenNeeded(Renderer):
+    """A renderer that is made for the first record: links with nothing to say do without."""
+
+    def __init__(self, make: Callable[[], Renderer]) -> None:
+        self._make = make
+        self._made: Renderer | None = None
+
+    def emit(self, diagnostic: Diagnostic) -> None:
+        if self._made is None:
+            self._made = self._make()
+        self._made.emit(diagnostic)
+
+    def close(self, sink: Sink) -> None:
+        if self._made is not None:
+            self._made.close(sink)
 
 
 def _wraps(values: Mapping[str, object], stream: TextIO | None) -> bool:
@@ -222,14 +275,16 @@ def make_renderer(
     raise ValueError(f"no diagnostics format {format!r}")
 
 
-def add_log(sink: Sink, path: str) -> None:
+def add_log(sink: Sink, path: str, *, target: str | None = None) -> None:
     """Write the log to a file as well; a fatal diagnostic when it cannot be opened."""
     from pylink.diagnostics.log import LogRenderer  # noqa: PLC0415
 
     sink.renderers.append(LogRenderer(_open(sink, path)))
 
 
-def add_sarif_output(sink: Sink, path: str, *, subject: str | None = None) -> None:
+def add_sarif_output(
+    sink: Sink, path: str, *, subject: str | None = None, target: str | None = None
+) -> None:
     """Write a SARIF document to a file as well; a fatal diagnostic when it cannot be opened."""
     from pylink.diagnostics.sarif_document import SarifDocument  # noqa: PLC0415
 

@@ -58,6 +58,11 @@ HELP: dict[str, str] = {
     "`-ghls=lcs-aug` does not need it.",
     "preserve-relocs-partial": "From sm_90 on, the record that `--preserve-relocs` keeps of "
     "resolved relocations is incomplete. Do not rely on it to relocate the output again.",
+    "unknown-command": "The first word is neither a command of pylink, nor an option, nor a file. "
+    "`pylink help` lists the commands.",
+    "did-you-mean": "What is most like a name that does not exist.",
+    "choices-are": "What may stand where something else was given.",
+    "in-options-file": "Names the options file, or the environment variable, that a mistake is in.",
     "unknown-remark-format": "`--pass-remarks-format` takes `yaml` and `bitstream`.",
     "invalid-regex": "An option that takes a regular expression was given none. The syntax is that "
     "of Python's `re`.",
@@ -75,6 +80,8 @@ HELP: dict[str, str] = {
     "library-missing": "No directory of `-L` or of LIBRARY_PATH has the library. Libraries of the "
     "host, which it links from its own directories, may be named and are passed over; "
     "`--allow-missing-libraries` passes over all, as nvlink does.",
+    "input-kind": "A call said which kind of input this is, and its contents are of another. Give "
+    "`pylink.Input` the right `kind`, or `any`.",
     "damaged-archive": "An archive breaks its format, or ends too early. Make it again with `ar`.",
     "cannot-read-member": "A thin archive holds the names of files only, and this one is gone or "
     "was moved. Names are relative to the archive.",
@@ -185,7 +192,7 @@ HELP: dict[str, str] = {
     "inlined-here": "The call that code was inlined for.",
     "defined-here": "The place of a definition that another record is about.",
     "sizes-differ": "The sizes that two files give a variable.",
-    "did-you-mean": "A function of the same name with other parameters is defined. A declaration "
+    "other-parameters": "A function of the same name with other parameters is defined. A declaration "
     "may not fit the definition.",
     "stack-size": "The stack a kernel needs is unknown, because its calls are recursive or go "
     "through pointers. Set enough with `cudaDeviceSetLimit(cudaLimitStackSize, ...)`; silence this "

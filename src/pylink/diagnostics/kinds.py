@@ -115,6 +115,10 @@ KINDS: dict[str, tuple[int, int, str]] = {
         CATASTROPHE,
         "Output file '{file}' of {option} is also that of {other}, which names it '{path}'",
     ),
+    "unknown-command": (135, COMMAND_LINE, "Unknown command '{command}'"),
+    "did-you-mean": (136, NOTE, "did you mean '{suggestion}'?"),
+    "choices-are": (137, NOTE, "{what}: {choices}"),
+    "in-options-file": (138, NOTE, "it is in {origin}"),
     "unknown-remark-format": (140, COMMAND_LINE, "Unknown remark serializer format."),
     "invalid-regex": (
         141,
@@ -170,6 +174,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
     ),
     "lto-entry": (222, CATASTROPHE, "LTO objects found, use -dlto{at}"),
     "lto-file": (223, CATASTROPHE, "should only see nvvm files when -lto{at}"),
+    "input-kind": (
+        224,
+        CATASTROPHE,
+        "Input file '{file}' is {found}, not {wanted} as it should be",
+    ),
     "damaged-archive": (230, CATASTROPHE, "{file}: archive is damaged: {reason}"),
     "cannot-read-member": (
         231,
@@ -322,7 +331,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         NOTE,
         "it has {size} bytes in '{file}' and {other} bytes in '{first}'",
     ),
-    "did-you-mean": (417, NOTE, "did you mean '{name}', defined in {place}?"),
+    "other-parameters": (417, NOTE, "did you mean '{name}', defined in {place}?"),
     # 5xx: memory and resources
     "stack-size": (
         501,

@@ -41,15 +41,16 @@ class LogRenderer(FileRenderer):
 
     A record without a source line has the input file, line 0 and column 0; one without a place of
     its own has that of the record above it. In the file name `"` and `\\` are escaped by a
-    backslash.
+    backslash. `target` is the architecture, which ends the line of each record at the top.
     """
 
-    def __init__(self, file: WholeFile) -> None:
+    def __init__(self, file: WholeFile, *, target: str | None = None) -> None:
         super().__init__(file)
+        self.suffix = f" (target: {target})" if target else ""
         self._lines: list[str] = []
 
     def emit(self, diagnostic: Diagnostic) -> None:
-        letter = LETTERS.get(diagnostic.severity, "R")
+        letter = LETTERS.get(diagnostic.level, "R")
         self._append(self._lines, diagnostic, letter, '"" 0 0')
 
     def contents(self, sink: Sink) -> bytes:
@@ -58,12 +59,14 @@ class LogRenderer(FileRenderer):
     def _append(self, lines: list[str], diagnostic: Diagnostic, top: str, above: str) -> None:
         place = _place(diagnostic) or above
         if diagnostic.type != CONTINUATION:
-            letter = LETTERS.get(diagnostic.severity, top)
+            letter = LETTERS.get(diagnostic.level, top)
             if diagnostic.parent is not None:
                 letter = letter.lower()
-            prefix = "(internal error) " if diagnostic.severity == INTERNAL else ""
-            lines.append(f"{letter} {place} {prefix}{printable(diagnostic.message)}\n")
-        notes = diagnostic.notes if diagnostic.severity != NOTE else []
+            prefix = "(internal error) " if diagnostic.level == INTERNAL else ""
+            suffix = "" if diagnostic.parent is not None else self.suffix
+            message = printable(diagnostic.message)
+            lines.append(f"{letter} {place} {prefix}{message}{suffix}\n")
+        notes = diagnostic.notes if diagnostic.level != NOTE else []
         for below in (diagnostic.children, notes, diagnostic.context, diagnostic.extra):
             for record in below:
                 record.parent = diagnostic

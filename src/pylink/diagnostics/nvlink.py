@@ -31,7 +31,7 @@ class NvlinkRenderer(Renderer):
         self.suffix = f" (target: {target})" if target else ""
 
     def emit(self, diagnostic: Diagnostic) -> None:
-        severity = diagnostic.severity
+        severity = diagnostic.level
         if severity >= CATASTROPHE:
             word = "fatal"
         elif severity >= DISCRETIONARY:

@@ -87,6 +87,8 @@ class Policy:
         original = KINDS[kind][1]
         severity = self.assigned.get(kind, original)
         if WARNING <= severity <= CAUTION:
+            if self.as_nvlink and kind in BEFORE_OPTIONS and kind not in self.assigned:
+                return severity
             if self.no_infos and kind in DROPPED_AS_INFOS:
                 return SUPPRESSED
             if self.warnings_as_errors:
@@ -113,6 +115,9 @@ ASKED_FOR = (
 
 # Warnings that in nvlink go with -disable-infos, before -Werror sees them, and stay with -w.
 DROPPED_AS_INFOS = ("output-limited", "preserve-relocs-partial", "stack-size")
+
+# What nvlink says while it reads the options, and so before any of them counts.
+BEFORE_OPTIONS = ("option-redefined",)
 
 # Warnings that nvlink's -w leaves.
 SHOWN_WITH_W = (*DROPPED_AS_INFOS, "library-skipped")

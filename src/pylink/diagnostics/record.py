@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import TypeAlias
 
+    from pylink.diagnostics.levels import Severity
+
     # A value of a report: a part of the place, or an argument of the template.
     Fact: TypeAlias = str | int | None
     Facts: TypeAlias = Mapping[str, Fact]
@@ -63,19 +65,18 @@ _FOUND = (*PLACE, "source", "notes", "context")
 class Diagnostic:
     """A record of what happened and where.
 
-    `original` is the severity in the table, `severity` the one after promotion; `assigned` is the
-    one an option gave this number, 0 for none. `facts` holds what the report gave: `file`,
-    `section`, `index`, `offset` (bytes) and `symbol` are the place in the input, None where
-    unknown; the rest are `args`, for the template. `source` is the place in source text. The four
-    lists hold records below this one: `children` (details of the message), `notes` (related
-    places), `context` (how the place came about), `extra`. `hints`, the first of the notes, tell
-    what the message does not; they are short, so that a format of one line for each can show them.
-
-    `explain` finds the place, the source and the notes of a record when somebody looks at them:
-    what shows messages alone never pays for that. It is called once, with the record, and sets
-    what it finds; a record has it instead of notes, not besides them. Until somebody looks, the
-    record keeps the inputs of the link in memory.
+    Records below it stand in lists: `children` (details of the message), `notes` (related places),
+    `context` (how the place came about) and `extra`. `hints`, the first of the notes, tell what the
+    message does not; they are short, so that a format of one line for each can show them. The
+    place, the source and the notes are found when somebody looks at them; until then, the record
+    keeps the inputs of its link in memory.
     """
+
+    # `level` is the severity as a plain number, `original` that of the table and `assigned` the one
+    # that an option gave this number, 0 for none. `facts` are what the report gave: parts of the
+    # place by the names of `PLACE`, and `args` for the template. `explain` finds the rest when
+    # somebody looks: what shows messages alone never pays for that. It is called once, with the
+    # record, and sets what it finds; a record has it instead of notes, not besides them.
 
     __slots__ = (
         "_explain",
@@ -88,28 +89,41 @@ class Diagnostic:
         "hidden",
         "hints",
         "index",
+        "input_numbers",
         "kind",
+        "level",
         "notes",
         "number",
         "offset",
         "original",
         "parent",
         "section",
-        "severity",
         "source",
         "symbol",
         "template",
         "type",
     )
 
+    number: int
+    """The number that options take and that does not change, such as 401."""
+    kind: str
+    """The name that options take and that does not change, such as `undefined-reference`."""
     file: str | None
-    symbol: str | None
+    """The input that it is about, `archive:member` for a member; None without."""
     section: str | None
+    """The section of that file."""
     index: int | None
+    """Which entry of the section, such as a symbol or a relocation."""
     offset: int | None
+    """Where in the section, or in the file without one, in bytes."""
+    symbol: str | None
+    """The name of the symbol that it is about, as it stands in the file."""
     source: Source | None
+    """The place in source text, where the input has line information."""
     notes: list[Diagnostic]
+    """Related places, such as each use of an undefined symbol."""
     context: list[Diagnostic]
+    """How the place came about, such as calls that were inlined."""
 
     def __init__(
         self,
@@ -127,11 +141,12 @@ class Diagnostic:
     ) -> None:
         self.number, self.original, self.template = KINDS[kind]
         self.kind = kind
-        self.severity = self.original
+        self.level = self.original
         self.assigned = 0
         self.type = type
         self.parent: Diagnostic | None = None
         self.hidden: frozenset[str] = frozenset()
+        self.input_numbers: Mapping[str, int] = {}
         self.children = list(children)
         self.extra = list(extra)
         self.hints = list(hints)
@@ -192,6 +207,35 @@ class Diagnostic:
     def _adopt(self) -> None:
         for record in (*self.children, *self.notes, *self.context, *self.extra):
             record.parent = self
+
+    @property
+    def severity(self) -> Severity:
+        """How grave it is, after promotion by options; ordered, and an `int` for comparisons."""
+        from pylink.diagnostics.levels import Severity  # noqa: PLC0415 -- no link needs an enum
+
+        return Severity(self.level)
+
+    @property
+    def demangled(self) -> str | None:
+        """The readable name of the symbol, the name itself if it is not mangled; None without."""
+        if self.symbol is None:
+            return None
+        from pylink.demangle import demangle  # noqa: PLC0415 -- few records name a symbol
+
+        return demangle(self.symbol)
+
+    @property
+    def input(self) -> int | None:
+        """Which input of `pylink.link` the file is, from 0, also of a member in an archive.
+
+        None where the record has no file or the file was no input of a call.
+        """
+        name = self.file or ""
+        while name:
+            if name in self.input_numbers:
+                return self.input_numbers[name]
+            name = name.rpartition(":")[0]
+        return None
 
     @property
     def place(self) -> str:

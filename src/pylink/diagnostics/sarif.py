@@ -82,7 +82,7 @@ def stream_result(diagnostic: Diagnostic) -> Json:
     """A record as the stream shows it: rule, level, message, place, places of its notes."""
     result: dict[str, Json] = {
         "ruleId": rule_id(diagnostic.number),
-        "level": STREAM_LEVELS[diagnostic.severity],
+        "level": STREAM_LEVELS[diagnostic.level],
         "message": message(diagnostic),
     }
     place = _place(diagnostic)

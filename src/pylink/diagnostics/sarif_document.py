@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from pylink.diagnostics.sink import Sink
     from pylink.outputs.wholefile import WholeFile
 
+# Where the program is at home, and the page there on a kind of diagnostic.
+HOME = "https://pypi.org/project/pylink-cuda/"
+PAGE = HOME + "#{number}-{kind}"
+
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
@@ -44,11 +48,15 @@ def level(severity: int) -> str:
 class SarifDocument(FileRenderer):
     """Collects records and writes the document at the end.
 
-    `subject` is the file a record without a place is about, usually the output.
+    `subject` is the file a record without a place is about, usually the output; `target` is the
+    architecture, by which code scanning tells the links of one build apart.
     """
 
-    def __init__(self, file: WholeFile, *, subject: str | None = None) -> None:
+    def __init__(
+        self, file: WholeFile, *, subject: str | None = None, target: str | None = None
+    ) -> None:
         super().__init__(file)
+        self.target = target
         self.subject = subject
         self.records: list[Diagnostic] = []
 
@@ -64,16 +72,16 @@ class SarifDocument(FileRenderer):
         index = {kind: i for i, kind in enumerate(kinds)}
         version = pylink.__version__
         invocation: dict[str, Json] = {
-            "executionSuccessful": sink.catastrophes == 0,
+            "executionSuccessful": sink.exit_code() == 0,
             "exitCode": sink.exit_code(),
         }
-        internal = [record for record in self.records if record.severity == INTERNAL]
+        internal = [record for record in self.records if record.level == INTERNAL]
         if internal:
             invocation["toolExecutionNotifications"] = [_notification(i) for i in internal]
         results: list[Json] = [
             self._result(record, index[record.kind])
             for record in self.records
-            if record.severity != INTERNAL or record.file or record.source
+            if record.level != INTERNAL or record.file or record.source
         ]
         run: dict[str, Json] = {
             "tool": {
@@ -81,9 +89,12 @@ class SarifDocument(FileRenderer):
                     "name": "pylink",
                     "version": version,
                     "fullName": f"pylink CUDA device linker {version}",
+                    "informationUri": HOME,
                     "rules": [_rule(kind) for kind in kinds],
                 }
             },
+            # Up to the slash it is the category, behind it would be the number of a run.
+            "automationDetails": {"id": f"pylink/{self.target}/" if self.target else "pylink/"},
             "columnKind": "unicodeCodePoints",
             "invocations": [invocation],
             "results": results,
@@ -95,10 +106,12 @@ class SarifDocument(FileRenderer):
         if "physicalLocation" not in location and self.subject:
             location["physicalLocation"] = _whole_file(self.subject)
         properties: dict[str, Json] = {
-            "edgSeverity": NAMES[diagnostic.severity],
+            "edgSeverity": NAMES[diagnostic.level],
             "kind": diagnostic.kind,
         }
-        if diagnostic.severity != diagnostic.original:
+        if self.target:
+            properties["arch"] = self.target
+        if diagnostic.level != diagnostic.original:
             properties["edgOriginalSeverity"] = NAMES[diagnostic.original]
         details: list[Json] = [
             unicode_text(child.message) for child in diagnostic.children if child.type == DETAIL
@@ -108,7 +121,7 @@ class SarifDocument(FileRenderer):
         result: dict[str, Json] = {
             "ruleId": rule_id(diagnostic.number),
             "ruleIndex": index,
-            "level": level(diagnostic.severity),
+            "level": level(diagnostic.level),
             "message": message(diagnostic),
             "partialFingerprints": {"primaryLocationLineHash": _fingerprint(diagnostic)},
             "properties": properties,
@@ -138,6 +151,7 @@ def _rule(kind: str) -> Json:
         "shortDescription": {"text": summary},
         "fullDescription": {"text": text},
         "help": {"text": text, "markdown": f"**{kind}**: `{template}`\n\n{text}"},
+        "helpUri": PAGE.format(number=number, kind=kind),
         "defaultConfiguration": {"level": level(severity)},
         "properties": {"tags": ["cuda", "linker"]},
     }
@@ -170,8 +184,8 @@ def _in_cubin(diagnostic: Diagnostic, cubin: str) -> dict[str, Json]:
 def _related(diagnostic: Diagnostic) -> dict[str, Json]:
     location = _location(diagnostic)
     location["message"] = message(diagnostic)
-    if diagnostic.severity != NOTE:
-        location["properties"] = {"edgSeverity": NAMES[diagnostic.severity]}
+    if diagnostic.level != NOTE:
+        location["properties"] = {"edgSeverity": NAMES[diagnostic.level]}
     return location
 
 

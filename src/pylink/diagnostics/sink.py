@@ -90,7 +90,7 @@ class Sink:
         diagnostic = Diagnostic(
             kind, facts, source=source, children=children, notes=notes, hints=hints, explain=explain
         )
-        diagnostic.severity = severity
+        diagnostic.level = severity
         diagnostic.assigned = self.policy.assigned.get(kind, 0)
         return self.dispatch(diagnostic)
 
@@ -109,9 +109,18 @@ class Sink:
         self.report(kind, source=None, children=(), notes=(), hints=hints, explain=explain, **facts)
         raise ValueError(f"{kind} is no fatal diagnostic")
 
+    def take(self, records: Iterable[Diagnostic]) -> None:
+        """Report what another sink kept until it was known how; raises as `report` does."""
+        for record in records:
+            severity = self.policy.severity(record.kind)
+            if severity:
+                record.level = severity
+                record.assigned = self.policy.assigned.get(record.kind, 0)
+                self.dispatch(record)
+
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
         """Count, show and keep a record whose severity is settled; None when it was a repeat."""
-        severity = diagnostic.severity
+        severity = diagnostic.level
         if severity >= CATASTROPHE:
             self.catastrophes += 1
         elif severity >= DISCRETIONARY:

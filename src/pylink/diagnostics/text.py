@@ -143,7 +143,7 @@ class TextRenderer(Renderer):
         texts += [wrap(line, *MARGINS[DETAIL], self.usable) + "\n" for line in _about(diagnostic)]
         if self.context and diagnostic.source is not None:
             texts.append(self._snippet(diagnostic.source))
-        notes = diagnostic.notes if diagnostic.severity != NOTE else []
+        notes = diagnostic.notes if diagnostic.level != NOTE else []
         for below in (others, notes, diagnostic.context, diagnostic.extra):
             for i, record in enumerate(below):
                 record.parent = diagnostic
@@ -169,13 +169,13 @@ class TextRenderer(Renderer):
         if diagnostic.type != TOP_LEVEL:
             return message
         location = self._location(diagnostic)
-        label = LABELS[diagnostic.severity]
+        label = LABELS[diagnostic.level]
         if not location:
             label = label[0].upper() + label[1:]
         place = f"{location}: " if location else ""
         if self.coloured:
             # An empty run comes first, as in the front end, in the class of what follows it.
-            label_class = _colour_class(diagnostic.severity)
+            label_class = _colour_class(diagnostic.level)
             label = f"{label_class}{label}{colour.RESET}"
             place = f"{colour.LOCUS if location else label_class}{colour.RESET}"
             if location:
@@ -199,7 +199,7 @@ class TextRenderer(Renderer):
 
     def _location(self, diagnostic: Diagnostic) -> str:
         """`file(line)`, for a cubin `file(section+offset)`; empty without a file."""
-        if diagnostic.severity == COMMAND_LINE:
+        if diagnostic.level == COMMAND_LINE:
             return ""
         if diagnostic.source is not None:
             return printable(f"{diagnostic.source.file}({diagnostic.source.line})")
@@ -212,7 +212,7 @@ class TextRenderer(Renderer):
 def _about(diagnostic: Diagnostic) -> list[str]:
     """What nvlink's messages leave out: the place in the cubin, and a readable name."""
     lines: list[str] = []
-    if diagnostic.type != TOP_LEVEL or diagnostic.severity == NOTE:
+    if diagnostic.type != TOP_LEVEL or diagnostic.level == NOTE:
         return lines
     if diagnostic.source is not None and diagnostic.place and not diagnostic.names_place:
         lines.append(printable(f"at {diagnostic.where}"))

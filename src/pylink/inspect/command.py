@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Sequence
 
 from pylink.diagnostics.stream import printable, show, write
-from pylink.inputs.incoming import is_elf, read_incoming
+from pylink.inputs.incoming import read_incoming
 from pylink.inspect.compare import Ignore, differences
+from pylink.inspect.containers import Part as Held
+from pylink.inspect.containers import UnreadableFile
+from pylink.inspect.containers import parts as parts_of
 from pylink.inspect.contents import reader
 from pylink.inspect.difference import difference_document, difference_text
 from pylink.inspect.image import Image, MalformedCubin
@@ -25,11 +29,18 @@ class UnreadableCubin(Exception):
 def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog="pylink inspect",
-        description="Show what is in a cubin, relocatable or linked, or how two cubins differ.",
+        description="Show what is in cubins, relocatable or linked, or how two cubins differ. Host "
+        "objects, executables, archives and fat binaries are shown with every cubin in them.",
         epilog="Exit status: 0, or 0 for equal and 1 for different cubins, 2 for trouble.",
     )
-    options.add_argument("files", nargs="+", metavar="FILE", help="cubin")
+    options.add_argument("files", nargs="+", metavar="FILE", help="file with cubins")
     options.add_argument("--json", action="store_true", help="everything as one JSON object")
+    options.add_argument(
+        "--list", action="store_true", help="name what is in the files, PTX and LTO-IR as well"
+    )
+    options.add_argument(
+        "--arch", metavar="ARCH", help="cubins for this architecture alone, such as sm_90"
+    )
     parts = options.add_argument_group("what to show (default: everything)")
     for part in PARTS:
         parts.add_argument(
@@ -96,42 +107,77 @@ def _show(arguments: argparse.Namespace) -> None:
     chosen = [part for part in PARTS if not arguments.parts or part.name in arguments.parts]
     texts, documents = [], []
     for name in arguments.files:
-        image = _read(name)
-        try:
-            if arguments.json:
-                documents.append(image_document(name, image, chosen))
-            else:
-                texts.append(image_text(name, image, chosen))
-        except MalformedCubin as problem:
-            raise UnreadableCubin(f"{name}: {problem}") from problem
+        held = _held(name, arguments.arch)
+        if arguments.list:
+            texts += [f"{one}\n" for one in held]
+            documents += [{"file": one.name, "kind": one.kind, "sm": one.arch} for one in held]
+            continue
+        for label, image in _images(name, held):
+            try:
+                if arguments.json:
+                    documents.append(image_document(label, image, chosen))
+                else:
+                    texts.append(image_text(label, image, chosen))
+            except MalformedCubin as problem:
+                raise UnreadableCubin(f"{label}: {problem}") from problem
     if arguments.json:
         value = documents[0] if len(documents) == 1 else documents
         show(json.dumps(value, indent=1) + "\n")
     else:
-        show("\n".join(texts))
+        show(("" if arguments.list else "\n").join(texts))
 
 
 def _diff(arguments: argparse.Namespace) -> int:
-    first, second = (_read(name) for name in arguments.files)
+    images = []
+    for name in arguments.files:
+        found = _images(name, _held(name, arguments.arch))
+        if len(found) != 1:
+            hint = "choose one with --arch, or name an object"
+            raise UnreadableCubin(f"{name}: holds {len(found)} cubins; {hint}")
+        images.append(found[0][1])
+    first, second = images
     for name, image in zip(arguments.files, (first, second), strict=True):
         _check(name, image)
     ignore = Ignore(arguments.ignore_tool_note, arguments.ignore_scoreboards)
-    found = differences(first, second, ignore)
+    found_differences = differences(first, second, ignore)
     if arguments.json:
-        value = difference_document(arguments.files, found)
+        value = difference_document(arguments.files, found_differences)
         show(json.dumps(value, indent=1) + "\n")
-    elif found:
-        show(difference_text(arguments.files, found, arguments.limit))
-    return DIFFERENT if found else EQUAL
+    elif found_differences:
+        show(difference_text(arguments.files, found_differences, arguments.limit))
+    return DIFFERENT if found_differences else EQUAL
 
 
-def _read(name: str) -> Image:
+def _held(name: str, arch: str | None) -> list[Held]:
+    """The device code in a file, of one architecture if that is asked for."""
     try:
-        return Image(read_incoming(name, wanted=is_elf))
+        found = list(parts_of(name, read_incoming(name)))
     except OSError as problem:
         raise UnreadableCubin(f"{name}: {problem.strerror}") from problem
+    except UnreadableFile as problem:
+        raise UnreadableCubin(str(problem)) from problem
+    if arch is not None:
+        number = re.sub(r"\D", "", arch)
+        found = [one for one in found if str(one.arch or _read(one).sm) == number]
+    return found
+
+
+def _images(name: str, held: list[Held]) -> list[tuple[str, Image]]:
+    """The cubins among it, each with a name: that of the file where there is nothing else."""
+    cubins = [(one, _read(one)) for one in held if one.kind == "cubin"]
+    if not cubins:
+        raise UnreadableCubin(f"{name}: there is no cubin in it")
+    return [
+        (one.name if one.arch == 0 else f"{one.name} (sm_{one.arch})", image)
+        for one, image in cubins
+    ]
+
+
+def _read(one: Held) -> Image:
+    try:
+        return Image(one.data)
     except MalformedCubin as problem:
-        raise UnreadableCubin(f"{name}: {problem}") from problem
+        raise UnreadableCubin(f"{one.name}: {problem}") from problem
 
 
 def _check(name: str, image: Image) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from struct import iter_unpack
 
-from pylink.diagnostics.stream import printable, to_bytes
+from pylink.demangle import demangle
+from pylink.diagnostics.stream import printable, show, to_bytes
 from pylink.errors import reason_of
 from pylink.facts.elf import SHT_NOBITS
 from pylink.outputs.wholefile import write_whole
@@ -24,6 +25,7 @@ from pylink.tables import (
     PLACE,
     REPLACED,
     SECTION,
+    SYMBOL,
     TAKEN,
     rows,
     section_name,
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylink.diagnostics import Sink
+    from pylink.phases.read import Objects
+
+STANDARD_OUTPUT = "-"
 
 WRITTEN_ANEW = 1  # PlaceRow.made; rows.pxd has the same
 
@@ -62,8 +67,12 @@ class MapObserver(Observer):
     def close(self, *, failed: bool) -> None:
         if failed or self._placed is None:
             return
+        text = "".join(map_lines(self._placed))
         try:
-            write_whole(self._file, to_bytes("".join(map_lines(self._placed))))
+            if self._file == STANDARD_OUTPUT:
+                show(text)
+            else:
+                write_whole(self._file, to_bytes(text))
         except (OSError, ValueError) as error:
             self._sink.fatal("cannot-write-file", file=self._file, reason=reason_of(error))
 
@@ -109,16 +118,24 @@ def section_lines(placed: Placed) -> Iterator[str]:
 
 
 def kept_lines(placed: Placed) -> Iterator[str]:
-    """A line per symbol that an input defines and the output has, with what kept it."""
+    """The symbols that an input defines and the output has, with what kept each."""
     merged = placed.merged
     objects = merged.objects
     callers = first_callers(placed)
-    yield "Kept symbols\n"
+    yield f"{'Size':>12}  Kept symbols\n"
     for number, row in enumerate(rows(merged.entities, ENTITY)):
         if row[3] & DEFINED and row[3] & LIVE:
-            name = printable(symbol_name(objects.arena, objects.symbols, row[1]))
-            file = printable(objects.names[symbol_file(objects.symbols, row[1])])
-            yield f"  {name}  {file}: {_kept_because(placed, number, row, callers)}\n"
+            yield from symbol_lines(objects, row[1], _kept_because(placed, number, row, callers))
+
+
+def symbol_lines(objects: Objects, symbol: int, reason: str) -> Iterator[str]:
+    """A definition: its bytes, name and file, and why; then its readable name, if it has one."""
+    row = SYMBOL.unpack_from(objects.symbols, symbol * SYMBOL.size)
+    name = symbol_name(objects.arena, objects.symbols, symbol)
+    yield f"{row[2]:#12x}  {printable(name)}  {printable(objects.names[row[5]])}: {reason}\n"
+    readable = demangle(name)
+    if readable != name:
+        yield f"{'':16}{printable(readable)}\n"
 
 
 def first_callers(placed: Placed) -> dict[int, int]:
@@ -148,11 +165,11 @@ def _kept_because(
 
 
 def removed_lines(placed: Placed) -> Iterator[str]:
-    """A line per definition of an input that the output does not have, with the reason."""
+    """The definitions of inputs that the output does not have, with the reason for each."""
     merged = placed.merged
     objects = merged.objects
     entities = list(rows(merged.entities, ENTITY))
-    yield "Removed symbols\n"
+    yield f"{'Size':>12}  Removed symbols\n"
     numbers = iter_unpack("<i", merged.symbol_entity)
     for symbol, ((entity,), role) in enumerate(zip(numbers, merged.symbol_role, strict=True)):
         if entity < 0 or not role:
@@ -165,9 +182,7 @@ def removed_lines(placed: Placed) -> Iterator[str]:
             reason = _removed_because(row)
         else:
             continue
-        file = printable(objects.names[symbol_file(objects.symbols, symbol)])
-        name = printable(symbol_name(objects.arena, objects.symbols, symbol))
-        yield f"  {name}  {file}: {reason}\n"
+        yield from symbol_lines(objects, symbol, reason)
 
 
 def _removed_because(row: tuple[int, ...]) -> str:

@@ -157,7 +157,7 @@ def _did_you_mean(merged: Merged, entity: int) -> Diagnostic:
     objects = merged.objects
     symbol = _winner(merged, entity)
     name = symbol_name(objects.arena, objects.symbols, symbol)
-    made = _places(objects).note_definition("did-you-mean", symbol, name=demangle(name))
+    made = _places(objects).note_definition("other-parameters", symbol, name=demangle(name))
     line = made.source
     made.args["place"] = f"{line.file}:{line.line}" if line is not None else made.file or ""
     return made

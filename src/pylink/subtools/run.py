@@ -8,6 +8,7 @@ of its own, so that what it started ends with it.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import select
@@ -42,6 +43,9 @@ POLL_MS = 2
 # The terminal sends these to the process group of pylink alone. Where pylink is a program of its
 # own, SIGINT has its default action; elsewhere it is an exception, which ends what runs, too.
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+# Descriptors below this one are the standard streams'.
+FIRST_FREE = 3
 
 
 class Command:
@@ -148,7 +152,7 @@ class Run:
         self.deadline = time.monotonic() + timeout if timeout else float("inf")
 
     def _file(self, name: str) -> int:
-        self.files.append(os.memfd_create(f"pylink-{name}"))
+        self.files.append(anonymous_file(f"pylink-{name}"))
         return self.files[-1]
 
     def ended(self) -> bool:
@@ -217,6 +221,21 @@ def _divide(running: Sequence[Run], last: Moment) -> Moment:
     for run in running:
         run.outcome.elapsed += elapsed_ms(max(last, run.start), until) / len(running)
     return until
+
+
+def anonymous_file(name: str) -> int:
+    """The descriptor of a new file in memory, never one of the standard streams' numbers.
+
+    Where such a stream is closed, its number is the next to be given out, and the program that is
+    started has a stream of its own there.
+    """
+    descriptor = os.memfd_create(name)
+    if descriptor >= FIRST_FREE:
+        return descriptor
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE)
+    finally:
+        os.close(descriptor)
 
 
 def run_all(commands: Sequence[Command], *, timeout: float) -> list[Outcome]:

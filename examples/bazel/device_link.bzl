@@ -1,0 +1,50 @@
+"""A rule that links device code with pylink, in a persistent worker where Bazel allows one.
+
+    load(":device_link.bzl", "device_link")
+
+    device_link(
+        name = "program",
+        srcs = ["a.cubin", "b.cubin"],
+        arch = "sm_90a",
+    )
+
+The objects may be outputs of rules_cuda's `cuda_objects` with relocatable device code.
+"""
+
+def _device_link_impl(ctx):
+    output = ctx.actions.declare_file(ctx.label.name + ".cubin")
+    words = ctx.actions.args()
+    words.add(ctx.attr.arch, format = "-arch=%s")
+    words.add("-o", output)
+    words.add_all(ctx.attr.options)
+    words.add_all(ctx.files.srcs)
+
+    # A worker reads its requests from a file of words.
+    words.use_param_file("@%s", use_always = True)
+    words.set_param_file_format("multiline")
+    ctx.actions.run(
+        executable = ctx.executable._pylink,
+        arguments = ["worker", "--worker_protocol=json", words],
+        inputs = ctx.files.srcs,
+        outputs = [output],
+        mnemonic = "CudaDeviceLink",
+        progress_message = "Linking device code of %{label}",
+        execution_requirements = {
+            "requires-worker-protocol": "json",
+            "supports-multiplex-sandboxing": "1",
+            "supports-multiplex-workers": "1",
+            "supports-worker-cancellation": "1",
+            "supports-workers": "1",
+        },
+    )
+    return [DefaultInfo(files = depset([output]))]
+
+device_link = rule(
+    implementation = _device_link_impl,
+    attrs = {
+        "srcs": attr.label_list(allow_files = True, mandatory = True),
+        "arch": attr.string(mandatory = True),
+        "options": attr.string_list(),
+        "_pylink": attr.label(default = ":pylink", executable = True, cfg = "exec"),
+    },
+)

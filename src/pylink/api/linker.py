@@ -1,0 +1,216 @@
+"""One call for a link, and an object for callers who feed a linker piece by piece."""
+
+from __future__ import annotations
+
+import os
+from io import StringIO
+
+from pylink.api.inputs import Input, as_input, check_input, name_of, to_link
+from pylink.api.result import LinkResult
+from pylink.api.values import check_choices, checked, given
+from pylink.command.optioncheck import check
+from pylink.command.sidefiles import expand_names
+from pylink.diagnostics import Sink
+from pylink.diagnostics.configure import obey, open_reports, source_files
+from pylink.errors import LinkError
+from pylink.linker import run_link
+from pylink.outputs.plan import Plan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import TracebackType
+    from typing import TextIO, TypeVar
+
+    from typing_extensions import Buffer, Self, Unpack
+
+    from pylink.api.inputs import InputLike, Path
+    from pylink.api.keywords import LinkKeywords
+    from pylink.api.options import LinkOptions
+    from pylink.command.optiontable import Value
+
+    T = TypeVar("T")
+
+# Options that open files, which no check of the options does.
+_FILES = ("diag_log", "sarif_output")
+
+
+def link(
+    inputs: Iterable[InputLike],
+    options: LinkOptions | None = None,
+    *,
+    arch: str,
+    output: Path | None = None,
+    log: TextIO | None = None,
+    **keywords: Unpack[LinkKeywords],
+) -> LinkResult:
+    """Link `inputs` for `arch`, such as `sm_90a`.
+
+    An input is a path, contents in memory (anything with the buffer protocol), a pair of a name for
+    diagnostics and contents, or an `Input`. `options` and `keywords` say how to link: each keyword
+    is an option of `LinkOptions`, and counts instead of what `options` has. The image is also
+    written to `output` when that is given, whole or not at all. Diagnostics go to `log` in the
+    command line's form when there is one; nothing is printed otherwise.
+
+    Raises LinkError when the link cannot be done, with all diagnostics; TypeError for an argument
+    of a wrong type, which names the input by its number, and for an unknown option.
+    """
+    if isinstance(inputs, (str, bytes, os.PathLike)):
+        raise TypeError("inputs is a list, also of one input")
+    with Linker(options, arch=arch, output=output, log=log, **keywords) as linker:
+        for one in inputs:
+            linker.add(one)
+        return linker.complete()
+
+
+class Linker:
+    """A link that is fed piece by piece; the arguments are those of `link`.
+
+        with pylink.Linker(arch="sm_90a") as linker:
+            linker.add("a.cubin")
+            result = linker.complete()
+
+    Mistakes are reported when they can be known: options that cannot be linked with by the
+    constructor, inputs that are not there by `add`, all else by `complete`. At its end a `with`
+    block lets the inputs go; then `image` remains.
+
+    Raises LinkError for options that no link can be done with, TypeError for an unknown option and
+    for an argument of a wrong type.
+    """
+
+    __slots__ = ("_inputs", "_log", "_numbers", "_open", "_result", "_values")
+
+    def __init__(
+        self,
+        options: LinkOptions | None = None,
+        *,
+        arch: str,
+        output: Path | None = None,
+        log: TextIO | None = None,
+        **keywords: Unpack[LinkKeywords],
+    ) -> None:
+        if not isinstance(arch, str):
+            raise TypeError(f"arch is a name such as 'sm_90a', not {arch!r}")
+        values = {**(options.given if options is not None else {}), **checked(keywords)}
+        self._values: dict[str, Value] = {**given(values), "arch": arch}
+        if output is not None:
+            self._values["output_file"] = os.fspath(output)
+        expand_names(self._values)
+        self._log = log
+        self._inputs: list[tuple[str, Input]] = []  # each with the name that diagnostics use
+        self._numbers: dict[str, int] = {}  # of inputs, by these names
+        self._open = True
+        self._result: LinkResult | None = None
+        self._check(self._check_options)
+
+    def add(self, one: InputLike) -> None:
+        """Add an input of any form that `link` takes.
+
+        Raises LinkError for a file that is not there and for an input that is not of the kind that
+        an `Input` names, TypeError for what is no input, ValueError after the end.
+        """
+        if not self._open:
+            raise ValueError("the linker is closed")
+        number = len(self._inputs)
+        added = as_input(one, number)
+        name = name_of(added, number, self._numbers)
+        self._numbers.setdefault(name, number)
+        self._check(lambda sink: check_input(added, name, sink))
+        self._inputs.append((name, added))
+
+    def add_file(self, path: Path) -> None:
+        """Add a file, which `complete` reads. Raises what `add` does."""
+        self.add(Input(path))
+
+    def add_data(self, data: Buffer, name: str | None = None) -> None:
+        """Add contents, called `name` in diagnostics; they are copied unless they are bytes.
+
+        Raises what `add` does.
+        """
+        if isinstance(data, (str, os.PathLike)):
+            raise TypeError(f"input {len(self._inputs)}: contents, not the path {data!r}")
+        self.add(Input(data, name))
+
+    def complete(self) -> LinkResult:
+        """Link what was added. Raises LinkError when that cannot be done, ValueError after the end.
+
+        More inputs may be added and linked with these by another call.
+        """
+        if not self._open:
+            raise ValueError("the linker is closed")
+        self._result = self._run(self._link)
+        return self._result
+
+    @property
+    def image(self) -> bytes:
+        """The linked file; ValueError before `complete`."""
+        if self._result is None:
+            raise ValueError("the link is not complete")
+        return self._result.image
+
+    def close(self) -> None:
+        """Let the inputs go; a second call does nothing."""
+        self._open = False
+        self._inputs.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _link(self, sink: Sink, plan: Plan) -> LinkResult:
+        self._check_options(sink)
+        if not (self._inputs or self._values.get("allow_empty")):
+            sink.fatal("no-input-files")
+        inputs = [to_link(one, name, sink) for name, one in self._inputs]
+        linked = run_link(self._values, inputs, plan, sink)
+        return LinkResult(
+            linked.image,
+            tuple(sink.diagnostics),
+            linked.timings,
+            linked.profile,
+            arch=str(self._values["arch"]),
+        )
+
+    def _check_options(self, sink: Sink) -> None:
+        check_choices(self._values, sink)
+        check(self._values, sink, has_inputs=True, needs_output=False, needs_nvvmpath=False)
+
+    def _check(self, work: Callable[[Sink], None]) -> None:
+        """Do `work` with nobody listening; only where it fails, with those who want to know."""
+        unheard = Sink()
+        try:
+            quiet = {name: one for name, one in self._values.items() if name not in _FILES}
+            obey(unheard, quiet, inputs=self._numbers, stream=StringIO())
+            work(unheard)
+        except LinkError:
+            self._run(lambda sink, plan: work(sink))
+            raise
+
+    def _run(self, work: Callable[[Sink, Plan], T]) -> T:
+        """What `work` gives; diagnostics go where the options send them."""
+        sink = Sink()
+        try:
+            obey(sink, self._values, inputs=self._numbers, stream=self._log or StringIO())
+            if self._log is None:
+                del sink.renderers[0]
+            files = [name for name, one in self._inputs if one.data is None]
+            plan = Plan(self._values, files, sink)
+            open_reports(sink, self._values)
+            result = work(sink, plan)
+        except LinkError as error:
+            error.sources = source_files(self._values, self._numbers)
+            raise
+        finally:
+            for record in sink.diagnostics:
+                record.input_numbers = self._numbers
+            sink.close()
+        if sink.errors:  # a report that could not be written
+            raise LinkError(sink.diagnostics)
+        return result

@@ -1,0 +1,162 @@
+"""Keyword arguments as option values: names and types are checked, what is not given left out."""
+
+from __future__ import annotations
+
+import os
+
+from pylink.command.optiontable import BY_ATTRIBUTE, FLAG, LIST, NUMBER, OPTIONS, SIZE, TRUTH
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pylink.command.optiontable import Option, Value
+    from pylink.diagnostics import Sink
+
+# A path that stands for none: the profile is made and not written.
+NO_FILE = ""
+
+# Other names of options: what everyone calls it.
+ALIASES = {"lto": "link_time_opt"}
+
+# What else `link` takes by name, for suggestions.
+_OTHERS = ("arch", "log", "options", "output")
+
+
+def checked(keywords: Mapping[str, object]) -> dict[str, Value]:
+    """Keyword arguments as option values; TypeError for a name or a type that is wrong.
+
+    None stands for an option that is not given.
+    """
+    values: dict[str, Value] = {}
+    for name, given in keywords.items():
+        option = BY_ATTRIBUTE.get(ALIASES.get(name, name))
+        if option is None or not option.in_call:
+            raise TypeError(_unknown(name))
+        if given is not None:
+            values[option.attribute] = _value(option, name, given)
+    return values
+
+
+def given(values: Mapping[str, Value]) -> dict[str, Value]:
+    """Without options that are as they would be if they were not given."""
+    return {name: value for name, value in values.items() if not _is_idle(name, value)}
+
+
+def check_choices(values: Mapping[str, Value], sink: Sink) -> None:
+    """Refuse, with a fatal diagnostic, values that an option does not know."""
+    for option in OPTIONS:
+        if option.choices and option.attribute in values:
+            value = values[option.attribute]
+            if value not in option.choices:
+                from pylink.command.mistakes import suggest_value  # noqa: PLC0415
+
+                sink.fatal(
+                    "undefined-value", value=str(value), option=option.long, explain=suggest_value
+                )
+
+
+def _is_idle(name: str, value: Value) -> bool:
+    return value == () or (value is False and BY_ATTRIBUTE[name].takes == FLAG)
+
+
+def _unknown(name: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 -- for mistakes alone
+
+    known = [option.attribute for option in OPTIONS if option.in_call and option.built]
+    close = get_close_matches(name, [*known, *ALIASES, *_OTHERS], 1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"unknown option {name!r}{hint}"
+
+
+def _value(option: Option, name: str, given: object) -> Value:
+    if option.takes in (FLAG, TRUTH):
+        if isinstance(given, bool):
+            return given
+    elif option.takes in (NUMBER, SIZE):
+        if isinstance(given, int) and not isinstance(given, bool):
+            return given
+    elif option.takes == LIST:
+        items = _items(given)
+        if items is not None:
+            return items
+    elif isinstance(given, (str, os.PathLike)):
+        return os.fspath(given)
+    elif option.attribute == "profile" and isinstance(given, bool):
+        return NO_FILE if given else None
+    raise TypeError(f"option {name!r} does not take {given!r}")
+
+
+def _items(given: object) -> tuple[str, ...] | None:
+    """The items of a list, each a text or a path; None where it is no such list."""
+    if isinstance(given, (str, os.PathLike)):
+        return (os.fspath(given),)
+    try:
+        items = [
+            os.fspath(one) if isinstance(one, (str, os.PathLike)) else None
+            for one in given  # type: ignore[attr-defined]  # what cannot be gone through is no list
+        ]
+    except TypeError:
+        return None
+    return None if None in items else tuple(one for one in items if one is not None)
+
+
+class OptionValues:
+    """Values of options by attribute, each readable and none changeable; the base of LinkOptions.
+
+    An option that was not given has the value that the link takes it to have: False, an empty
+    tuple, or None for what the linker decides.
+    """
+
+    __slots__ = ("_values",)
+
+    _values: dict[str, Value]
+
+    def _keep(self, keywords: Mapping[str, object]) -> None:
+        names = [name for name in keywords if name not in ("self", "__class__")]
+        object.__setattr__(self, "_values", checked({name: keywords[name] for name in names}))
+
+    @property
+    def given(self) -> Mapping[str, Value]:
+        """The options that were given, by name."""
+        return dict(self._values)
+
+    def _flag(self, name: str) -> bool:
+        return bool(self._values.get(name))
+
+    def _truth(self, name: str) -> bool | None:
+        value = self._values.get(name)
+        return value if isinstance(value, bool) else None
+
+    def _number(self, name: str) -> int | None:
+        value = self._values.get(name)
+        return value if isinstance(value, int) else None
+
+    def _text(self, name: str) -> str | None:
+        value = self._values.get(name)
+        return value if isinstance(value, str) else None
+
+    def _list(self, name: str) -> tuple[str, ...]:
+        value = self._values.get(name)
+        return value if isinstance(value, tuple) else ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"options are frozen: use replace({name}=...)")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, OptionValues):
+            return NotImplemented
+        return given(self._values) == given(other._values)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(given(self._values).items()))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self._values.items())
+        return f"{type(self).__name__}({shown})"
+
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        return None, {"_values": self._values}
+
+    def __setstate__(self, state: tuple[None, dict[str, object]]) -> None:
+        object.__setattr__(self, "_values", state[1]["_values"])

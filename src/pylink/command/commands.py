@@ -1,0 +1,83 @@
+"""The commands of the program besides `link`: what each is for, and the module that does it.
+
+Each module has a `main` that takes the rest of the words, and those of which the module has a
+`parser` say their options in help, completions and manual pages.
+"""
+
+from __future__ import annotations
+
+
+class Command:
+    """One command: the words behind its name, what it does, and where `main` and `parser` are."""
+
+    __slots__ = ("about", "main", "parser", "usage")
+
+    def __init__(self, usage: str, about: str, main: str, parser: str) -> None:
+        self.usage = usage
+        self.about = about
+        self.main = main
+        self.parser = parser
+
+
+COMMANDS = {
+    "link": Command(
+        "[options] <objects>",
+        "Link device code; the word may be left out.",
+        "",
+        "",
+    ),
+    "inspect": Command(
+        "[options] <file> [<file>]",
+        "Show what is in a file with device code, or how two cubins differ.",
+        "pylink.inspect",
+        "pylink.inspect.command",
+    ),
+    "dedup": Command(
+        "[options] <objects>",
+        "Say what deduplication of Mercury sections saves.",
+        "pylink.dedup.command",
+        "pylink.dedup.command",
+    ),
+    "remarks": Command(
+        "[options] <file>",
+        "Convert, filter and count remarks.",
+        "pylink.remarks.command",
+        "pylink.remarks.command",
+    ),
+    "report": Command(
+        "[options] <report> [<report>]",
+        "Show, compare and plot profiles of links.",
+        "pylink.report.view.command",
+        "pylink.report.view.arguments",
+    ),
+    "toolkit-overlay": Command(
+        "[--cuda <toolkit>] <directory>",
+        "Make a CUDA toolkit whose device linker is pylink.",
+        "pylink.command.overlay",
+        "pylink.command.overlay",
+    ),
+    "worker": Command(
+        "[options]",
+        "Link what a build system asks for, request by request, as Bazel's workers do.",
+        "pylink.worker.command",
+        "pylink.worker.command",
+    ),
+    "completion": Command(
+        "<shell>",
+        "Print the completions of a shell: bash, zsh or fish.",
+        "pylink.command.completion",
+        "pylink.command.completion",
+    ),
+    "man": Command(
+        "[<command>]",
+        "Print a manual page.",
+        "pylink.command.manual",
+        "pylink.command.manual",
+    ),
+    "help": Command(
+        "[<command>, <option> or <diagnostic>]",
+        "Say how to use pylink, a command or an option, and what a diagnostic means.",
+        "pylink.command.helpcommand",
+        "",
+    ),
+}

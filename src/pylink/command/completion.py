@@ -1,0 +1,185 @@
+"""`pylink completion`: what shells complete, from the option table and the commands' parsers."""
+
+from __future__ import annotations
+
+import argparse
+
+from pylink.command.commands import COMMANDS
+from pylink.command.words import Word, command_words, link_words
+from pylink.diagnostics.stream import show, write
+from pylink.errors import reason_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+OTHERS = [name for name in COMMANDS if name != "link"]
+
+BASH = """\
+# Completions of pylink for bash. In ~/.bashrc: source <(pylink completion bash)
+_pylink() {{
+    local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options values
+    # bash takes --option=value apart.
+    if [[ $word == = ]]; then
+        word=
+    elif [[ $before == = ]]; then
+        before=${{COMP_WORDS[COMP_CWORD-2]}}
+    fi
+    COMPREPLY=()
+    case ${{COMP_WORDS[1]}} in
+{commands}
+    *)
+        options='{options}'
+        case $before in
+{values}
+        esac
+        ;;
+    esac
+    if [[ -n $values ]]; then
+        COMPREPLY=($(compgen -W "$values" -- "$word"))
+    elif [[ $word == -* ]]; then
+        COMPREPLY=($(compgen -W "$options" -- "$word"))
+    else
+        COMPREPLY=($(compgen -f -- "$word"))
+        if (( COMP_CWORD == 1 )); then
+            COMPREPLY+=($(compgen -W '{names}' -- "$word"))
+        fi
+    fi
+}}
+complete -o filenames -F _pylink pylink
+"""
+
+ZSH = """\
+#compdef pylink
+# Completions of pylink for zsh. In a directory of $fpath: pylink completion zsh > _pylink
+_pylink() {{
+    local -a commands
+    commands=(
+{names}
+    )
+    if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then
+        _describe -t commands command commands
+    fi
+    case $words[2] in
+{commands}
+    *)
+        _arguments \\
+{options}
+            '*:object:_files'
+        ;;
+    esac
+}}
+_pylink "$@"
+"""
+
+FISH = """\
+# Completions of pylink for fish. pylink completion fish > ~/.config/fish/completions/pylink.fish
+{names}
+{options}
+"""
+
+
+def bash() -> str:
+    """The script for bash."""
+    commands, values = [], []
+    for name in OTHERS:
+        options = " ".join(one for word in command_words(name) for one in word.spellings)
+        commands.append(f"    {name}) options='{options}' ;;")
+    for word in link_words():
+        if word.choices:
+            spellings = "|".join(word.spellings)
+            values.append(f"        {spellings}) values='{' '.join(word.choices)}' ;;")
+    return BASH.format(
+        commands="\n".join(commands),
+        options=" ".join(one for word in link_words() for one in word.spellings),
+        values="\n".join(values),
+        names=" ".join(COMMANDS),
+    )
+
+
+def zsh() -> str:
+    """The script for zsh."""
+    names = [f"        {_quoted(f'{name}:{one.about}')}" for name, one in COMMANDS.items()]
+    commands = []
+    for name in OTHERS:
+        options = [f"            {spec} \\" for spec in _zsh_specs(command_words(name))]
+        lines = [f"    {name})", "        _arguments \\", *options]
+        commands.append("\n".join([*lines, "            '*:file:_files'", "        ;;"]))
+    return ZSH.format(
+        names="\n".join(names),
+        commands="\n".join(commands),
+        options="\n".join(f"            {spec} \\" for spec in _zsh_specs(link_words())),
+    )
+
+
+def fish() -> str:
+    """The script for fish."""
+    seen = f"__fish_seen_subcommand_from {' '.join(OTHERS)}"
+    names = [
+        f"complete -c pylink -n __fish_use_subcommand -a {name} -d {_quoted(one.about)}"
+        for name, one in COMMANDS.items()
+    ]
+    options = [_fish_line(f"not {seen}", word) for word in link_words()]
+    for name in OTHERS:
+        condition = f"__fish_seen_subcommand_from {name}"
+        options += [_fish_line(condition, word) for word in command_words(name)]
+    return FISH.format(names="\n".join(names), options="\n".join(options))
+
+
+SHELLS: dict[str, Callable[[], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(
+        prog="pylink completion", description="Print the completions of a shell."
+    )
+    options.add_argument("shell", choices=tuple(SHELLS), help="the shell")
+    return options
+
+
+def main(words: Sequence[str]) -> int:
+    """Print a script; 0, 1 when it cannot be printed, 2 for a shell that there is not."""
+    try:
+        arguments = parser().parse_args(list(words))
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 2
+    try:
+        show(SHELLS[arguments.shell]())
+    except OSError as error:
+        write(None, f"pylink completion: standard output: {reason_of(error)}\n")
+        return 1
+    return 0
+
+
+def _zsh_specs(words: list[Word]) -> list[str]:
+    specs = []
+    for word in words:
+        about = word.about.replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
+        for spelling in word.spellings:
+            if not word.argument:
+                specs.append(_quoted(f"{spelling}[{about}]"))
+                continue
+            action = f"({' '.join(word.choices)})" if word.choices else ""
+            action = "_files" if word.is_file else action
+            meaning = word.argument.strip("<>").replace(":", "\\:") or "value"
+            specs.append(_quoted(f"{spelling}=[{about}]:{meaning}:{action}"))
+    return specs
+
+
+def _fish_line(condition: str, word: Word) -> str:
+    parts = [f"complete -c pylink -n {_quoted(condition)}"]
+    for spelling in word.spellings:
+        if spelling.startswith("--"):
+            parts.append(f"-l {spelling[2:]}")
+        else:
+            parts.append(f"-{'s' if len(spelling) == 2 else 'o'} {spelling[1:]}")
+    if word.choices:
+        parts.append(f"-x -a {_quoted(' '.join(word.choices))}")
+    elif word.argument:
+        parts.append("-r -F" if word.is_file else "-x")
+    return " ".join([*parts, f"-d {_quoted(word.about)}"])
+
+
+def _quoted(text: str) -> str:
+    """A text in single quotes, for each of the shells."""
+    return "'" + text.replace("'", "'\\''") + "'"

@@ -1,0 +1,53 @@
+"""`pylink help`: how to use the program, a command or an option, and what a diagnostic means."""
+
+from __future__ import annotations
+
+import sys
+
+from pylink.command.commands import COMMANDS
+from pylink.command.helptext import help_text, option_text
+from pylink.command.mistakes import suggest_command
+from pylink.command.optiontable import BY_ATTRIBUTE, SPELLINGS
+from pylink.command.words import command_parser
+from pylink.diagnostics import Sink
+from pylink.diagnostics.configure import find_kind, obey
+from pylink.diagnostics.explain import explanation
+from pylink.diagnostics.stream import write
+from pylink.errors import LinkError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(words: Sequence[str]) -> int:
+    """Show help on a topic, or on everything; 1 for a topic that there is not."""
+    topic = words[0] if words else "link"
+    parser = command_parser(topic) if topic in COMMANDS else None
+    option = SPELLINGS.get(topic) or BY_ATTRIBUTE.get(topic.replace("-", "_"))
+    kind = find_kind(topic)
+    if parser is not None:
+        text = parser.format_help()
+    elif topic in COMMANDS:
+        text = help_text("pylink")
+    elif option is not None and option.built:
+        text = option_text(option)
+    elif kind is not None:
+        text = explanation(kind)
+    else:
+        return _refuse(topic)
+    if sys.stdout is not None:  # closed when the process was started
+        write(sys.stdout, text)
+    return 0
+
+
+def _refuse(topic: str) -> int:
+    sink = Sink()
+    try:
+        obey(sink, {}, terminal_form="text")
+        sink.report("unknown-command", command=topic, explain=suggest_command)
+    except LinkError:
+        return sink.exit_code()
+    finally:
+        sink.close()
+    return 1

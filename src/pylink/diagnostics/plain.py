@@ -1,0 +1,57 @@
+"""A record as the text of an exception: its message first, then what it knows of the place."""
+
+from __future__ import annotations
+
+from pylink.diagnostics.severity import NOTE
+from pylink.diagnostics.snippet import snippet
+from pylink.diagnostics.sourcefiles import Withheld
+from pylink.diagnostics.stream import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylink.diagnostics.record import Diagnostic
+    from pylink.diagnostics.sourcefiles import SourceFiles
+
+INDENT = "    "
+
+
+def plain_text(diagnostic: Diagnostic, sources: SourceFiles) -> str:
+    """The message, and below it, indented, source line, readable name, input and notes.
+
+    `sources` says which source lines may be shown.
+    """
+    lines = [printable(diagnostic.message)]
+    lines += [f"{INDENT}{line}" for line in _details(diagnostic, sources)]
+    return "\n".join(lines)
+
+
+def _details(diagnostic: Diagnostic, sources: SourceFiles) -> Iterator[str]:
+    yield from _place(diagnostic, sources)
+    readable = diagnostic.demangled
+    if readable != diagnostic.symbol:
+        yield printable(f"'{diagnostic.symbol}' is {readable}")
+    if diagnostic.input is not None:
+        yield printable(f"'{diagnostic.file}' is input {diagnostic.input}")
+    for child in diagnostic.children:
+        yield printable(child.message)
+    if diagnostic.level == NOTE:
+        return
+    for note in (*diagnostic.notes, *diagnostic.context):
+        yield f"note: {printable(note.message)}"
+        yield from (f"{INDENT}{line}" for line in _place(note, sources))
+
+
+def _place(diagnostic: Diagnostic, sources: SourceFiles) -> Iterator[str]:
+    source = diagnostic.source
+    if source is not None:
+        yield printable(f"at {source.file}:{source.line}")
+        try:
+            text = sources.line(source)
+        except Withheld as reason:
+            yield f"source text is not shown: {reason}"
+        else:
+            yield from () if text is None else snippet(text, source).splitlines()
+    elif diagnostic.place and not diagnostic.names_place:
+        yield printable(f"at {diagnostic.where}")

@@ -1,0 +1,142 @@
+"""What files with device code hold: cubins, and what is compiled only later.
+
+Host objects and executables have fat binaries in sections, archives have files, fat binaries have
+entries. Independent of what a link would choose: everything is shown.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pylink._native.fatbin import find_entries
+from pylink.diagnostics import Sink
+from pylink.errors import LinkError
+from pylink.facts.elf import EM_CUDA
+from pylink.facts.records import SHDR
+from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
+from pylink.inputs.archivethin import member_file
+from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
+from pylink.inputs.entries import CONTAINER, FATBIN_MAGIC
+from pylink.inputs.hosted import ENTRY
+from pylink.inputs.kinds import ELF_MAGIC, FATBIN
+from pylink.inputs.payload import DamagedPayload, Unpacker
+from pylink.tables import EXTENT
+
+ARCHIVE_MAGICS = (b"!<arch>\n", b"!<thin>\n")
+FATBIN_SECTIONS = (b".nv_fatbin", b"__nv_relfatbin")
+KINDS = {ENTRY_ELF: "cubin", ENTRY_PTX: "PTX", ENTRY_LTOIR: "LTO-IR"}
+
+# Archives in archives; a thin one may name itself.
+DEEPEST = 16
+
+
+class UnreadableFile(Exception):
+    """A file that cannot be taken apart; the text says why."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One piece of device code: `data` of a cubin, empty for what is compiled only later.
+
+    `arch` is what the entry of a fat binary is for, 0 for a file.
+    """
+
+    name: str
+    kind: str
+    arch: int
+    size: int
+    data: bytes
+
+    def __str__(self) -> str:
+        prefix = "sm" if self.kind == "cubin" else "compute"
+        # A cubin that is a file says itself what it is for.
+        arch = self.arch or (int.from_bytes(self.data[48:52], "little") >> 8) & 0xFF
+        return f"{self.name}: {self.kind} for {prefix}_{arch}, {self.size} bytes"
+
+
+def parts(name: str, data: bytes, depth: int = 0) -> Iterator[Part]:
+    """Everything in a file of any kind; what is not known is a cubin, for its reader to refuse."""
+    if data[: len(ARCHIVE_MAGICS[0])] in ARCHIVE_MAGICS:
+        yield from _of_archive(name, data, depth)
+    elif data.startswith(FATBIN_MAGIC):
+        yield from _of_containers(name, data)
+    elif data.startswith(ELF_MAGIC) and int.from_bytes(data[18:20], "little") != EM_CUDA:
+        found = [
+            one for contents in _sections(name, data) for one in _of_containers(name, contents)
+        ]
+        yield from found or [_file(name, data)]
+    else:
+        yield _file(name, data)
+
+
+def _file(name: str, data: bytes) -> Part:
+    return Part(name, "cubin", 0, len(data), data)
+
+
+def _of_archive(name: str, data: bytes, depth: int) -> Iterator[Part]:
+    if depth == DEEPEST:
+        raise UnreadableFile(f"{name}: more than {DEEPEST} archives in each other")
+    try:
+        thin = is_thin(data, 0, len(data))
+        for entry in read_archive(data, 0, len(data)):
+            if thin:
+                with open(member_file(entry.name, name), "rb") as stream:
+                    contents = stream.read()
+            else:
+                contents = data[entry.offset : entry.offset + entry.size]
+            if contents.startswith((ELF_MAGIC, FATBIN_MAGIC, *ARCHIVE_MAGICS)):
+                yield from parts(f"{name}:{entry.name}", contents, depth + 1)
+    except ArchiveError as error:
+        raise UnreadableFile(f"{name}: archive is damaged: {error}") from error
+    except OSError as error:
+        raise UnreadableFile(f"{name}: {error.filename}: {os.strerror(error.errno or 0)}") from None
+
+
+def _sections(name: str, data: bytes) -> Iterator[bytes]:
+    """Contents of the sections of a host's ELF file that hold fat binaries."""
+    try:
+        offset = int.from_bytes(data[40:48], "little")
+        count, names = (int.from_bytes(data[at : at + 2], "little") for at in (60, 62))
+        headers = [SHDR.unpack_from(data, offset + i * SHDR.size) for i in range(count)]
+        start = headers[names][4] if headers else 0
+    except (LookupError, struct.error) as error:
+        raise UnreadableFile(f"{name}: its section headers lie outside the file") from error
+    for header in headers:
+        at = start + header[0]
+        if data[at : data.find(b"\0", at)] in FATBIN_SECTIONS:
+            yield data[header[4] : header[4] + header[5]]
+
+
+def _of_containers(name: str, data: bytes) -> Iterator[Part]:
+    """The entries of fat binaries that stand one after the other."""
+    at = 0
+    while len(data) - at >= CONTAINER.size and data.startswith(FATBIN_MAGIC, at):
+        _, _, head, size = CONTAINER.unpack_from(data, at)
+        end = min(len(data), at + head + size)
+        yield from _of_container(name, data[at:end])
+        at = end + -end % 8
+
+
+def _of_container(name: str, data: bytes) -> Iterator[Part]:
+    entries, _, faults = find_entries(data, EXTENT.pack(0, len(data)), bytes([FATBIN]))
+    if faults:
+        raise UnreadableFile(f"{name}: fat binary is damaged")
+    sink = Sink()
+    unpacker = Unpacker(None, sink)
+    for _, _, index, kind, arch, head, flags, offset, size, packed, full in ENTRY.iter_unpack(
+        entries
+    ):
+        contents = b""
+        stated = full or size
+        if kind == ENTRY_ELF:
+            view = memoryview(data)[offset + head : offset + head + packed]
+            try:
+                unpacker.reserve(flags, full)
+                contents = unpacker.unpack(view, flags, full, name)
+            except (DamagedPayload, LinkError) as error:
+                raise UnreadableFile(f"{name}: entry {index} is damaged: {error}") from error
+            stated = len(contents)
+        yield Part(name, KINDS.get(kind, f"kind {kind}"), arch, stated, contents)

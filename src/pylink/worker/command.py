@@ -1,0 +1,109 @@
+"""`pylink worker`: requests on standard input, responses on standard output.
+
+A build system that starts the command without `--persistent_worker` wants one link and no worker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import threading
+
+from pylink.diagnostics.stream import printable, write
+from pylink.worker.protocol import PROTOCOLS, Protocol, ProtocolError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import BinaryIO
+
+    from pylink.worker.protocol import Response
+
+DONE, TROUBLE = 0, 1
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(
+        prog="pylink worker",
+        description="Link what a build system asks for, request by request, as Bazel's persistent "
+        "workers do. All other words stand before those of each request.",
+        epilog="Without --persistent_worker, the words are those of one link.",
+        allow_abbrev=False,
+    )
+    options.add_argument(
+        "--persistent_worker", action="store_true", help="serve requests until standard input ends"
+    )
+    options.add_argument(
+        "--worker_protocol",
+        choices=tuple(PROTOCOLS),
+        default="proto",
+        help="form of requests and responses (default proto)",
+    )
+    options.add_argument(
+        "--worker_threads",
+        type=int,
+        metavar="N",
+        default=len(os.sched_getaffinity(0)),
+        help="links at once (default: one for each core)",
+    )
+    return options
+
+
+def main(words: Sequence[str]) -> int:
+    """Serve until the end of standard input; 0, or 1 after something that is no request."""
+    try:
+        arguments, rest = parser().parse_known_args(list(words))
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else TROUBLE
+    if not arguments.persistent_worker:
+        from pylink.command.cli import TOOL, link_command  # noqa: PLC0415
+
+        return link_command(rest[rest[:1] == ["link"] :], TOOL, owns_process=True)
+    try:
+        protocol = PROTOCOLS[arguments.worker_protocol]()
+    except ImportError:
+        return _trouble(
+            "requests in protobuf need the package protobuf: pip install 'pylink[worker]', or use "
+            "--worker_protocol=json"
+        )
+    # Whatever prints must not print between responses, nor read requests.
+    requests, responses = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    with os.fdopen(requests, "rb") as source, os.fdopen(responses, "wb", buffering=0) as sink:
+        return serve(protocol, source, sink, rest, max(1, arguments.worker_threads))
+
+
+def serve(
+    protocol: Protocol, source: BinaryIO, sink: BinaryIO, words: Sequence[str], threads: int
+) -> int:
+    """Do all requests of `source`, with responses in any order on `sink`; the exit status."""
+    from pylink.worker.requests import Pool  # noqa: PLC0415 -- loads the linker
+
+    writing = threading.Lock()
+    errors = sys.stderr
+
+    def reply(response: Response) -> None:
+        data = protocol.encode(response)
+        with writing:
+            while data:
+                data = data[sink.write(data) :]
+
+    pool = Pool(words, threads, reply)
+    try:
+        while (request := protocol.read(source)) is not None:
+            pool.submit(request)
+    except ProtocolError as error:
+        write(errors, f"pylink worker: {printable(str(error))}\n")
+        return TROUBLE
+    finally:
+        pool.finish()
+    return DONE
+
+
+def _trouble(text: str) -> int:
+    write(None, f"pylink worker: {text}\n")
+    return TROUBLE

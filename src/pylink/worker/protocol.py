@@ -1,0 +1,204 @@
+"""Requests and responses of Bazel's workers, as lines of JSON and as messages of protobuf.
+
+Names and numbers of fields are those of Bazel's documentation of persistent workers.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, BinaryIO
+
+# More than any command line; what claims more is no request.
+LARGEST = 1 << 28  # bytes
+
+# By message: name, number and type of each field, "*" for a repeated one.
+_FIELDS = {
+    "Input": (("path", 1, "string"), ("digest", 2, "bytes")),
+    "WorkRequest": (
+        ("arguments", 1, "string*"),
+        ("inputs", 2, "Input*"),
+        ("request_id", 3, "int32"),
+        ("cancel", 4, "bool"),
+        ("verbosity", 5, "int32"),
+        ("sandbox_dir", 6, "string"),
+    ),
+    "WorkResponse": (
+        ("exit_code", 1, "int32"),
+        ("output", 2, "string"),
+        ("request_id", 3, "int32"),
+        ("was_cancelled", 4, "bool"),
+    ),
+}
+
+
+class ProtocolError(Exception):
+    """What came is no request; nothing behind it can be understood either."""
+
+
+class Request:
+    """What is asked for: to link with these words, or to cancel the request of this number."""
+
+    __slots__ = ("arguments", "cancel", "number", "sandbox")
+
+    def __init__(
+        self, arguments: list[str], number: int = 0, *, cancel: bool = False, sandbox: str = ""
+    ) -> None:
+        self.arguments = arguments
+        self.number = number
+        self.cancel = cancel
+        self.sandbox = sandbox
+
+
+class Response:
+    """How a request ended: the status of the link, and all that it printed."""
+
+    __slots__ = ("cancelled", "number", "output", "status")
+
+    def __init__(self, number: int, status: int, output: str, *, cancelled: bool = False) -> None:
+        self.number = number
+        self.status = status
+        self.output = output
+        self.cancelled = cancelled
+
+
+class Protocol(ABC):
+    """One form of requests and responses."""
+
+    @abstractmethod
+    def read(self, stream: BinaryIO) -> Request | None:
+        """The next request, None at the end; ProtocolError for what is none."""
+
+    @abstractmethod
+    def encode(self, response: Response) -> bytes:
+        """A response as it is written."""
+
+
+class JsonProtocol(Protocol):
+    """An object a line, with names in camel case; what an object lacks has its zero."""
+
+    def read(self, stream: BinaryIO) -> Request | None:
+        line = b"\n"
+        while line and not line.strip():
+            line = stream.readline(LARGEST)
+        if not line:
+            return None
+        try:
+            fields = json.loads(line)
+        except ValueError as error:
+            raise ProtocolError(f"a request is no JSON: {error}") from None
+        if not isinstance(fields, dict):
+            raise ProtocolError("a request is no JSON object")
+        words = fields.get("arguments", [])
+        number, sandbox = fields.get("requestId", 0), fields.get("sandboxDir", "")
+        if not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
+            raise ProtocolError("the arguments of a request are no list of texts")
+        if not (isinstance(number, int) and isinstance(sandbox, str)):
+            raise ProtocolError("the number or the sandbox of a request is of another type")
+        return Request(words, number, cancel=fields.get("cancel") is True, sandbox=sandbox)
+
+    def encode(self, response: Response) -> bytes:
+        fields: dict[str, object] = {
+            "exitCode": response.status,
+            "output": response.output,
+            "requestId": response.number,
+        }
+        if response.cancelled:
+            fields["wasCancelled"] = True
+        return json.dumps(fields).encode() + b"\n"
+
+
+class ProtoProtocol(Protocol):
+    """Messages behind their size as a varint; ImportError without the package protobuf."""
+
+    def __init__(self) -> None:
+        classes = message_classes()
+        self._request, self._response = classes["WorkRequest"], classes["WorkResponse"]
+
+    def read(self, stream: BinaryIO) -> Request | None:
+        from google.protobuf.message import DecodeError  # noqa: PLC0415 -- there, as __init__ saw
+
+        size = _read_size(stream)
+        if size is None:
+            return None
+        data = stream.read(size) if size <= LARGEST else b""
+        if len(data) != size:
+            raise ProtocolError(f"a request of {size} bytes is cut short")
+        try:
+            message = self._request.FromString(data)
+        except DecodeError as error:
+            raise ProtocolError(f"a request is no WorkRequest: {error}") from None
+        return Request(
+            list(message.arguments),
+            message.request_id,
+            cancel=message.cancel,
+            sandbox=message.sandbox_dir,
+        )
+
+    def encode(self, response: Response) -> bytes:
+        message = self._response(
+            exit_code=response.status,
+            output=response.output,
+            request_id=response.number,
+            was_cancelled=response.cancelled,
+        )
+        data: bytes = message.SerializeToString()
+        return encode_size(len(data)) + data
+
+
+PROTOCOLS: dict[str, type[Protocol]] = {"proto": ProtoProtocol, "json": JsonProtocol}
+
+
+def message_classes() -> dict[str, Any]:
+    """The classes of the messages, made of the table above in a pool of their own."""
+    from google.protobuf import (  # noqa: PLC0415 -- not for JSON
+        descriptor_pb2,
+        descriptor_pool,
+        message_factory,
+    )
+
+    kinds = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="worker.proto", syntax="proto3")
+    for name, fields in _FIELDS.items():
+        message = file.message_type.add(name=name)
+        for field, number, kind in fields:
+            plain = kind.rstrip("*")
+            label = kinds.LABEL_REPEATED if kind.endswith("*") else kinds.LABEL_OPTIONAL
+            added = message.field.add(name=field, number=number, label=label)
+            if plain in _FIELDS:
+                added.type, added.type_name = kinds.TYPE_MESSAGE, f".{plain}"
+            else:
+                added.type = kinds.Type.Value(f"TYPE_{plain.upper()}")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(name)) for name in _FIELDS
+    }
+
+
+def encode_size(size: int) -> bytes:
+    """A size as a varint: seven bits a byte, the lowest first, the top bit set but in the last."""
+    encoded = bytearray()
+    while size > 127:
+        encoded.append(size & 127 | 128)
+        size >>= 7
+    encoded.append(size)
+    return bytes(encoded)
+
+
+def _read_size(stream: BinaryIO) -> int | None:
+    """A varint; None at the end of the stream."""
+    size = 0
+    for shift in range(0, 35, 7):
+        byte = stream.read(1)
+        if not byte:
+            if shift:
+                raise ProtocolError("a request is cut short in its size")
+            return None
+        size |= (byte[0] & 127) << shift
+        if byte[0] < 128:
+            return size
+    raise ProtocolError("the size of a request is no varint of 32 bits")

@@ -1,0 +1,122 @@
+"""The typed interface: what follows from the option table, and what a type checker finds."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pylink
+from pylink.api import generate
+from pylink.api.keywords import LinkKeywords
+from pylink.api.values import ALIASES
+from pylink.command.optiontable import NUMBER, OPTIONS, SIZE, Option
+
+ROOT = Path(__file__).parents[2]
+
+UNITS = ("bits", "bytes", "columns", "errors", "registers", "seconds", "threads", "version")
+
+RIGHT = """\
+import io
+import pathlib
+import pylink
+
+data = pathlib.Path("b.cubin").read_bytes()
+options = pylink.LinkOptions(verbose=True, kernels_used="k", color="auto", profile=True)
+options = options.replace(error_limit=3, Map=pathlib.Path("map"))
+limit: int | None = options.error_limit
+inputs: list[str | pylink.Input | tuple[str, bytes]] = ["a", pylink.Input(data), ("b", data)]
+result = pylink.link(inputs, options, arch="sm_90a", lto=False, library_path=[pathlib.Path(".")])
+image: bytes = result.image
+for record in result.diagnostics:
+    severity: pylink.Severity = record.severity
+    readable: str | None = record.demangled
+with pylink.Linker(arch="sm_90a", log=io.StringIO()) as linker:
+    linker.add(memoryview(data))
+    linker.add(bytearray(data))
+    sizes: list[int] = [section.size for section in linker.complete().sections]
+"""
+
+# Each is one mistake.
+WRONG = """\
+import pylink
+pylink.link(["a.cubin"], arch="sm_90a", nonsense=3)
+pylink.link(["a.cubin"], arch="sm_90a", verbose="yes")
+pylink.link(["a.cubin"], arch="sm_90a", error_limit="10")
+pylink.link(["a.cubin"], arch="sm_90a", kernels_used=3)
+pylink.link(["a.cubin"], arch="sm_90a", color="sometimes")
+pylink.link(["a.cubin"], arch=90)
+pylink.link(["a.cubin"])
+pylink.link([3], arch="sm_90a")
+pylink.link("a.cubin", arch="sm_90a").imag
+pylink.LinkOptions(Map=True)
+pylink.LinkOptions(verbos=True)
+pylink.LinkOptions().verbose = True
+pylink.Linker(arch="sm_90a").add_data("a.cubin", "a")
+pylink.Linker(arch="sm_90a", output=3)
+pylink.Input("a.cubin", kind="elf")
+"""
+
+
+def check_types(place: Path, text: str) -> list[int]:
+    """The lines in which `mypy --strict` finds something."""
+    (place / "program.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "program.py"],
+        cwd=place,
+        env={**os.environ, "MYPYPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = re.findall(r"^program\.py:(\d+): error:", done.stdout, re.MULTILINE)
+    assert done.returncode == bool(found), done.stdout + done.stderr
+    return sorted({int(line) for line in found})
+
+
+def test_a_type_checker_finds_every_wrong_call_and_no_other(tmp_path: Path) -> None:
+    right = len(RIGHT.splitlines())
+    wrong = WRONG.splitlines()
+    # One run for both: the first import of the package takes most of the time.
+    assert check_types(tmp_path, RIGHT + WRONG) == [right + at for at in range(2, len(wrong) + 1)]
+
+
+@pytest.mark.parametrize("path", generate.generated(ROOT / "docs"), ids=lambda path: path.name)
+def test_what_is_generated_is_that_of_the_table(path: Path) -> None:
+    text = generate.generated(ROOT / "docs")[path]
+    assert path.read_text(encoding="utf-8") == text, "run python -m pylink.api.generate"
+
+
+def described(name: str) -> str:
+    """The docstring of an option on one line."""
+    return " ".join(getattr(pylink.LinkOptions, name).__doc__.split())
+
+
+def test_every_option_is_a_keyword_and_an_attribute_with_its_words() -> None:
+    wanted = {option.attribute for option in OPTIONS if option.in_call and option.built}
+    assert set(LinkKeywords.__annotations__) == wanted | set(ALIASES)
+    attributes = {name for name, one in vars(pylink.LinkOptions).items() if type(one) is property}
+    assert attributes == wanted
+    for name in wanted:
+        assert described(name).endswith(".")
+
+
+@pytest.mark.parametrize(
+    "option", [one for one in generate.offered() if one.takes in (NUMBER, SIZE)]
+)
+def test_every_number_has_a_unit(option: Option) -> None:
+    unit = generate.unit(option)
+    assert unit in UNITS
+    assert described(option.attribute).endswith(f"Unit: {unit}.")
+
+
+def test_the_reference_names_all_that_is_public() -> None:
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    for name in set(pylink.__all__) - {"__version__"}:
+        assert f"### `pylink.{name}`\n" in page
+    for option in generate.offered():
+        assert f"| `{option.attribute}`" in page
