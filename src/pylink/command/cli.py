@@ -84,13 +84,13 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
             return _list_files(line, sink)
         if line.values.get("gen_host_linker_script"):
             return _host_script(line, sink)
+        if plan is None:
+            plan = Plan(line.values, line.inputs, sink, opened=line.files)
+            open_reports(sink, line.values)
         if tool != NVLINK and words and words[0].replace("-", "").isalpha() and words[0][0] != "-":
             from pylink.command.mistakes import refuse_unknown_command  # noqa: PLC0415
 
             refuse_unknown_command(words[0], line.values, sink)
-        if plan is None:
-            plan = Plan(line.values, line.inputs, sink, opened=line.files)
-            open_reports(sink, line.values)
         check(line.values, sink, has_inputs=bool(line.inputs), needs_output=True)
 
         # Not before the options are known to be good: a mistake should cost nothing.
