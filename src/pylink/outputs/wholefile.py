@@ -140,6 +140,7 @@ class WholeFile:
             if error.errno not in _IRREPLACEABLE:
                 raise
             self._overwrite()
+            self._drop_spare()
         else:
             self._let_go()
 
