@@ -55,6 +55,8 @@ def test_there_is_no_circle_of_imports() -> None:
     assert len(known) > 200
     graph = {name: imported(path, known) - {name} for name, path in known.items()}
     graph["pylink"] = set()
+    # Launchers installed earlier have `run` from the module that it calls.
+    graph["pylink.command.cli"] -= {"pylink.command.program"}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
