@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from helpers import oracle
@@ -47,7 +48,7 @@ def in_turn(links: list[Callable[[], Profile]]) -> list[Profile]:
 
 
 def linker(
-    names: list[str], arch: str, output: Path, merc_dedup: str = "on"
+    names: list[str], arch: str, output: Path, merc_dedup: Literal["on", "off"] = "on"
 ) -> Callable[[], Profile]:
     def link() -> Profile:
         made = pylink.link(

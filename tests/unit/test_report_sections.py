@@ -6,6 +6,7 @@ import random
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -165,8 +166,8 @@ def test_sets_and_identifiers_select(tmp_path: Path) -> None:
     write(tmp_path, "b.section", section_text("B", extra='Sets { Identifier: "full" }'))
     loaded = load([tmp_path])
 
-    def selected(**wanted: list[str]) -> list[str]:
-        return [each.identifier for each in loaded.select(**wanted)]
+    def selected(identifiers: Iterable[str] = (), sets: Iterable[str] = ()) -> list[str]:
+        return [each.identifier for each in loaded.select(identifiers, sets)]
 
     assert selected() == ["A"]
     assert selected(sets=["full"]) == ["B"]

@@ -39,9 +39,9 @@ class Lenient(Sink):
         self.failing = False
 
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
-        if diagnostic.severity >= DISCRETIONARY and diagnostic.kind != "undefined-reference":
+        if diagnostic.level >= DISCRETIONARY and diagnostic.kind != "undefined-reference":
             self.failing = True
-        return super().dispatch(diagnostic) if diagnostic.severity >= CATASTROPHE else None
+        return super().dispatch(diagnostic) if diagnostic.level >= CATASTROPHE else None
 
 
 def saved_bytes(objects: Objects) -> int | None:
@@ -53,6 +53,7 @@ def saved_bytes(objects: Objects) -> int | None:
 def saved_by_cubins(cubins: Iterable[tuple[str, bytes]], arch: str) -> int | None:
     """The same of cubins by name, linked for `arch`."""
     from pylink.options import Input, Options  # noqa: PLC0415 -- a link needs none of these
+    from pylink.outputs.plan import Plan  # noqa: PLC0415
     from pylink.phases.load import load  # noqa: PLC0415
     from pylink.phases.read import read  # noqa: PLC0415
     from pylink.timing import CsvTiming  # noqa: PLC0415
@@ -60,7 +61,8 @@ def saved_by_cubins(cubins: Iterable[tuple[str, bytes]], arch: str) -> int | Non
     inputs = [Input(name, data) for name, data in cubins]
     sink = Lenient()
     try:
-        job = init(Options({"arch": arch}), inputs, Steps(), sink)
+        plan = Plan({}, (), sink)
+        job = init(Options({"arch": arch}), inputs, plan, Steps(), sink)
         objects = read(load(job, CsvTiming(None), sink), sink)
     except LinkError:
         return None

@@ -192,8 +192,8 @@ HELP: dict[str, str] = {
     "inlined-here": "The call that code was inlined for.",
     "defined-here": "The place of a definition that another record is about.",
     "sizes-differ": "The sizes that two files give a variable.",
-    "other-parameters": "A function of the same name with other parameters is defined. A declaration "
-    "may not fit the definition.",
+    "other-parameters": "A function of the same name with other parameters is defined. A "
+    "declaration may not fit the definition.",
     "stack-size": "The stack a kernel needs is unknown, because its calls are recursive or go "
     "through pointers. Set enough with `cudaDeviceSetLimit(cudaLimitStackSize, ...)`; silence this "
     "with `-suppress-stack-size-warning`.",

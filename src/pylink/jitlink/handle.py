@@ -130,7 +130,7 @@ class Handle:
             plan = Plan(values, (), sink)
             self._image = run_link(values, inputs, plan, sink, compiles=False).image
         except LinkError as error:
-            kinds_found = {one.kind for one in error.diagnostics if one.severity >= DISCRETIONARY}
+            kinds_found = {one.kind for one in error.diagnostics if one.level >= DISCRETIONARY}
             if kinds_found <= REAL_LINKS and self._real.is_there():
                 return self._forward() or self.complete()
         finally:
@@ -229,7 +229,7 @@ class _Logs(NvlinkRenderer):
         self.stream = line = io.StringIO()
         super().emit(diagnostic)
         text = os.fsencode(line.getvalue().removeprefix(" "))
-        if diagnostic.severity >= DISCRETIONARY:
+        if diagnostic.level >= DISCRETIONARY:
             self.errors += text
         else:
             self.info += text
