@@ -71,3 +71,60 @@ def test_random_copies(arch: str, seed: int) -> None:
         assert part is not None
         assert check([part, *cubins[2:]], arch)
         assert check([*cubins[2:], part], arch)
+
+
+TABLES = """\
+.version 9.0
+.target sm_{arch}
+.address_size 64
+.func {name}(.param .u64 p, .param .u32 x)
+{{
+  .reg .u64 %rd<4>;
+  .reg .u32 %r<4>;
+  .reg .pred %p<4>;
+  ld.param.u64 %rd1, [p];
+  ld.param.u32 %r1, [x];
+  setp.gt.u32 %p1, %r1, 9;
+  @%p1 bra done;
+  table: .branchtargets {targets};
+  brx.idx %r1, table;
+  {cases}
+  done: ret;
+}}
+.visible .entry k{mark}(.param .u64 p, .param .u32 x)
+{{
+  .reg .u64 %rd<6>;
+  .reg .u32 %r<3>;
+  ld.param.u64 %rd1, [p];
+  ld.param.u32 %r1, [x];
+  {{
+    .param .u64 q;
+    .param .u32 y;
+    st.param.u64 [q], %rd1;
+    st.param.u32 [y], %r1;
+    call {name}, (q, y);
+  }}
+  ret;
+}}
+"""
+
+
+@pytest.mark.parametrize("name", ["h", "ninechars", "averylongfunctionname"])
+@pytest.mark.parametrize("options", [[], ["-r"]], ids=str)
+def test_local_functions_of_one_name_with_tables(arch: str, name: str, options: list[str]) -> None:
+    """From sm_100 on the name of their sections is shared, and renamed for each of them."""
+    store = "st.volatile.global.u32 [%rd1+{at}], {value};"
+    cubins = []
+    for mark in (1, 2):
+        cases = (
+            f"L{i}: {store.format(at=16 * i, value=7 * i + mark)} bra done;" for i in range(10)
+        )
+        source = TABLES.format(
+            arch=arch,
+            name=name,
+            mark=mark,
+            targets=", ".join(f"L{i}" for i in range(10)),
+            cases="\n".join(cases),
+        )
+        cubins.append(oracle.compile(source, arch, name="m.ptx"))
+    assert check(cubins, arch, options)

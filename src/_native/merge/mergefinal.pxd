@@ -29,13 +29,12 @@ cdef inline void rename_slot(uint8_t* slot) noexcept nogil:
     size -= prefix
     if size == 17 and memcmp(slot, <const char*>b".nv.constant.user", 17) == 0:
         memcpy(slot, <const char*>b".nv.constant3\0\0\0\0", 17)
-    elif size > 23 and memcmp(slot, <const char*>b".nv.constant.optimizer.", 23) == 0:
-        tail = size - 23
+    else:
+        # Names that two sections share are renamed twice, and lose nine letters each time.
+        tail = size - 23 if size > 23 else 0
         memcpy(slot, <const char*>b".nv.constant2.", 14)
         memmove(slot + 14, slot + 23, tail)
-        memset(slot + 14 + tail, 0, 9)
-    elif size > 14:
-        memset(slot + 14, 0, size - 14)     # two sections share the name: renamed twice
+        memset(slot + 14 + tail, 0, size - 14 - tail)
 
 
 cdef inline void rename_sections(Merge* m) noexcept nogil:
@@ -59,7 +58,7 @@ cdef inline void rename_sections(Merge* m) noexcept nogil:
             return
         memcpy(text, m.str.data + symbol.name, size + 1)
         rename_slot(text)
-        name = strings_intern(&m.str, text, <uint32_t>strlen(<const char*>text))
+        name = strings_append(&m.str, text, <uint32_t>strlen(<const char*>text))
         m.failed |= name < 0
         symbol.name = <uint32_t>name
 

@@ -47,10 +47,14 @@ def finalize(
 
 
 def _rename(table: bytes, name: str, times: int) -> tuple[bytes, str]:
-    """A renamed section's name, in its place; one that two sections have is renamed twice."""
+    """A renamed section's name, in its place; one that two sections have is renamed twice.
+
+    Each time what stands behind 23 letters of the bank's name moves to the final prefix.
+    """
     new = final_name(name)
-    if times > 1 and ".optimizer." in name:
-        new = new[: new.index("2.") + 2]
+    for _ in range(times - 1 if ".optimizer." in name else 0):
+        prefix = new[: new.index("2.") + 2]
+        new = prefix + new[len(prefix) + 9 :]
     slot = b"\0%s\0" % name.encode()
     return table.replace(slot, (b"\0%s" % new.encode()).ljust(len(slot), b"\0")), new
 
