@@ -62,7 +62,7 @@ def test_a_file_that_is_no_cubin(tmp_path: Path) -> None:
         found = notes(tmp_path, words, same=False)
         assert found == ([f"it is {what}"] if what else []), data[:8]
     (tmp_path / "a.cubin").write_bytes(b"\x7fELF\2\1\1".ljust(18, b"\0") + b"\xb7\0" + bytes(300))
-    assert notes(tmp_path, words) == ["it is an ELF file for machine 183, AArch64"]
+    assert notes(tmp_path, words, same=False) == ["it is an ELF file for machine 183, AArch64"]
     (tmp_path / "a.txt").write_text("main.o\nb.o\n")
     assert notes(tmp_path, ["-arch=sm_90", "a.txt"], same=False) == ["it is a text"]
 

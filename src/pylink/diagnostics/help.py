@@ -151,6 +151,8 @@ HELP: dict[str, str] = {
     "input-is": "What a file seems to be that cannot be linked.",
     "not-relocatable": "Without -rdc=true the compiler links each file by itself, and other files "
     "cannot call its device functions.",
+    "linked-for-device": "The result of a device link (`nvcc -dlink`) is an image for the driver, "
+    "whose functions other files cannot call.",
     "library-runtime": "Kernels are registered with the CUDA runtime that a library has in itself, "
     "and the image with that of the program, so launches fail. One shared runtime serves both: "
     "`nvcc -cudart shared`, or CMAKE_CUDA_RUNTIME_LIBRARY Shared.",

@@ -252,6 +252,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "'{file}' has device code that was compiled without -rdc=true (or -dc), which is for its "
         "own kernels alone",
     ),
+    "linked-for-device": (
+        256,
+        NOTE,
+        "'{file}' was made by a device link; link the objects that it was made of",
+    ),
     # 3xx: damaged ELF structure; `where` names file, section and row
     "section-table-range": (302, ERROR, "{where}: section header table lies outside the file"),
     "section-range": (303, ERROR, "{where}: section contents lie outside the file"),

@@ -7,7 +7,7 @@ A module of such code, one for each source file, has an id, which the library na
 
 An id is open if the library does not define the first: nobody has linked the code yet, and this
 link does. It is closed if a link for the library itself did; its code is none of ours.
-docs/shared-libraries.md has the rules, and tests/unit/test_shared_libraries.py holds them.
+docs/shared-libraries.md has the rules, and tests/differential/test_shared_programs.py holds them.
 """
 
 from __future__ import annotations

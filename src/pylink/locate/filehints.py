@@ -71,16 +71,13 @@ def _is_of_text(character: str) -> bool:
 
 
 def not_relocatable(inputs: Sequence[Input]) -> list[Diagnostic]:
-    """Hints on host objects whose device code was compiled without -rdc=true."""
-    return [
-        note("not-relocatable", file=one.name)
-        for one in inputs[:MOST_FILES]
-        if _is_linked_already(one)
-    ]
+    """Hints on host objects with device code that nothing can be linked with."""
+    kinds = ((one.name, _linked_already(one)) for one in inputs[:MOST_FILES])
+    return [note(kind, file=name) for name, kind in kinds if kind is not None]
 
 
-def _is_linked_already(one: Input) -> bool:
-    """Whether an object has fat binaries for its own kernels alone."""
+def _linked_already(one: Input) -> str | None:
+    """The kind of hint on an object that has fat binaries, but none with relocatable code."""
     try:
         if one.data is not None:
             data = one.data
@@ -91,8 +88,10 @@ def _is_linked_already(one: Input) -> bool:
                     data += stream.read()
         names = set(_section_names(data))
     except (OSError, ValueError, IndexError):
-        return False
-    return b".nv_fatbin" in names and b"__nv_relfatbin" not in names
+        return None
+    if b".nv_fatbin" not in names or b"__nv_relfatbin" in names:
+        return None
+    return "linked-for-device" if b"\0def _" in data else "not-relocatable"
 
 
 def _section_names(data: bytes) -> Iterator[bytes]:
