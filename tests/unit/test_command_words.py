@@ -41,7 +41,7 @@ def complete(folder: Path, *words: str) -> set[str]:
 def test_bash_completes_commands_options_values_and_files(tmp_path: Path) -> None:
     (tmp_path / "input.cubin").touch()
     assert complete(tmp_path, "in") == {"inspect", "input.cubin"}
-    assert complete(tmp_path, "--diag-s") == {"--diag-suppress"}
+    assert complete(tmp_path, "--diag-sup") == {"--diag-suppress"}
     assert complete(tmp_path, "-arch", "sm_9") == {"sm_90", "sm_90a"}
     assert complete(tmp_path, "a.cubin", "--color", "=", "a") == {"auto", "always"}
     assert complete(tmp_path, "a.cubin", "--color", "=") == {"auto", "always", "never"}

@@ -264,8 +264,8 @@ class LinkOptions(OptionValues):
 
     @property
     def edbg(self) -> int | None:
-        """Trace the linker: bit 1 prints what --merc-dedup decides, bit 0x20 the time of each
-        phase. Unit: bits.
+        """Trace the linker: bit 1 prints what --merc-dedup decides, each input and each Mercury
+        section that is left out of it, bit 0x20 the time of each phase. Unit: bits.
         """
         return self._number("edbg")
 

@@ -279,7 +279,7 @@ def add_log(sink: Sink, path: str, *, target: str | None = None) -> None:
     """Write the log to a file as well; a fatal diagnostic when it cannot be opened."""
     from pylink.diagnostics.log import LogRenderer  # noqa: PLC0415
 
-    sink.renderers.append(LogRenderer(_open(sink, path)))
+    sink.renderers.append(LogRenderer(_open(sink, path), target=target))
 
 
 def add_sarif_output(
@@ -288,7 +288,7 @@ def add_sarif_output(
     """Write a SARIF document to a file as well; a fatal diagnostic when it cannot be opened."""
     from pylink.diagnostics.sarif_document import SarifDocument  # noqa: PLC0415
 
-    sink.renderers.append(SarifDocument(_open(sink, path), subject=subject))
+    sink.renderers.append(SarifDocument(_open(sink, path), subject=subject, target=target))
 
 
 def _open(sink: Sink, path: str) -> WholeFile:
