@@ -6,9 +6,10 @@ BIN := $(VENV)/bin
 # What pip installs beside pylink for the tests. EXTRAS=test leaves out nvlink and the CUDA compiler.
 EXTRAS ?= test,oracle,cuda
 
-NATIVE := $(wildcard src/_native/*/*.pyx src/_native/*/*.pxd)
+# A header for the kernels is made of the tables of facts.
+NATIVE := $(wildcard src/_native/*/* src/pylink/facts/*.py)
 
-.PHONY: help demo test lint types pytest bench fuzz test-gpu package clean
+.PHONY: help demo test lint types pytest bench fuzz test-gpu wheels site package clean
 
 help:
 	@echo "make demo      build, link real cubins, compare with nvlink's result, profile a link"
@@ -16,6 +17,8 @@ help:
 	@echo "make bench     time pylink against nvlink and a plain copy"
 	@echo "make fuzz      link damaged inputs under sanitizers, compare with nvlink; FUZZ=--jobs 1000000"
 	@echo "make test-gpu  run linked kernels on the GPU of this machine"
+	@echo "make site      the documentation as a site, in build/site"
+	@echo "make wheels    wheels for all supported machines, in dist"
 	@echo "make package   build wheel and sdist, install each and link with it"
 	@echo "make clean     remove everything that was made here"
 
@@ -72,8 +75,16 @@ fuzz: $(VENV)/extras $(VENV)/built
 
 # pylink is there already; its extra is what pip adds.
 test-gpu: $(VENV)/built
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check pytest 'pylink[gpu]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pytest 'pylink-cuda[gpu]'
 	$(BIN)/python -m pytest -rsf -p no:cacheprovider -o addopts= tests/gpu
+
+# Wheels for x86-64 and aarch64, glibc and musl, for the Pythons named in PYTHONS.
+PYTHONS ?= $(BIN)/python
+wheels: $(VENV)/extras
+	$(BIN)/python scripts/build_wheels.py --python $(PYTHONS)
+
+site: $(VENV)/extras
+	$(BIN)/python -m mkdocs build --strict
 
 package: $(VENV)/extras $(VENV)/built
 	$(BIN)/python scripts/check_package.py

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, "src")
 from pylink.facts import header
@@ -29,11 +30,7 @@ if SANITIZE:
 else:
     FLAGS = ["-O0", "-g"] if DEBUG else ["-O3", "-g0"]
 
-if WANTED:
-    header.write(MADE)
-
-# A source's headers are found by cythonize, so that a change builds again what includes it alone.
-extensions = [
+kernels = [
     Extension(
         f"pylink._native.{source.stem}",
         [str(source)],
@@ -41,7 +38,6 @@ extensions = [
         extra_link_args=SANITIZERS if SANITIZE else [],
     )
     for source in sorted(NATIVE.glob("*/*.pyx"))
-    if WANTED
 ]
 
 # Libraries with nvJitLink's name (src/pylink/jitlink); no Python modules, but built as such are.
@@ -56,23 +52,36 @@ standins = [
         ],
     )
     for source in sorted(NATIVE.glob("jitlink/*.c"))
-    if WANTED
 ]
 
+
+class BuildNative(build_ext):
+    """Makes C of the kernels only when they are built: who asks for metadata need not wait for it.
+
+    A source's headers are found by cythonize, so that a change builds again what includes it alone.
+    """
+
+    def finalize_options(self) -> None:
+        header.write(MADE)
+        made = cythonize(
+            kernels,
+            include_path=[str(MADE), *sorted({str(one.parent) for one in NATIVE.glob("*/*.pxd")})],
+            build_dir="build/cython",
+            nthreads=JOBS,
+            compiler_directives={
+                "language_level": 3,
+                "boundscheck": DEBUG,
+                "wraparound": False,
+                "cdivision": True,
+                "initializedcheck": False,
+            },
+        )
+        self.distribution.ext_modules = [*made, *standins]
+        super().finalize_options()
+
+
 setup(
-    ext_modules=cythonize(
-        extensions,
-        include_path=[str(MADE), *sorted({str(one.parent) for one in NATIVE.glob("*/*.pxd")})],
-        build_dir="build/cython",
-        nthreads=JOBS,
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": DEBUG,
-            "wraparound": False,
-            "cdivision": True,
-            "initializedcheck": False,
-        },
-    )
-    + standins,
+    ext_modules=[*kernels, *standins] if WANTED else [],
+    cmdclass={"build_ext": BuildNative},
     options={"build_ext": {"parallel": JOBS}},
 )

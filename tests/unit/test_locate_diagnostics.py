@@ -312,7 +312,8 @@ def test_without_pyelftools_a_place_has_no_line_and_that_is_said_once(
     cubin.call(1, lost)
     cubin.relocate(cubin.find(".text.k"), [(112, R_ABS32_LO, lost, 0)])
     hint = (
-        "k.cubin: note: 'k.cubin' has line information; install pylink[lines] to see source lines\n"
+        "k.cubin: note: 'k.cubin' has line information; "
+        "install pylink-cuda[lines] to see source lines\n"
     )
     printed = (
         "k.cubin(.text.k+0x10): error: Undefined reference to '_Z4losti' in 'k.cubin'\n"

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.metadata
+import os
 import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
 
 import pytest
+import yaml
 
 import pylink
+from pylink.diagnostics.sarif_document import HOME
 
 PACKAGE = Path(pylink.__file__).parent
+ROOT = Path(__file__).parents[2]
 
 
 def test_public_names() -> None:
@@ -25,12 +30,12 @@ def test_public_names() -> None:
 
 
 def test_version_is_that_of_the_distribution() -> None:
-    assert pylink.__version__ == importlib.metadata.version("pylink")
+    assert pylink.__version__ == importlib.metadata.version("pylink-cuda")
 
 
 def test_package_needs_decompressors_alone_at_run_time() -> None:
     """Host objects are compressed unless nvcc is told otherwise; all else is an extra."""
-    requirements = importlib.metadata.requires("pylink") or []
+    requirements = importlib.metadata.requires("pylink-cuda") or []
     needed = [one.partition(">")[0] for one in requirements if "extra ==" not in one]
     assert sorted(needed) == ["lz4", "zstandard"]
 
@@ -42,9 +47,36 @@ def test_package_is_typed() -> None:
 def test_installed_script_is_plain() -> None:
     script = shutil.which("pylink", path=sysconfig.get_path("scripts"))
     assert script is not None
-    lines = (PACKAGE.parents[1] / "scripts" / "pylink").read_text().splitlines()
-    assert [line for line in lines if line.startswith(("import", "from"))] == [
-        "from pylink.command.program import run",
+    tree = ast.parse((ROOT / "scripts" / "pylink").read_text())
+    (attempt, call) = tree.body
+    assert isinstance(attempt, ast.Try)
+    assert [ast.unparse(line) for line in attempt.body] == [
+        "from pylink.command.program import run"
     ]
+    assert ast.unparse(call) == "run()"
     done = subprocess.run([script, "-bogus"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "pylink fatal   : Unknown option 'bogus'\n")
+
+
+def test_the_module_of_another_project_is_named(tmp_path: Path) -> None:
+    """Two other projects on the index call their module the same."""
+    (tmp_path / "pylink").mkdir()
+    other = tmp_path / "pylink" / "__init__.py"
+    other.write_text("class JLink: ...\n")
+    script = shutil.which("pylink", path=sysconfig.get_path("scripts"))
+    assert script is not None
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [script, "--version"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"pylink: {other} is the module of another project")
+    assert "pylink-cuda" in done.stderr
+
+
+def test_urls_are_those_of_the_documentation() -> None:
+    """One address: of the project, of the site, and of the help that diagnostics name."""
+    urls = importlib.metadata.metadata("pylink-cuda").get_all("Project-URL") or []
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("plugins:")[0])
+    assert f"Documentation, {site['site_url']}" in urls
+    assert site["site_url"] == HOME

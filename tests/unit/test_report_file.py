@@ -274,7 +274,7 @@ def test_missing_protobuf_says_what_to_install() -> None:
         "except ImportError as error: print(error)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'pylink[report]'" in said.stdout
+    assert "pip install 'pylink-cuda[report]'" in said.stdout
 
 
 def test_names_of_attributes_are_those_of_the_format() -> None:

@@ -187,7 +187,7 @@ def test_without_nvjitlink(
     text = capfd.readouterr().err
     assert text.startswith(
         "pylink fatal   : Link-time optimization needs nvJitLink, which was not found; "
-        "install it with \"pip install 'pylink[cuda]'\" ("
+        "install it with \"pip install 'pylink-cuda[cuda]'\" ("
     )
     assert text.count("\n") == 1
     assert not Path("out").exists()

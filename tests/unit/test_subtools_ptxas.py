@@ -213,7 +213,7 @@ def test_no_ptxas(
     assert main([f"-arch={ARCH}", "-o", "out", "a.ptx"]) == 1
     assert capfd.readouterr().err == (
         "pylink fatal   : PTX in 'a.ptx' needs ptxas, which was not found; install it with "
-        "\"pip install 'pylink[cuda]'\" or name it with --ptxas-path\n"
+        "\"pip install 'pylink-cuda[cuda]'\" or name it with --ptxas-path\n"
     )
     assert main([f"-arch={ARCH}", "-o", "out", "a.ptx", "--ptxas-path=/no/ptxas"]) == 1
     assert "/no/ptxas cannot be started: No such file or directory" in capfd.readouterr().err

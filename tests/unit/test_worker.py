@@ -175,4 +175,4 @@ def test_protobuf_is_asked_for_by_name(
     replacement: Callable[[object], None] = missing
     monkeypatch.setattr(ProtoProtocol, "__init__", replacement)
     assert main(["--persistent_worker"]) == 1
-    assert "pip install 'pylink[worker]'" in capfd.readouterr().err
+    assert "pip install 'pylink-cuda[worker]'" in capfd.readouterr().err

@@ -95,7 +95,7 @@ def fit_points(
         from pylink.aprof.sums import Points  # noqa: PLC0415 -- readers of reports need no numpy
     except ImportError as error:
         raise ImportError(
-            "fits of growth need the numpy package: run `pip install 'pylink[report]'`",
+            "fits of growth need the numpy package: run `pip install 'pylink-cuda[report]'`",
             name=error.name,
         ) from error
     usable = Points(sizes, [by_size[size] for size in sizes], resolution)

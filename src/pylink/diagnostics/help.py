@@ -270,7 +270,7 @@ HELP: dict[str, str] = {
     "are not affected; `pylink report --list-sections` and "
     "`--list-rules` show the files and what is wrong with them.",
     "listing-failed": "A folder of `--section-folder` does not exist, or the package protobuf is "
-    "missing: run `pip install 'pylink[report]'`.",
+    "missing: run `pip install 'pylink-cuda[report]'`.",
     "internal-error": "The linker met a state that it holds to be impossible. Please report it "
     "with the inputs that cause it.",
     "error-limit": "The link stopped after as many errors as `--error-limit` allows.",

@@ -407,7 +407,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         803,
         CATASTROPHE,
         "PTX in '{file}' needs ptxas, which was not found; install it with "
-        "\"pip install 'pylink[cuda]'\" or name it with --ptxas-path",
+        "\"pip install 'pylink-cuda[cuda]'\" or name it with --ptxas-path",
     ),
     "ptx-line-error": (804, ERROR, "{file}, line {line}: {reason}"),
     "ptx-error": (805, ERROR, "{file}: {reason}"),
@@ -421,7 +421,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         810,
         CATASTROPHE,
         "Link-time optimization needs nvJitLink, which was not found; install it with "
-        "\"pip install 'pylink[cuda]'\" ({reason})",
+        "\"pip install 'pylink-cuda[cuda]'\" ({reason})",
     ),
     "lto-failed": (811, CATASTROPHE, "Link-time optimization failed: {reason}"),
     "lto-partial": (
@@ -463,7 +463,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "lines-not-read": (
         890,
         NOTE,
-        "'{file}' has line information; install pylink[lines] to see source lines",
+        "'{file}' has line information; install pylink-cuda[lines] to see source lines",
     ),
     # 9xx: the linker itself
     "internal-error": (901, INTERNAL, "{reason}{at}"),

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from pylink.outputs.wholefile import WholeFile
 
 # Where the program is at home, and the page there on a kind of diagnostic.
-HOME = "https://pypi.org/project/pylink-cuda/"
-PAGE = HOME + "#{number}-{kind}"
+HOME = "https://pylink-cuda.readthedocs.io/"
+PAGE = HOME + "diagnostics/#{number}-{kind}"
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

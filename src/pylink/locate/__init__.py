@@ -6,7 +6,7 @@ what a diagnostic has to show: `references` where a symbol is used, `recursion` 
 back, `fields` and `relocation` what a relocation belongs to. All of it runs when somebody looks at
 a record or asks for remarks; a link with nothing to say loads none of these modules.
 
-Reports ask `linemap` about instructions, too. pyelftools comes with the extra `pylink[lines]`;
+Reports ask `linemap` about instructions, too. pyelftools comes with the extra `pylink-cuda[lines]`;
 without it, places have no line.
 """
 

@@ -30,7 +30,7 @@ class MissingYaml(RuntimeError):
     """PyYAML is not installed."""
 
     def __init__(self) -> None:
-        super().__init__("reading YAML needs PyYAML: pip install 'pylink[remarks]'")
+        super().__init__("reading YAML needs PyYAML: pip install 'pylink-cuda[remarks]'")
 
 
 class _Fault(Exception):

@@ -5,8 +5,8 @@
 * Programs: `read_report` and `write_report` turn files into a `Report` of `pylink.report.model`,
   plain objects that can be changed, and back.
 
-Files need protobuf, and source lines pyelftools, both of the extra `pylink[report]`; the model and
-the rest of the interface over it do not.
+Files need protobuf, and source lines pyelftools, both of the extra `pylink-cuda[report]`; the model
+and the rest of the interface over it do not.
 """
 
 from __future__ import annotations

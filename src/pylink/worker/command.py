@@ -64,8 +64,8 @@ def main(words: Sequence[str]) -> int:
         protocol = PROTOCOLS[arguments.worker_protocol]()
     except ImportError:
         return _trouble(
-            "requests in protobuf need the package protobuf: pip install 'pylink[worker]', or use "
-            "--worker_protocol=json"
+            "requests in protobuf need the package protobuf: pip install 'pylink-cuda[worker]', or "
+            "use --worker_protocol=json"
         )
     # Whatever prints must not print between responses, nor read requests.
     requests, responses = os.dup(0), os.dup(1)

@@ -13,7 +13,7 @@ try:
 except ImportError as error:
     raise ImportError(
         "reading and writing report files needs the protobuf package: "
-        "run `pip install 'pylink[report]'`",
+        "run `pip install 'pylink-cuda[report]'`",
         name=error.name,
     ) from error
 

@@ -28,8 +28,8 @@ def apply(phase, say):
         time = number(phase, "dedup__time_duration.sum") or 0.0
         say(
             "{} were compared and nothing was hashed: the prefilter is off. Install it with "
-            "`pip install 'pylink[dedup]'`. The estimate is the time of comparing, but for a fifth "
-            "that hashing takes.".format(size(compared)),
+            "`pip install 'pylink-cuda[dedup]'`. The estimate is the time of comparing, but for a "
+            "fifth that hashing takes.".format(size(compared)),
             "dedup__bytes_compared.sum",
             compared,
             "without hash",

@@ -55,7 +55,7 @@ def _missing(error: ImportError) -> str:
         return str(error)
     return (
         f"pylink report needs the {error.name.partition('.')[0]} package: "
-        "run `pip install 'pylink[report]'`"
+        "run `pip install 'pylink-cuda[report]'`"
     )
 
 

@@ -15,7 +15,7 @@ try:
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 except ImportError as error:
     raise ImportError(
-        "plots need the matplotlib package: run `pip install 'pylink[plot]'`", name=error.name
+        "plots need the matplotlib package: run `pip install 'pylink-cuda[plot]'`", name=error.name
     ) from error
 
 from pylink.report.view.numbers import text

@@ -1,0 +1,72 @@
+"""MkDocs hooks: pages of the site that lie beside docs/, and links to them.
+
+CHANGELOG.md and the like stay at the root, where people look for them; the site has them as pages.
+A link to a source file leads to the file's name alone, since the site has no sources.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Files of the project, and the pages they are.
+PAGES = {
+    "CHANGELOG.md": "changelog.md",
+    "ARCHITECTURE.md": "architecture.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "examples/README.md": "examples.md",
+    "README.md": "index.md",
+}
+LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that lie elsewhere."""
+    from mkdocs.structure.files import File  # noqa: PLC0415 -- a dependency of the site alone
+
+    for source, page in PAGES.items():
+        if files.get_file_from_path(page) is None:
+            text = (ROOT / source).read_text(encoding="utf-8")
+            files.append(File.generated(config, page, content=relink(text, source, page)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Lead links of pages in docs/ to pages made of other files."""
+    if page.file.abs_src_path is None:  # generated above
+        return markdown
+    return relink(markdown, f"docs/{page.file.src_uri}", page.file.src_uri)
+
+
+def relink(text: str, source: str, page: str) -> str:
+    """The text of a file of the project with links as the page that it becomes needs them."""
+
+    def replace(found: re.Match[str]) -> str:
+        label, target = found.groups()
+        path, mark, place = target.partition("#")
+        if ":" in path or not path:
+            return found[0]
+        file = (ROOT / source).parent.joinpath(path).resolve().relative_to(ROOT).as_posix()
+        if file in PAGES:
+            wanted = PAGES[file]
+        elif file.startswith("docs/"):
+            wanted = file.removeprefix("docs/")
+        else:
+            return label
+        return f"[{label}]({relative(wanted, page)}{mark}{place})"
+
+    return LINK.sub(replace, text)
+
+
+def relative(target: str, page: str) -> str:
+    """The way from one page to another, both named from the top of the site."""
+    up = "../" * (len(PurePosixPath(page).parts) - 1)
+    return f"{up}{target}"
