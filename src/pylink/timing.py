@@ -197,9 +197,10 @@ def _create(file: str) -> None:
             os.close(descriptor)
     partial = f"{file}.{os.getpid()}.{time.monotonic_ns()}"
     try:
-        _append(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), HEADER)
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         try:
-            os.link(partial, file)
+            if _append(descriptor, HEADER):
+                os.link(partial, file)
         finally:
             os.unlink(partial)
     except FileExistsError:
