@@ -83,7 +83,8 @@ def test_every_form_has_every_mistake_wherever_the_form_is_asked_for(
     assert text.endswith("Link terminated.\n")
     plain = asked("--diagnostics_format=nvlink")
     assert plain.startswith("pylink fatal   : ")
-    assert plain.count("\n") == 1
+    # What is known of a way out follows, as a note.
+    assert [line.split()[1] for line in plain.splitlines()] in (["fatal"], ["fatal", "note"])
     if kind == "unknown-diagnostic":  # found before files of reports are opened
         return
     asked("--sarif-output=document", "--diag-log=log", "--display-error-number")

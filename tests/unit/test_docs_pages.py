@@ -1,7 +1,7 @@
 """Every page: its links lead somewhere, what it names is there, and what it shows runs.
 
-docs/reading-diagnostics.md, docs/reports.md and docs/start.md have tests of their own, which run
-what they show.
+docs/reading-diagnostics.md, docs/reports.md, docs/start.md and docs/jitlink.md have tests of their
+own, which run what they show.
 """
 
 from __future__ import annotations
@@ -37,7 +37,12 @@ TEXTS = {
         [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")]
     )
 }
-RUN_ELSEWHERE = ("docs/reading-diagnostics.md", "docs/reports.md", "docs/start.md")
+RUN_ELSEWHERE = (
+    "docs/reading-diagnostics.md",
+    "docs/reports.md",
+    "docs/start.md",
+    "docs/jitlink.md",
+)
 SHOWN = {page: text for page, text in TEXTS.items() if page not in RUN_ELSEWHERE}
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")

@@ -50,7 +50,14 @@ def started(
     program: str, number: int, moment: int, folder: Path
 ) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", program, str(number), str(moment), *words(folder)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    # Programs in the background of a shell inherit that interrupts are ignored.
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

@@ -254,7 +254,7 @@ CHECKS: list[tuple[dict[str, Value], str]] = [
 def test_checks(values: dict[str, Value], message: str) -> None:
     with pytest.raises(LinkError) as caught:
         check(values, Sink(), has_inputs=True, needs_output=True)
-    assert str(caught.value) == message
+    assert str(caught.value).partition("\n")[0] == message
 
 
 def test_inputs_are_missed_after_the_output_and_before_conflicts() -> None:

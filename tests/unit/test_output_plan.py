@@ -125,7 +125,6 @@ def a_skipped_library() -> tuple[str, list[str]]:
     a_library()
     Path("first").mkdir()
     Path("first/libx.a").write_bytes(gnu([("text", b"none")]))
-    Path("libx.so").touch()
     return "first/libx.a", ["a.cubin", "-Lfirst", "-L.", "-lx"]
 
 

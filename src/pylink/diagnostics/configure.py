@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         tab_width: int
         context: bool
         compact: bool
+        summary: bool
         subject: str | None
 
 
@@ -165,10 +166,11 @@ def _settings(
         "target": _text(values, "arch") if values.get("report_arch") else None,
         "coloured": _text(values, "color") or "auto",
         "numbers": numbers,
-        "width": _number(values, "terminal_width", WIDTH) if _wraps(values, stream) else 0,
+        "width": _width(values, stream) if _wraps(values, stream) else 0,
         "tab_width": _number(values, "tab_width", TAB_WIDTH),
         "context": not values.get("no_source_context"),
         "compact": bool(values.get("brief_diagnostics")),
+        "summary": values.get("diag_summary") is not False,
         "subject": _text(values, "output_file"),
     }
 

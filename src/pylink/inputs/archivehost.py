@@ -6,8 +6,7 @@ import mmap
 
 from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
 from pylink.inputs.incoming import Incoming
-from pylink.inputs.kinds import ELF_MAGIC
-from pylink.inputs.libraries import MACHINE
+from pylink.inputs.kinds import ELF_MAGIC, MACHINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 ELF_MAGIC = b"\x7fELF"  # of cubins and of host objects
+MACHINE = slice(18, 20)  # e_machine in an ELF header
 
 CUBIN = 0
 HOST = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from pylink.inputs.kinds import MACHINE
 from pylink.options import Input
 
 TYPE_CHECKING = False
@@ -19,7 +20,6 @@ MACHINES = {"X86": 3, "ARMv7": 40, "PPC64LE": 21, "X86_64": 62, "AARCH64": 183}
 _X86_64 = 62
 _SYSTEMS = {"aarch64": 183, "ppc64le": 21}
 
-MACHINE = slice(18, 20)  # e_machine
 
 # What a diagnostic says of the directories of -L when there are none.
 NOWHERE = "any directory, as -L names none"

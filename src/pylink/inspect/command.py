@@ -11,7 +11,7 @@ from pylink.diagnostics.stream import printable, show, write
 from pylink.inputs.incoming import read_incoming
 from pylink.inspect.compare import Ignore, differences
 from pylink.inspect.containers import Part as Held
-from pylink.inspect.containers import UnreadableFile
+from pylink.inspect.containers import UnreadableFile, is_known
 from pylink.inspect.containers import parts as parts_of
 from pylink.inspect.contents import reader
 from pylink.inspect.difference import difference_document, difference_text
@@ -151,7 +151,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 def _held(name: str, arch: str | None) -> list[Held]:
     """The device code in a file, of one architecture if that is asked for."""
     try:
-        found = list(parts_of(name, read_incoming(name)))
+        found = list(parts_of(name, read_incoming(name, wanted=is_known)))
     except OSError as problem:
         raise UnreadableCubin(f"{name}: {problem.strerror}") from problem
     except UnreadableFile as problem:

@@ -21,6 +21,7 @@ from pylink.inputs.archivethin import member_file
 from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
 from pylink.inputs.entries import CONTAINER, FATBIN_MAGIC
 from pylink.inputs.hosted import ENTRY
+from pylink.inputs.incoming import read_incoming
 from pylink.inputs.kinds import ELF_MAGIC, FATBIN
 from pylink.inputs.payload import DamagedPayload, Unpacker
 from pylink.tables import EXTENT
@@ -57,6 +58,11 @@ class Part:
         return f"{self.name}: {self.kind} for {prefix}_{arch}, {self.size} bytes"
 
 
+def is_known(head: bytes) -> bool:
+    """Whether a file that begins so may hold cubins."""
+    return head.startswith((ELF_MAGIC, FATBIN_MAGIC, *ARCHIVE_MAGICS))
+
+
 def parts(name: str, data: bytes, depth: int = 0) -> Iterator[Part]:
     """Everything in a file of any kind; what is not known is a cubin, for its reader to refuse."""
     if data[: len(ARCHIVE_MAGICS[0])] in ARCHIVE_MAGICS:
@@ -83,11 +89,12 @@ def _of_archive(name: str, data: bytes, depth: int) -> Iterator[Part]:
         thin = is_thin(data, 0, len(data))
         for entry in read_archive(data, 0, len(data)):
             if thin:
-                with open(member_file(entry.name, name), "rb") as stream:
-                    contents = stream.read()
+                contents = read_incoming(
+                    member_file(entry.name, name), pipes=False, wanted=is_known
+                )
             else:
                 contents = data[entry.offset : entry.offset + entry.size]
-            if contents.startswith((ELF_MAGIC, FATBIN_MAGIC, *ARCHIVE_MAGICS)):
+            if is_known(contents):
                 yield from parts(f"{name}:{entry.name}", contents, depth + 1)
     except ArchiveError as error:
         raise UnreadableFile(f"{name}: archive is damaged: {error}") from error
