@@ -26,17 +26,42 @@ def run_link(
     whole_libraries: Sequence[bool] | None = None,
     *,
     compiles: bool = True,
+    recorded: str | None = None,
+    library_path: str | None = None,
 ) -> Linked:
     """Link with checked options, reporting to `sink`; LinkError after any error.
 
     `plan` has the files that will be written. `whole_libraries` says for each library whether all
     members are asked for, None what `whole_archive` says for all. Without `compiles`, PTX and
-    LTO-IR are an error.
+    LTO-IR are an error. A link that is done again has what the tool note `recorded` of its options,
+    and what was in the environment as `library_path`.
     """
-    options = Options(values, [one.name for one in inputs], compiles=compiles)
+    options = Options(values, [one.name for one in inputs], compiles=compiles, text=recorded)
     if whole_libraries is None:
         whole_libraries = [options.whole_archive] * len(options.library)
-    libraries = find_libraries(options, whole_libraries, plan, sink)
+    if options.reproduce is None:
+        return _link(options, inputs, plan, sink, whole_libraries, library_path)
+    from pylink.outputs.reproducer import Reproducer, pack_after  # noqa: PLC0415 -- few links ask
+
+    reproducer = Reproducer(options, values, inputs, whole_libraries, plan)
+    failed = True
+    try:
+        linked = _link(options, inputs, plan, sink, whole_libraries, library_path)
+        failed = False
+    finally:
+        pack_after(reproducer, sink, failed=failed)
+    return linked
+
+
+def _link(
+    options: Options,
+    inputs: list[Input],
+    plan: Plan,
+    sink: Sink,
+    whole_libraries: Sequence[bool],
+    library_path: str | None,
+) -> Linked:
+    libraries = find_libraries(options, whole_libraries, plan, sink, library_path)
     linked = pipeline.link(options, [*inputs, *libraries], plan, sink)
     if sink.errors:
         raise LinkError(sink.diagnostics)

@@ -126,6 +126,7 @@ class Options:
     register_link_binaries: str | None
     relocatable_link: bool
     report_arch: bool
+    reproduce: str | None
     rule: tuple[str, ...]
     sarif_output: str | None
     section: tuple[str, ...]
@@ -163,13 +164,14 @@ class Options:
         inputs: Sequence[str] = (),
         *,
         compiles: bool = True,
+        text: str | None = None,
     ) -> None:
-        """Take `values` by attribute; `inputs` are the names -g records."""
+        """Take `values` by attribute; `inputs` are the names -g records, `text` all it records."""
         store = object.__setattr__
         for option in OPTIONS:
             store(self, option.attribute, values.get(option.attribute, option.default))
         store(self, "compiles", compiles)
-        store(self, "recorded", recorded(values, inputs))
+        store(self, "recorded", recorded(values, inputs) if text is None else text)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"options are frozen: {name}")

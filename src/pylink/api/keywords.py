@@ -83,6 +83,7 @@ class LinkKeywords(TypedDict, total=False):
     register_link_binaries: Path | None
     relocatable_link: bool | None
     report_arch: bool | None
+    reproduce: Path | None
     rule: str | Iterable[str] | None
     sarif_output: Path | None
     section: str | Iterable[str] | None

@@ -102,6 +102,7 @@ class LinkOptions(OptionValues):
         register_link_binaries: Path | None = None,
         relocatable_link: bool | None = None,
         report_arch: bool | None = None,
+        reproduce: Path | None = None,
         rule: str | Iterable[str] | None = None,
         sarif_output: Path | None = None,
         section: str | Iterable[str] | None = None,
@@ -479,6 +480,13 @@ class LinkOptions(OptionValues):
     def report_arch(self) -> bool:
         """Name the target architecture in each message."""
         return self._flag("report_arch")
+
+    @property
+    def reproduce(self) -> str | None:
+        """Pack all that the link reads, and its options, into this .tar.zst, also when it fails;
+        `pylink reproduce` links it again.
+        """
+        return self._text("reproduce")
 
     @property
     def rule(self) -> tuple[str, ...]:

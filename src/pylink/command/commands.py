@@ -50,6 +50,12 @@ COMMANDS = {
         "pylink.report.view.command",
         "pylink.report.view.arguments",
     ),
+    "reproduce": Command(
+        "[-o <file>] [options] <archive>",
+        "Link again what --reproduce packed.",
+        "pylink.command.reproduce",
+        "pylink.command.reproduce",
+    ),
     "toolkit-overlay": Command(
         "[--cuda <toolkit>] <directory>",
         "Make a CUDA toolkit whose device linker is pylink.",

@@ -194,6 +194,11 @@ HELP = {
     ),
     "relocatable-link": ("", "Make an object that can be linked again."),
     "report-arch": ("", "Name the target architecture in each message."),
+    "reproduce": (
+        "<file>",
+        "Pack all that the link reads, and its options, into this .tar.zst, also when it fails; "
+        "`pylink reproduce` links it again.",
+    ),
     "rule": ("<rule>,...", "Apply these rules alone to the report of --profile."),
     "sarif-output": ("<file>", "Write a SARIF document of all diagnostics."),
     "section": (

@@ -197,6 +197,7 @@ OPTIONS = (
     Option("allow-missing-libraries", "", recorded=NEVER),
     Option("Map", "", TEXT, recorded=NEVER, writes=FILE),
     Option("depfile", "", TEXT, recorded=NEVER, writes=FILE),
+    Option("reproduce", "", TEXT, recorded=NEVER, writes=FILE),
     Option("write-if-changed", "", recorded=NEVER),
     Option("pass-remarks", "", TEXT, recorded=NEVER),
     Option("pass-remarks-missed", "", TEXT, recorded=NEVER),

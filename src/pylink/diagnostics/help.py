@@ -45,6 +45,9 @@ HELP: dict[str, str] = {
     "cannot-open-options-file": "A file of options is missing or unreadable.",
     "cannot-write-file": "Writing the output failed. The disk may be full; no partial output is "
     "left behind.",
+    "bad-reproducer": "The archive is not one that --reproduce wrote, or not whole, or it asks for "
+    "what an archive may not: files outside of it, links, or words for compilers. Pack it again, "
+    "with a version of pylink that is not newer than this one.",
     "cannot-read-file": "Reading an input failed after it was opened.",
     "output-is-input": "The output would replace a file that the link reads: an input, a library, "
     "a file of options, a member of a thin archive or a compiler. Files are compared by what they "

@@ -127,6 +127,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
     ),
     "remarks-not-written": (142, ERROR, "Writing remarks to '{file}' failed: {reason}"),
     "no-remarks": (143, REMARK, "'{file}' is empty: there are no remarks to write"),
+    "bad-reproducer": (144, CATASTROPHE, "Cannot link '{file}' again: {reason}"),
     # 2xx: input files as a whole
     "arch-mismatch": (
         201,

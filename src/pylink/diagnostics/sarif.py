@@ -23,7 +23,7 @@ from pylink.diagnostics.severity import (
 )
 from pylink.diagnostics.sink import Renderer
 from pylink.diagnostics.stream import to_bytes, write
-from pylink.outputs.workdir import absolute
+from pylink.outputs.workdir import absolute, present
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def file_uri(path: str) -> str:
     A member of an archive, `archive:member`, is in no file of its own: the archive's URI. An
     archive in a thin archive is such a member, too.
     """
-    archive = "" if os.path.lexists(path) else path
-    while archive and not os.path.isfile(archive):
+    archive = "" if os.path.lexists(present(path)) else path
+    while archive and not os.path.isfile(present(archive)):
         archive = archive.rpartition(":")[0]
     return "file://" + quote(to_bytes(absolute(archive or path)))
 

@@ -31,14 +31,14 @@ def external_members(
     however often it is named.
     """
     files: dict[str, tuple[int, int]] = {}  # number and size
-    places = [member_file(entry.name, path) for entry in entries]
+    places = [member_file(entry.name, path, plan.root) for entry in entries]
+    plan.members[path] = list(dict.fromkeys(places))
     total = 0
     for entry, file in zip(entries, places, strict=True):
         if file not in files:
             size = _size(archive, entry, file, plan, sink)
             files[file] = len(files), size
             total += size
-    plan.members[path] = list(files)
     if total > MAX_SIZE:
         sink.fatal("archive-limit", file=archive.name, what=f"{MAX_SIZE} bytes")
     arena, offsets = _read(archive, files, sink)
@@ -72,8 +72,13 @@ def classify(arena: bytes, rows: list[tuple[int, int]]) -> bytes:
     return inputfiles.classify(arena, extents) or bytes(len(rows))
 
 
-def member_file(name: str, path: str) -> str:
-    """The file of a member: beside the archive or, as with nvlink, where the link runs."""
+def member_file(name: str, path: str, root: str = "") -> str:
+    """The file of a member: beside the archive or, as with nvlink, where the link runs.
+
+    `root` is put in front of absolute names.
+    """
+    if root and name.startswith("/"):
+        return root + name
     beside = os.path.join(os.path.dirname(path), name)
     return name if not os.path.lexists(beside) and os.path.lexists(name) else beside
 

@@ -28,22 +28,27 @@ NOWHERE = "any directory, as -L names none"
 _HOST_DIRECTORIES = ("/usr/local/lib", "/lib", "/usr/lib", "/lib64", "/usr/lib64")
 
 
-def find_libraries(options: Options, whole: Sequence[bool], plan: Plan, sink: Sink) -> list[Input]:
+def find_libraries(
+    options: Options,
+    whole: Sequence[bool],
+    plan: Plan,
+    sink: Sink,
+    library_path: str | None = None,
+) -> list[Input]:
     """The archives that the items of -l stand for; what is not found is an error, reported.
 
     -lNAME is the first libNAME.so in the directories of -L, then in those of the environment
     variable LIBRARY_PATH, or else the first libNAME.a there. A shared library without device code
     is none of the link's. -l:NAME is the first file of that name. `whole` says for each item
-    whether all members are asked for.
+    whether all members are asked for; `library_path` counts instead of the variable.
     """
     if not options.library:
         return []
-    directories = list(options.library_path)
-    directories += [path for path in os.environ.get("LIBRARY_PATH", "").split(":") if path]
-    machine = MACHINES.get(options.cpu_arch or "", 0) or _SYSTEMS.get(os.uname().machine, _X86_64)
+    directories = _directories(options, library_path)
+    machine = _machine(options)
     found: list[Input] = []
     for name, all_members in zip(options.library, whole, strict=True):
-        file, skipped = _search(name, directories, machine)
+        file, skipped = _search(name, directories, machine, plan.root)
         # What nvlink overlooks in the first may still be needed. If not, there is a warning later.
         spare = next(filter(_is_archive, skipped), None) if file is None else None
         for other in skipped:
@@ -69,7 +74,28 @@ def find_libraries(options: Options, whole: Sequence[bool], plan: Plan, sink: Si
     return found
 
 
-def _search(name: str, directories: Sequence[str], machine: int) -> tuple[str | None, list[str]]:
+def searched(name: str, options: Options) -> list[str]:
+    """The files that the search for a library looks into: those overlooked, and the one found."""
+    try:
+        file, skipped = _search(name, _directories(options, None), _machine(options))
+    except (OSError, ValueError):
+        return []
+    return skipped if file is None else [*skipped, file]
+
+
+def _directories(options: Options, library_path: str | None) -> list[str]:
+    if library_path is None:
+        library_path = os.environ.get("LIBRARY_PATH", "")
+    return [*options.library_path, *(path for path in library_path.split(":") if path)]
+
+
+def _machine(options: Options) -> int:
+    return MACHINES.get(options.cpu_arch or "", 0) or _SYSTEMS.get(os.uname().machine, _X86_64)
+
+
+def _search(
+    name: str, directories: Sequence[str], machine: int, root: str = ""
+) -> tuple[str | None, list[str]]:
     """The file for a name, and the archives before it that are none for the host."""
     skipped: list[str] = []
     folders = [directory.rstrip("/") for directory in directories]
@@ -84,7 +110,7 @@ def _search(name: str, directories: Sequence[str], machine: int) -> tuple[str | 
             continue
         from pylink.inputs.archivehost import is_for_host  # noqa: PLC0415 -- few links have -l
 
-        if is_for_host(file, machine):
+        if is_for_host(file, machine, root):
             return file, skipped
         skipped.append(file)
     return None, skipped

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Place = tuple[int, int] | tuple[int, int, str]  # of a file, or of its folder, with its name
 
 # Outputs that also exist when a link fails, maybe before it opens an input.
-REPORTS = ("--diag-log", "--sarif-output")
+REPORTS = ("--diag-log", "--reproduce", "--sarif-output")
 
 # What is read of the folders that options name: sections, and rules.
 SECTION_SUFFIXES = (".section", ".py")
@@ -44,11 +44,12 @@ class Output:
 class Plan:
     """The files of one link.
 
-    `outputs` will be written. `members` maps the file of each thin archive that was read to the
-    files of its members.
+    `outputs` will be written, `opened` are files of options that were read. `members` maps the file
+    of each thin archive that was read to the files of its members, whose absolute names start at
+    `root`. `refused` are outputs that would have destroyed a file.
     """
 
-    __slots__ = ("_written", "members", "outputs")
+    __slots__ = ("_written", "members", "opened", "outputs", "refused", "root")
 
     def __init__(
         self,
@@ -65,9 +66,12 @@ class Plan:
         """
         self.outputs = planned(values, sink)
         self.members: dict[str, list[str]] = {}
+        self.opened = tuple(opened)
+        self.refused: list[Output] = []
+        self.root = ""
         self._written: dict[Identity, Output] | None = None
         self._compare(sink)
-        early = list(opened)
+        early = list(self.opened)
         if any(output.option in REPORTS for output in self.outputs):
             early += inputs
         if values.get("profile"):
@@ -119,6 +123,7 @@ class Plan:
 
     def refuse(self, output: Output, file: str, sink: Sink) -> NoReturn:
         """Say that writing `output` would destroy `file`, and see to it that it is not written."""
+        self.refused.append(output)
         for renderer in [one for one in sink.renderers if one.path == output.path]:
             renderer.discard()
             sink.renderers.remove(renderer)

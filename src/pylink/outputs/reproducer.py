@@ -1,0 +1,276 @@
+"""--reproduce: an archive with all that a link read, from which `pylink reproduce` links it again.
+
+A Zstandard-compressed tar file: `manifest.json`, and below `root` every file at the place that it
+has on this machine, so that relative names keep their meaning where the link ran. Absolute names in
+the manifest lead there from the working directory; `restored` makes what they were of them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import platform
+import stat
+import tarfile
+from typing import cast
+
+import zstandard
+
+from pylink import __version__
+from pylink.command.optiontable import BY_ATTRIBUTE, FILE, OPTIONS
+from pylink.errors import LinkError, reason_of
+from pylink.facts.releases import CURRENT
+from pylink.inputs.archivehost import thin_members
+from pylink.inputs.libraries import searched
+from pylink.outputs.depfile import files_of
+from pylink.outputs.plan import identity
+from pylink.outputs.wholefile import WholeFile
+from pylink.outputs.workdir import working_directory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import BinaryIO
+
+    from pylink.command.optiontable import Value
+    from pylink.diagnostics import Sink
+    from pylink.options import Input, Options
+    from pylink.outputs.plan import Plan
+
+FORMAT = 1  # of the manifest
+MANIFEST = "manifest.json"
+ROOT = "root"  # stands for /
+DATA = "data"  # inputs that were no files
+
+# What names files or folders, besides options with the column `writes`.
+READ_PATHS = ("library_path", "source_root", "section_folder", "section_folder_recursive")
+TOOL_PATHS = ("nvvmpath", "ptxas_path")
+
+# What a link reads of the environment. Only the first decides what is linked and counts again; the
+# others say where options and tools came from.
+LIBRARY_VARIABLE = "LIBRARY_PATH"
+ENVIRONMENT = (
+    LIBRARY_VARIABLE,
+    "PYLINK_OPTIONS",
+    "PYLINK_WIZARD",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "PATH",
+)
+
+
+def up_to_root(folder: str) -> str:
+    """From a working directory, below the root of the archive, to that root: a name none has."""
+    depth = len([part for part in folder.split("/") if part])
+    return "/".join([".."] * (depth + 1) + [ROOT])
+
+
+def restored(text: str, up: str) -> str:
+    """The text with the absolute names that it had."""
+    return text.replace(f"{up}/", "/")
+
+
+class Reproducer:
+    """What one link was asked, until it ends and the archive can be written."""
+
+    __slots__ = ("_folder", "_inputs", "_options", "_plan", "_values", "_whole")
+
+    def __init__(
+        self,
+        options: Options,
+        values: Mapping[str, Value],
+        inputs: Sequence[Input],
+        whole_libraries: Sequence[bool],
+        plan: Plan,
+    ) -> None:
+        self._options = options
+        self._values = values
+        self._inputs = list(inputs)
+        self._whole = list(whole_libraries)
+        self._plan = plan
+        self._folder = working_directory() or "/"
+
+    def write(self, sink: Sink) -> None:
+        """Write the archive; a fatal diagnostic where that cannot be."""
+        path = str(self._options.reproduce)
+        if any(output.path == path for output in self._plan.refused):
+            return
+        files = self._files()
+        output = identity(path)
+        for file in files if output is not None else ():
+            if identity(file) == output:
+                self._plan.reads(file, sink)
+        try:
+            whole = WholeFile(path)
+            try:
+                compressor = zstandard.ZstdCompressor(level=3)
+                with (
+                    compressor.stream_writer(
+                        cast("BinaryIO", _Stream(whole)), closefd=False
+                    ) as packed,
+                    tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as archive,
+                ):
+                    self._pack(archive, files)
+                whole.commit()
+            finally:
+                whole.discard()
+        except (OSError, ValueError, tarfile.TarError) as error:
+            sink.fatal("cannot-write-file", file=path, reason=reason_of(error))
+
+    def _files(self) -> list[str]:
+        """Every file that the link read or, if it failed, would have."""
+        inputs = [one.name for one in self._inputs if one.data is None]
+        for name in self._options.library:
+            inputs += searched(name, self._options)
+        # What the search looked into, and what a link that failed did not come to.
+        members = {file: thin_members(file) for file in inputs if os.path.isfile(file)}
+        return [*files_of(inputs, {**members, **self._plan.members}), *self._plan.opened]
+
+    def _pack(self, archive: tarfile.TarFile, files: Sequence[str]) -> None:
+        up = up_to_root(self._folder)
+        places = {}
+        folders = dict.fromkeys(_folders(self._folder, ""))
+        missing = []
+        for file in files:
+            if "\0" in file:
+                continue  # no link opens it
+            folders.update(dict.fromkeys(_folders(self._folder, os.path.dirname(file))))
+            try:
+                status = os.stat(file)
+            except (OSError, ValueError) as error:
+                missing.append(f"{file}: {reason_of(error)}")
+                continue
+            place = ROOT + os.path.abspath(os.path.join(self._folder, file))
+            if stat.S_ISDIR(status.st_mode):
+                folders[place] = None
+            elif stat.S_ISREG(status.st_mode):
+                places[place] = file
+            else:
+                missing.append(f"{file}: it is no regular file")
+        contents = {f"{DATA}/{n}": one.data for n, one in enumerate(self._inputs) if one.data}
+        manifest = self._manifest(up, missing)
+        text = json.dumps(manifest, indent=1, sort_keys=True).encode()
+        _add_bytes(archive, MANIFEST, text)
+        for folder in sorted(folders):
+            row = tarfile.TarInfo(folder)
+            row.type, row.mode = tarfile.DIRTYPE, 0o755
+            archive.addfile(row)
+        for place, data in contents.items():
+            assert data is not None
+            _add_bytes(archive, place, data)
+        for place, file in sorted(places.items()):
+            try:
+                with open(file, "rb") as stream:
+                    row = tarfile.TarInfo(place)
+                    row.size = os.fstat(stream.fileno()).st_size
+                    archive.addfile(row, stream)
+            except PermissionError:
+                continue  # nor could the link read it
+
+    def _manifest(self, up: str, missing: list[str]) -> dict[str, object]:
+        """What is not in the files."""
+        values = {
+            name: _moved(name, value, up)
+            for name, value in self._values.items()
+            if name != "reproduce"
+        }
+        inputs = [
+            {
+                "name": _path(one.name, up) if one.data is None else one.name,
+                "data": None if one.data is None else len(one.data),
+                "whole": one.whole,
+            }
+            for one in self._inputs
+        ]
+        environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+        if LIBRARY_VARIABLE in environment:
+            folders = environment[LIBRARY_VARIABLE].split(":")
+            environment[LIBRARY_VARIABLE] = ":".join(_path(one, up) for one in folders)
+        return {
+            "format": FORMAT,
+            "folder": ROOT + self._folder,
+            "values": values,
+            "recorded": self._options.recorded,
+            "inputs": inputs,
+            "whole_libraries": self._whole,
+            "options_files": [_path(file, up) for file in self._plan.opened],
+            "not_packed": missing,
+            "environment": environment,
+            "versions": {
+                "pylink": __version__,
+                "python": platform.python_version(),
+                "nvlink": CURRENT.name,
+                "system": platform.platform(),
+                **self._tools(),
+            },
+        }
+
+    def _tools(self) -> dict[str, str]:
+        """The programs that link-time optimization would start here."""
+        if not (self._options.link_time_opt or self._options.dlto):
+            return {}
+        from pylink.subtools.find import find_ptxas  # noqa: PLC0415 -- few links optimize
+
+        return {"ptxas": find_ptxas(self._options) or "none was found"}
+
+
+class _Stream(io.RawIOBase):
+    """A file that appears whole, as what a compressor writes to."""
+
+    def __init__(self, file: WholeFile) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        contents = bytes(data)  # type: ignore[call-overload] # whatever buffer it is
+        self._file.write(contents)
+        return len(contents)
+
+
+def pack_after(reproducer: Reproducer, sink: Sink, *, failed: bool) -> None:
+    """Write the archive at the end of a link; one that failed keeps its own fault."""
+    try:
+        reproducer.write(sink)
+    except LinkError:
+        if not failed:
+            raise
+
+
+def _folders(base: str, name: str) -> list[str]:
+    """The folders on the way to a name, each of which has to exist for `..` to work."""
+    path = os.path.join(base, name)
+    parts = path.split("/")
+    ways = ["/".join(parts[: number + 1]) or "/" for number in range(len(parts))]
+    return [(ROOT + os.path.abspath(way)).rstrip("/") for way in ways]
+
+
+def _path(name: str, up: str) -> str:
+    return up + name if name.startswith("/") else name
+
+
+def _moved(attribute: str, value: Value, up: str) -> Value:
+    """A value whose names lead into the archive; tools are not in it and keep theirs."""
+    writes = BY_ATTRIBUTE[attribute].writes
+    if isinstance(value, str) and (writes == FILE or (writes and value != "-")):
+        return _path(value, up)
+    if attribute in (*READ_PATHS, "options_file") and isinstance(value, tuple):
+        return tuple(_path(one, up) for one in value)
+    return value
+
+
+def _add_bytes(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    row = tarfile.TarInfo(name)
+    row.size = len(data)
+    archive.addfile(row, io.BytesIO(data))
+
+
+# Values of options that a manifest never decides: what a link writes, what it starts or loads, and
+# files that the link needs no more.
+NEVER_TAKEN = frozenset(
+    [option.attribute for option in OPTIONS if option.writes]
+    + ["options_file", "reproduce", "rule", "section", "set", "apply_rules"]
+    + [*TOOL_PATHS, "section_folder", "section_folder_recursive"]
+)
