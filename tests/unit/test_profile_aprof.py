@@ -21,7 +21,7 @@ from pylink.profile.replay import FEWEST_TURNS, parts_of
 from pylink.profile.routines import aprof_report
 
 # A square that takes most of layout in a link of so many inputs.
-COUNT, PLANTED_NS, PLANTED_RUNS = 240, 8_000_000, 4
+COUNT, PLANTED_NS, PLANTED_RUNS = 240, 40_000_000, 6
 
 PHASES = {"init", "read", "merge", "layout", "relocate", "finalize", "write"}
 KERNELS = {"resolve", "merge_sections", "copy_contents", "resolve_values", "patch", "order"}

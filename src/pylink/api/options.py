@@ -483,7 +483,7 @@ class LinkOptions(OptionValues):
 
     @property
     def reproduce(self) -> str | None:
-        """Pack all that the link reads, and its options, into this .tar.zst, also when it fails;
+        """Write all that the link reads, and its options, as a .tar.zst, also when it fails;
         `pylink reproduce` links it again.
         """
         return self._text("reproduce")

@@ -196,7 +196,7 @@ HELP = {
     "report-arch": ("", "Name the target architecture in each message."),
     "reproduce": (
         "<file>",
-        "Pack all that the link reads, and its options, into this .tar.zst, also when it fails; "
+        "Write all that the link reads, and its options, as a .tar.zst, also when it fails; "
         "`pylink reproduce` links it again.",
     ),
     "rule": ("<rule>,...", "Apply these rules alone to the report of --profile."),
