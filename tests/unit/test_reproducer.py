@@ -198,6 +198,10 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> Change
     return lambda rows: rows.append((row, b""))
 
 
+def thin_archive(name: str) -> Change:
+    return lambda rows: rows.append((tarfile.TarInfo("root/libt.a"), thin([name])))
+
+
 def manifest(**values: object) -> Change:
     def change(rows: list[tuple[tarfile.TarInfo, bytes]]) -> None:
         found = {**json.loads(rows[0][1]), **values}
@@ -212,6 +216,8 @@ HOSTILE = {
     "elsewhere": member("hostile"),
     "symbolic": member("root/s", tarfile.SYMTYPE, "/"),
     "hard": member("root/h", tarfile.LNKTYPE, "manifest.json"),
+    "thin": thin_archive("../../../etc/passwd"),
+    "absolute thin": thin_archive("/../../../../etc/passwd"),
     "device": member("root/d", tarfile.CHRTYPE),
     "twice": member("manifest.json"),
     "nothing": lambda rows: rows.clear(),

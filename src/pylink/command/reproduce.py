@@ -23,6 +23,7 @@ from pylink.command.optiontable import FILE, OPTIONS
 from pylink.diagnostics import Diagnostic, NvlinkRenderer, Sink
 from pylink.diagnostics.configure import obey, open_reports
 from pylink.errors import LinkError, reason_of
+from pylink.inputs.archivehost import thin_members
 from pylink.linker import run_link
 from pylink.options import Input, recorded
 from pylink.outputs.plan import Plan, planned
@@ -184,6 +185,7 @@ class Again:
             self._inputs = [
                 self._input(number, one) for number, one in enumerate(manifest["inputs"])
             ]
+            self._check_members()
             if len(self._whole) != len(self._list("library")):
                 raise ValueError("whole_libraries")
         except (KeyError, TypeError, ValueError, AttributeError, LinkError) as error:
@@ -273,6 +275,20 @@ class Again:
             return Input(name, b"", whole=whole)
         with open(os.path.join(self._top, DATA, str(number)), "rb") as stream:
             return Input(name, stream.read(), whole=whole)
+
+    def _check_members(self) -> None:
+        """ValueError where a thin archive names a file that is outside."""
+        root = os.path.join(self._top, ROOT)
+        for place, _, names in os.walk(root):
+            for name in names:
+                for member in thin_members(os.path.join(place, name)):
+                    if not member.startswith(self._top + "/"):
+                        self._in_archive(f"{root}/{member}")
+                        continue
+                    self._in_archive(member)
+                    if not os.path.lexists(member):
+                        beside = os.path.relpath(member, place)
+                        self._in_archive(os.path.join(self._folder, beside))
 
     def _in_archive(self, path: str) -> None:
         """ValueError for a name that leads out of the archive."""
