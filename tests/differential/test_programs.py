@@ -25,8 +25,6 @@ OTHERS = tuple(arch for arch in oracle.ARCHS if arch not in FAMILIES)
 # What is not equal yet: docs/nvlink-differences.md has the list.
 OPEN: dict[str, set[int]] = {
     "order": {17},
-    "relink2": {31},
-    "relink-r": {31},
     "preserve": {31},
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers import oracle
+from helpers.words import nvlink_words
 
 import pylink
 from pylink.diagnostics import Diagnostic
@@ -90,7 +91,7 @@ def link(
         diagnostics = list(made.diagnostics)
     except pylink.LinkError as error:
         diagnostics = list(error.diagnostics)
-    printed = log.getvalue().replace("pylink ", "nvlink ")
+    printed = nvlink_words(log.getvalue()).replace("pylink ", "nvlink ")
     assert printed == oracle.link(cubins, arch, options).stderr
     return diagnostics, printed.splitlines()
 

@@ -59,6 +59,11 @@ cdef inline bint rebuilt(Merge* m, const SectionRow* target) noexcept nogil:
     return m.family == FAMILY_C and target.kind == K_DEBUG and is_frame_or_line(m, target)
 
 
+cdef inline bint is_left(const EntityRow* row) noexcept nogil:
+    """Whether a later stage may define it; with -g nvlink places extern arrays in the first."""
+    return not row.flags & (EF_DEFINED | EF_UNSIZED)
+
+
 cdef inline bint is_deselected(Merge* m, int32_t entity) noexcept nogil:
     return m.entities[entity].flags & EF_DESELECTED != 0
 
@@ -113,7 +118,7 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
             return GONE
         return KEEP
     if row.kind == E_CONSTANT:
-        if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or not row.flags & EF_DEFINED):
+        if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or is_left(row)):
             return KEEP         # a later stage may have a strong definition
         return KEEP if facts.loader else FIX
     if row.kind == E_SHARED:
@@ -124,7 +129,7 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
                 return KEEP
             how[0] |= FIX_ZERO
             return FIX
-        if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or not row.flags & EF_DEFINED):
+        if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or is_left(row)):
             return KEEP
         return FIX
     if row.kind == E_UNIFIED:

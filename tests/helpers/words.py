@@ -1,0 +1,14 @@
+"""Messages as nvlink has them: without what pylink adds to nvlink's words."""
+
+from __future__ import annotations
+
+import re
+
+# Where a fault is, behind messages of nvlink's that name no file.
+PLACE = re.compile(r" \([^()\n]*(?:: |\+0x)[^()\n]*\)$", re.MULTILINE)
+NOTE = re.compile(r"^\w+ note    : .*\n", re.MULTILINE)
+
+
+def nvlink_words(text: str) -> str:
+    """The lines that nvlink would print: no notes of a way out, no places behind messages."""
+    return PLACE.sub("", NOTE.sub("", text))
