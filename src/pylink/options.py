@@ -103,6 +103,7 @@ class Options:
     no_source_context: bool
     no_wrap_diagnostics: bool
     no_whole_archive: bool
+    nvlink_version: str | None
     nvvmpath: str | None
     Ofast_compile: str | None
     options_file: tuple[str, ...]

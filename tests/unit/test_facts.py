@@ -117,8 +117,8 @@ def test_a_kind_without_a_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         header.header()
 
 
-def test_releases_are_in_order_and_the_last_is_written() -> None:
+def test_releases_are_in_order_and_13_0_is_the_first_followed() -> None:
     toolkits = [release.toolkit for release in releases.RELEASES]
     assert toolkits == sorted(toolkits)
-    assert releases.CURRENT is releases.RELEASES[-1]
-    assert releases.CURRENT.relocations >= len(relocations.RELOCATIONS)
+    assert releases.FIRST is releases.BY_NAME["13.0"]
+    assert releases.NEWEST.relocations >= len(relocations.RELOCATIONS)

@@ -1,10 +1,11 @@
 """Notes and compatibility attributes: one section of the output from all those of the inputs."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from attributes cimport find_record, record_size
+from elf64 cimport Ehdr
 from fastpath cimport code_leaves_fastpath
 from rows cimport *
 from vec cimport *
@@ -14,6 +15,18 @@ cdef enum:
     COMPAT_SPECIFIC = 9         # attribute: the code is for one architecture alone
     COMPAT_FASTPATH = 0x0b      # attribute: CAN_FASTPATH_FINALIZE
     FASTPATH_CODE = 8           # its bit that depends on the instructions
+
+
+# .note.nv.cuinfo: the head of an ELF note, then what the file is for.
+cdef packed struct CuinfoNote:
+    uint32_t name_size
+    uint32_t size
+    uint32_t type
+    uint8_t name[12]
+    uint16_t version
+    uint16_t sm
+    uint16_t toolkit
+    uint16_t spare
 
 
 def join_sections(bytes arena, bytes sections, int kind):
@@ -44,6 +57,34 @@ def has_attribute(bytes arena, bytes sections, int kind, int attribute):
                                              <uint8_t>attribute) != NULL:
             return True
     return False
+
+
+def toolkits(bytes arena, bytes files, bytes sections):
+    """`(newest, toolkits)`: the uint32 number of the toolkit that made each file, and the largest.
+
+    That of the note .note.nv.cuinfo, or, in files of CUDA 12, the version in the ELF header.
+    """
+    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
+    cdef size_t count = PyBytes_GET_SIZE(files) // sizeof(FileRow)
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef const FileRow* f = <const FileRow*>PyBytes_AS_STRING(files)
+    cdef bytes result = PyBytes_FromStringAndSize(NULL, 4 * count)
+    cdef uint32_t* toolkit = <uint32_t*>PyBytes_AS_STRING(result)
+    cdef uint32_t newest = 0
+    cdef const CuinfoNote* note
+    for i in range(count):
+        toolkit[i] = (<const Ehdr*>(base + f[i].offset)).e_version
+        newest = max(newest, toolkit[i])
+    for i in range(n):
+        if s[i].kind != K_CUINFO or s[i].size < sizeof(CuinfoNote):
+            continue
+        if s[i].file >= count:
+            raise IndexError(f"section {i} is in an unknown file")
+        note = <const CuinfoNote*>(base + s[i].offset)
+        toolkit[s[i].file] = max(toolkit[s[i].file], note.toolkit)
+        newest = max(newest, note.toolkit)
+    return newest, result
 
 
 def specific_files(bytes arena, bytes sections, int files):

@@ -6,6 +6,12 @@ def join_sections(arena: bytes, sections: bytes, kind: int) -> bytes:
 def has_attribute(arena: bytes, sections: bytes, kind: int, attribute: int) -> bool:
     """Whether any input section of that kind has an EIATTR record with that attribute."""
 
+def toolkits(arena: bytes, files: bytes, sections: bytes) -> tuple[int, bytes]:
+    """The newest toolkit that made an input, and the uint32 number of each file's.
+
+    That of the note .note.nv.cuinfo, or, in files of CUDA 12, the version in the ELF header.
+    """
+
 def specific_files(arena: bytes, sections: bytes, files: int) -> bytes:
     """A byte per file: 1 when its .nv.compat says that its code is for one architecture alone."""
 

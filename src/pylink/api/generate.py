@@ -169,10 +169,15 @@ def keywords_text() -> str:
     return KEYWORDS_HEAD + "".join(lines)
 
 
+def _parameter(name: str, kind: str) -> str:
+    line = f"        {name}: {kind} | None = None,\n"
+    return line if len(line) <= WIDTH + 1 else line.replace(" | None", "\n        | None")
+
+
 def options_text() -> str:
     """The module `options`."""
     parts = [OPTIONS_HEAD]
-    parts += [f"        {name}: {kind} | None = None,\n" for name, kind in _keywords()]
+    parts += [_parameter(name, kind) for name, kind in _keywords()]
     parts.append(OPTIONS_MIDDLE)
     for option in offered():
         kind, method = held(option)

@@ -82,6 +82,8 @@ class LinkOptions(OptionValues):
         merc_dedup: Literal["on", "off"] | None = None,
         no_source_context: bool | None = None,
         no_wrap_diagnostics: bool | None = None,
+        nvlink_version: Literal["12.9", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5"]
+        | None = None,
         nvvmpath: Path | None = None,
         Ofast_compile: str | None = None,
         output_mode: Literal["nvlink", "text", "sarif"] | None = None,
@@ -367,6 +369,13 @@ class LinkOptions(OptionValues):
     def no_wrap_diagnostics(self) -> bool:
         """Never break the lines of diagnostics."""
         return self._flag("no_wrap_diagnostics")
+
+    @property
+    def nvlink_version(self) -> str | None:
+        """The CUDA release whose nvlink the output is that of. Without it the newest that an input
+        was made by, at least 13.0.
+        """
+        return self._text("nvlink_version")
 
     @property
     def nvvmpath(self) -> str | None:

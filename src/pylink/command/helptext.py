@@ -130,6 +130,11 @@ HELP = {
     "no-source-context": ("", "Print no source lines; text format only."),
     "no_wrap_diagnostics": ("", "Never break the lines of diagnostics."),
     "no-whole-archive": ("", "End what --whole-archive began."),
+    "nvlink-version": (
+        "<release>",
+        "The CUDA release whose nvlink the output is that of. Without it the newest that an input "
+        "was made by, at least 13.0.",
+    ),
     "nvvmpath": (
         "<directory>",
         "The nvvm directory of the toolkit whose libraries compile LTO inputs. Where these are not "

@@ -76,6 +76,13 @@ HELP: dict[str, str] = {
     "arch-mismatch": "An input was compiled for an architecture that the target cannot run. "
     "Compile it for the target, or for a lower one of the same major version.",
     "output-limited": "An input runs on one architecture only, so the output does too.",
+    "newer-toolkit": "An input was made by a newer CUDA toolkit than that whose nvlink is "
+    "followed, which would not read it. Leave out `--nvlink-version`, or compile the input with "
+    "the older toolkit.",
+    "unknown-toolkit": "An input was made by a CUDA toolkit that did not exist when this version "
+    "of pylink was made. It may hold what this link leaves out.",
+    "newest-release": "Which toolkits this version of pylink knows.",
+    "older-release": "Which release `--nvlink-version` asks for.",
     "arch-not-found": "A fat binary or host object has no code for the target. Compile it for the "
     "target as well, or silence this with `-suppress-arch-warning`.",
     "library-skipped": "A file of the right name was found for `-l`, but it is no archive of host "

@@ -139,6 +139,16 @@ KINDS: dict[str, tuple[int, int, str]] = {
         WARNING,
         "Output is limited to run on SM Arch '{arch}' only due to limitations in input file {file}",
     ),
+    "newer-toolkit": (
+        208,
+        CATASTROPHE,
+        "Input file '{file}' newer than toolkit ({toolkit} vs {ours})",
+    ),
+    "unknown-toolkit": (
+        209,
+        WARNING,
+        "Input file '{file}' was made by CUDA {made}, which is not known; linked as by {release}",
+    ),
     "arch-not-found": (203, WARNING, "SM Arch ('{arch}') not found in '{file}'"),
     "library-skipped": (
         204,
@@ -245,6 +255,18 @@ KINDS: dict[str, tuple[int, int, str]] = {
     ),
     "archs-differ": (251, NOTE, "it was compiled for {archs}; the target is {arch}"),
     "arch-missing": (252, NOTE, "there is no -arch; name the target, as in -arch=sm_90"),
+    "newest-release": (
+        257,
+        NOTE,
+        "it was made by CUDA {made}; this version of pylink knows releases up to {release}, and "
+        "links newer objects only where --nvlink-version says as which",
+    ),
+    "older-release": (
+        258,
+        NOTE,
+        "it was made by CUDA {made}, and --nvlink-version={release} asks for an older linker; "
+        "leave the option out, or compile with CUDA {release}",
+    ),
     "file-reason": (253, NOTE, "{reason}"),
     "input-is": (254, NOTE, "it is {what}"),
     "not-relocatable": (

@@ -268,6 +268,7 @@ def header() -> str:
         ),
         *enum(numbers(elf, ("SHT_", "SHF_"))),
         *enum(numbers(inherited, ("JOIN_",))),
+        *enum(numbers(releases, ("TRAIT_",))),
         *tables(kinds),
         *relocation_tables(),
         *attribute_tables(),

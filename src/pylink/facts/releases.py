@@ -1,14 +1,25 @@
-"""CUDA releases whose objects are linked and whose nvlink the output is that of, oldest first."""
+"""CUDA releases whose objects are linked and whose nvlink the output is that of, oldest first.
+
+What each changed, with its experiment: docs/releases.md. `header.py` makes the traits constants of
+the kernels, which get them of the release followed as one number.
+"""
 
 from __future__ import annotations
+
+# What tells nvlink of one release from that before: bits of `Release.traits`.
+TRAIT_KEEPS_SHARED = 1  # with -r references to sized shared variables stay for the next link
+TRAIT_WEAK_GLOBAL = 2  # weak symbols stand among the global ones
+TRAIT_MERC_CALLS = 4  # from sm_100 on the call graph has a mercury form
+TRAIT_LEAN_NAMES = 8  # from sm_90 on string tables hold what sections and symbols use
 
 
 class Release:
     """One row.
 
     `toolkit` is the number in notes of objects and output, `tool_strings` the bytes of strings that
-    nvlink's own note has before the options. Relocation types are numbered from 0 and, those of
-    mercury code, from 0x10000 up to, but without, `relocations` and `mercury_relocations`.
+    nvlink's own note has before the options; `traits` are TRAIT_ bits. Relocation types are
+    numbered from 0 and, those of mercury code, from 0x10000 up to, but without, `relocations` and
+    `mercury_relocations`.
     """
 
     __slots__ = (
@@ -17,6 +28,7 @@ class Release:
         "relocations",
         "tool_strings",
         "toolkit",
+        "traits",
     )
 
     def __init__(
@@ -24,25 +36,47 @@ class Release:
         name: str,
         *,
         toolkit: int,
-        tool_strings: int,
-        relocations: int,
-        mercury_relocations: int,
+        tool_strings: int = 97,
+        traits: int = 0,
+        relocations: int = 120,
+        mercury_relocations: int = 0x10041,
     ) -> None:
         self.name = name
         self.toolkit = toolkit
         self.tool_strings = tool_strings
+        self.traits = traits
         self.relocations = relocations
         self.mercury_relocations = mercury_relocations
 
+    def __repr__(self) -> str:
+        return f"<Release {self.name}>"
+
+
+_FROM_13_2 = TRAIT_KEEPS_SHARED
+_FROM_13_4 = _FROM_13_2 | TRAIT_WEAK_GLOBAL | TRAIT_MERC_CALLS
+_FROM_13_5 = _FROM_13_4 | TRAIT_LEAN_NAMES
 
 RELEASES = (
-    Release(
-        "13.0",
-        toolkit=130,
-        tool_strings=97,
-        relocations=120,
-        mercury_relocations=0x10041,
-    ),
+    Release("12.9", toolkit=129),
+    Release("13.0", toolkit=130),
+    Release("13.1", toolkit=131, tool_strings=98),
+    Release("13.2", toolkit=132, traits=_FROM_13_2),
+    Release("13.3", toolkit=133, traits=_FROM_13_2),
+    Release("13.4", toolkit=134, traits=_FROM_13_4),
+    Release("13.5", toolkit=135, traits=_FROM_13_5),
 )
-# What a link writes; `Job.release` is where one link has it from.
-CURRENT = RELEASES[-1]
+BY_NAME = {release.name: release for release in RELEASES}
+# The oldest release that is followed unless an option asks for another.
+FIRST = BY_NAME["13.0"]
+NEWEST = RELEASES[-1]
+
+
+def followed(asked: str | None, toolkit: int) -> Release:
+    """The release that an option asked for, else that of the newest toolkit that inputs name.
+
+    At least 13.0 and at most the newest that is known.
+    """
+    if asked:
+        return BY_NAME[asked]
+    named = [row for row in RELEASES if row.toolkit <= max(toolkit, FIRST.toolkit)]
+    return named[-1]

@@ -20,7 +20,7 @@ import zstandard
 from pylink import __version__
 from pylink.command.optiontable import BY_ATTRIBUTE, FILE, OPTIONS
 from pylink.errors import LinkError, reason_of
-from pylink.facts.releases import CURRENT
+from pylink.facts.releases import NEWEST
 from pylink.inputs.archivehost import thin_members
 from pylink.inputs.libraries import searched
 from pylink.outputs.depfile import files_of
@@ -200,7 +200,7 @@ class Reproducer:
             "versions": {
                 "pylink": __version__,
                 "python": platform.python_version(),
-                "nvlink": CURRENT.name,
+                "nvlink": self._options.nvlink_version or f"at most {NEWEST.name}",
                 "system": platform.platform(),
                 **self._tools(),
             },

@@ -65,7 +65,7 @@ def finalize(image: Image, sink: Sink) -> Final:
         symtab_info,
         mercury_info,
         job.target.elf_flags,
-        note_deficit(job.options, job.release),
+        note_deficit(job.options, objects.release),
         job.target.family,
         job.executable,
     )

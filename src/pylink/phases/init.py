@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pylink.facts.releases import CURRENT
 from pylink.facts.target import FAMILY_A, FAMILY_C, Target
 
 TYPE_CHECKING = False
@@ -27,9 +26,9 @@ TRACE_FOLDS = 1
 class Job:
     """One link: its options, inputs and target, and the mode bits that kernels test.
 
-    `plan` has the files that it writes, none of which it may read; `release` is that of the nvlink
-    that the output is equal to; `executable` is the opposite of -r; `debug` is -g without
-    --suppress-debug-info; `steps` takes what phases tell of their progress.
+    `plan` has the files that it writes, none of which it may read; `executable` is the opposite of
+    -r; `debug` is -g without --suppress-debug-info; `steps` takes what phases tell of their
+    progress.
     """
 
     __slots__ = (
@@ -40,7 +39,6 @@ class Job:
         "mode",
         "options",
         "plan",
-        "release",
         "steps",
         "target",
     )
@@ -50,7 +48,6 @@ class Job:
         self.plan = plan
         self.inputs = inputs
         self.steps = steps
-        self.release = CURRENT
         # As with --merc-dedup=off, to see what folding changes.
         self.keeps_copies = False
         self.target = Target(options.arch)

@@ -90,6 +90,7 @@ def _reread(objects: Objects, images: list[bytes]) -> Objects:
         symbols,
         objects.pieces,
         objects.references,
+        objects.release,
     )
     reread.libraries = objects.libraries
     return reread

@@ -56,7 +56,7 @@ def cuinfo_note(objects: Objects) -> bytes:
     inherited = notes.join_sections(objects.arena, objects.sections, sectionkinds.CUINFO)
     for start in range(24, len(inherited) - 7, 32):
         lowest = min(lowest, int.from_bytes(inherited[start + 2 : start + 4], "little"))
-    return note(NT_CUINFO, pack("<4H", 2, lowest, objects.job.release.toolkit, 0))
+    return note(NT_CUINFO, pack("<4H", 2, lowest, objects.release.toolkit, 0))
 
 
 def compat_note(objects: Objects, out_of: bytes, *, has_code: bool) -> bytes:

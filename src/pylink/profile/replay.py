@@ -116,6 +116,7 @@ def part_of(whole: Objects, size: int, steps: Steps) -> Objects:
         whole.symbols[: symbols * SYMBOL.size],
         whole.pieces[:size],
         whole.references,
+        whole.release,
     )
 
 
