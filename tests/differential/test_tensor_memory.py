@@ -29,6 +29,12 @@ SOURCES = {
 __device__ __noinline__ int f(int n) { __shared__ unsigned a; ALLOC(1, &a); return n + a; }
 extern "C" __global__ void calls(int *p) { *p = f(*p); }
 """,
+    "permit": """
+__device__ __noinline__ void g() {
+    asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" ::: "memory");
+}
+extern "C" __global__ void gives_up(int *p) { *p = 1; g(); }
+""",
     "pair": """
 extern "C" __global__ void pair(int *p) { __shared__ unsigned a; ALLOC(2, &a); *p = a; }
 """,
@@ -41,6 +47,7 @@ extern "C" __global__ void own(int *p) {
 }
 ORDERS = (
     ("function",),
+    ("permit",),  # a function whose only relocation names the variable
     ("pair", "function"),
     ("none", "function"),
     ("function", "none"),

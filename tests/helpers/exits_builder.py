@@ -26,6 +26,7 @@ MEMBAR_GUARD = bytes.fromhex("92790000000000000080000000c00f00")
 MEMBAR_GPU = bytes.fromhex("92790000000000000020000000ec0f00")
 BODY16 = b"\x01\x0b" + bytes(14)
 BODIES = [BODY16, b"\x02\x22" + bytes(30), b"\x41\x0b\x20\x0a", b"\x42\x33\0\x0e"]
+HINT = bytes.fromhex("31020058000401000000000000000000")  # of an optimizing compiler, for no code
 FENCE_BODY = bytes.fromhex("0149100af8000c00000000000000000000")[:16]
 
 
@@ -55,6 +56,10 @@ def recorded(word: bytes = LOAD, body: bytes = BODY16) -> Slot:
 
 def expanded(words: list[bytes], body: bytes) -> Slot:
     return Slot(words, struct.pack("<H", 0x51 | len(words) << 7) + body)
+
+
+def hint() -> Slot:
+    return Slot([], HINT)
 
 
 def fence() -> Slot:
@@ -214,6 +219,8 @@ def random_kernel(rng: random.Random, name: str) -> Kernel:
         elif kind == 7:
             slots += [wait(rng.randrange(1, 16))] * rng.randrange(2)
             slots.append(exit_(rng.randrange(16)))
+        elif kind == 8:
+            slots += [hint()] * rng.randrange(1, 3)
         else:
             slots.append(branch(0))
     kernel = Kernel(name, slots)
@@ -223,7 +230,7 @@ def random_kernel(rng: random.Random, name: str) -> Kernel:
     place = 0
     for i, slot in enumerate(slots):
         place += 16 * len(slot.words)
-        if slot.words[0][:2] == b"\x47\x79":
+        if slot.words and slot.words[0][:2] == b"\x47\x79":
             slots[i] = branch(rng.choice(offsets) - place)
     kernel.lists = [
         (attribute, rng.choices(offsets, k=4)) for attribute in (0x1C, 0x28, 0x2E, 0x39, 0x19)

@@ -10,7 +10,8 @@ CCTL = bytes.fromhex("ab750000000000000000000000ec0f00")
 DUMMY_LOAD = bytes.fromhex("84f9ffff000000000008000000")
 NOP = bytes.fromhex("18790000000000000000000000c00f00")
 BARRIER_RECORD = bytes.fromhex("0111000af8000000000000f800000000")
-RECORD_SIZES = {0x01: 16, 0x02: 32, 0x41: 4, 0x42: 4}
+RECORD_SIZES = {0x01: 16, 0x02: 32, 0x31: 16, 0x41: 4, 0x42: 4}
+HINT = 0x31  # a slot without instruction
 CALLS = (0x143, 0x144)
 SURFACE_WRITES = (0x19B, 0x19D, 0x19F)
 ASYNC_COPIES = (0x1AE,)
@@ -82,6 +83,8 @@ class Code:
                     count = struct.unpack_from("<H", capsule, at)[0] >> 7
                     at += 2
                     head = capsule[at] if head & 15 else 0
+                elif head == HINT:
+                    count = 0
                 at += RECORD_SIZES[head] if head else 0
             record = capsule[start:at]
             if slot == slots - 1:
@@ -90,7 +93,7 @@ class Code:
                 count, record = 1, b"\x50\0"
             old = [(text[i:][:16], i) for i in range(offset, offset + 16 * count, 16)]
             new = old
-            if is_exit(old[-1][0]):
+            if old and is_exit(old[-1][0]):
                 if mode and (not record or record[2:6] == BARRIER_RECORD[:4]):
                     predicate = old[-1][0][1] & 0xF0
                     waits = 0

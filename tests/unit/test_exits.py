@@ -72,6 +72,18 @@ def test_a_fence_keeps_only_what_its_kernel_needs(opcode: int) -> None:
     assert code_of(file)[:-2] == [*kept, builder.MEMBAR_GPU, ERRBAR, CCTL]
 
 
+def test_slots_without_instructions_stay_where_they_are() -> None:
+    hints = [builder.hint()] * 2
+    kernel = Kernel("k", [*hints, fence(), *hints, exit_()])
+    file = rewritten(kernel, SHORT)
+    assert code_of(file)[:-3] == [builder.MEMBAR_GPU, ERRBAR, CCTL]
+    capsule = file.by_name[".nv.capmerc.text.k"].data
+    assert struct.unpack_from("<I", capsule, 8) == (7,)  # as many as before
+    fence_record = struct.pack("<H", 0x51 | 3 << 7) + builder.FENCE_BODY
+    records = builder.HINT * 2 + fence_record + builder.HINT * 2
+    assert capsule[16 : 16 + len(records)] == records
+
+
 def test_a_membar_of_a_guard_that_guards_nothing_is_the_fence() -> None:
     slot = builder.expanded([builder.MEMBAR_GUARD, ERRBAR, CCTL], builder.FENCE_BODY)
     file = rewritten(Kernel("k", [fence(), slot, exit_()]), FENCES)

@@ -5,7 +5,8 @@
 # instruction, or the several that a record expands to: the record then begins with a u16 of
 # 0x50 | count << 7, and 1 in the low nibble when a body follows. The last slot is the branch to
 # itself that ends the code; its count also covers the NOPs behind it. The first byte of a body
-# gives its size.
+# gives its size; one of HINT tells the compiler something about what follows, and the slot has no
+# instruction.
 
 from libc.stdint cimport uint8_t, uint16_t, uint64_t
 from libc.string cimport memcpy
@@ -18,6 +19,7 @@ from vec cimport *
 cdef enum:
     CAPSULE_HEADER = 12
     ONE_WORD = 0x00d0       # record without body for one instruction
+    HINT = 0x31             # first byte of a record for no instruction
 
 
 # One slot of the code while it is rewritten.
@@ -111,6 +113,10 @@ cdef inline bint read_record(const uint8_t* data, uint64_t size, uint64_t at,
         slot.record_size = prefix + 32
     elif head == 0x41 or head == 0x42:
         slot.record_size = prefix + 4
+    elif head == HINT and not prefix:
+        slot.count = 0
+        slot.record_size = 16
+        return slot.record_size <= size - at
     else:
         return False
     return slot.count != 0 and slot.record_size <= size - at

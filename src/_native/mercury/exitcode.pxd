@@ -112,7 +112,7 @@ cdef inline bint rewrite_code(View* text, View* capsule, int mode, Code* code, D
             break
         offset += slot.count * WORD
         fault.reason = R_MEMORY
-        if needs.barrier and opcode(text.data + offset - WORD) == OP_EXIT and (
+        if needs.barrier and slot.count and opcode(text.data + offset - WORD) == OP_EXIT and (
                 not recorded or is_barrier(&slot)):
             if not emit_exit(draft, &slot, &needs):
                 break

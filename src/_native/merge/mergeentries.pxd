@@ -168,7 +168,7 @@ cdef inline void add_fix(Merge* m, const Rela* r, int64_t addend, int32_t out, i
     fix.how = how
     fix.spare = 0
     fix.reloc = reloc
-    if entity >= 0 and m.entities[entity].kind == E_SHARED and reloc >= 0:
+    if entity >= 0 and reloc >= 0 and m.entities[entity].kind in (E_SHARED, E_SYSTEM_SHARED):
         out_row(m, reloc).notes |= OF_EMPTY_STAYS
 
 
