@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -93,13 +94,40 @@ def test_a_signal_at_any_moment(tmp_path: Path, number: int, existing: bool) -> 
     assert ended >= OF_OUTPUTS
 
 
+# For sitecustomize.py: an interrupt at the first event of a kind that names some text.
+PLANTED = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def hook(event, arguments):
+    if event == {event!r} and {name!r} in str(arguments[0]):
+        os.kill(os.getpid(), signal.SIGINT)
+sys.addaudithook(hook)
+"""
+
+
+@pytest.mark.parametrize(
+    ("event", "name"), [("import", "pylink"), ("import", "pylink.command"), ("open", "__init__")]
+)
+def test_an_interrupt_while_the_script_looks_for_pylink(
+    tmp_path: Path, event: str, name: str
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(PLANTED.format(event=event, name=name))
+    script = Path(__file__).parents[2] / "scripts" / "pylink"
+    done = subprocess.run(
+        [sys.executable, str(script), "--version"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
 @pytest.mark.parametrize("call", ["link", "rename"])
 def test_an_interrupt_behind_a_call_is_no_internal_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     """Who calls the linker from Python has interrupts as exceptions."""
-    import os  # noqa: PLC0415 -- to be replaced
-
     real = getattr(os, call)
 
     def interrupted(*arguments: object, **options: object) -> None:

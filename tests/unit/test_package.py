@@ -48,7 +48,9 @@ def test_installed_script_is_plain() -> None:
     script = shutil.which("pylink", path=sysconfig.get_path("scripts"))
     assert script is not None
     tree = ast.parse((ROOT / "scripts" / "pylink").read_text())
-    (attempt, call) = tree.body
+    (signals, default, attempt, call) = tree.body
+    assert ast.unparse(signals) == "import _signal"
+    assert isinstance(default, ast.If)
     assert isinstance(attempt, ast.Try)
     assert [ast.unparse(line) for line in attempt.body] == [
         "from pylink.command.program import run"
