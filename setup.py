@@ -2,11 +2,13 @@
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer
 
 sys.path.insert(0, "src")
 from pylink.facts import header
@@ -30,15 +32,18 @@ if SANITIZE:
 else:
     FLAGS = ["-O0", "-g"] if DEBUG else ["-O3", "-g0"]
 
-kernels = [
-    Extension(
-        f"pylink._native.{source.stem}",
-        [str(source)],
-        extra_compile_args=FLAGS,
-        extra_link_args=SANITIZERS if SANITIZE else [],
-    )
+# Modules, each compiled by itself, all in one shared object (src/pylink/_native/__init__.py):
+# a link needs most of them, and opening a file for each costs its start more than what is in them.
+modules = [
+    Extension(f"pylink._native.{source.stem}", [str(source)])
     for source in sorted(NATIVE.glob("*/*.pyx"))
 ]
+kernels = Extension(
+    "pylink._native.kernels",
+    [source for module in modules for source in module.sources],
+    extra_compile_args=FLAGS,
+    extra_link_args=SANITIZERS if SANITIZE else [],
+)
 
 # Libraries with nvJitLink's name (src/pylink/jitlink); no Python modules, but built as such are.
 standins = [
@@ -64,7 +69,7 @@ class BuildNative(build_ext):
     def finalize_options(self) -> None:
         header.write(MADE)
         made = cythonize(
-            kernels,
+            modules,
             include_path=[str(MADE), *sorted({str(one.parent) for one in NATIVE.glob("*/*.pxd")})],
             build_dir="build/cython",
             nthreads=JOBS,
@@ -76,12 +81,33 @@ class BuildNative(build_ext):
                 "initializedcheck": False,
             },
         )
-        self.distribution.ext_modules = [*made, *standins]
+        kernels.sources = [source for module in made for source in module.sources]
+        self.distribution.ext_modules = [kernels, *standins]
         super().finalize_options()
+
+    def build_extension(self, ext: Extension) -> None:
+        """Compile the modules that are newer than their object files, and link all of them."""
+        if ext is kernels:
+            with ThreadPoolExecutor(JOBS) as pool:
+                ext.extra_objects = list(pool.map(self.compile_module, ext.sources))
+            ext.depends, ext.sources = ext.extra_objects, []
+        super().build_extension(ext)
+
+    def compile_module(self, source: str) -> str:
+        """The object file of a C file."""
+        (made,) = self.compiler.object_filenames([source], output_dir=self.build_temp)
+        if self.force or newer(source, made):
+            self.compiler.compile(
+                [source],
+                output_dir=self.build_temp,
+                include_dirs=kernels.include_dirs,
+                extra_postargs=FLAGS,
+            )
+        return made
 
 
 setup(
-    ext_modules=[*kernels, *standins] if WANTED else [],
+    ext_modules=[kernels, *standins] if WANTED else [],
     cmdclass={"build_ext": BuildNative},
     options={"build_ext": {"parallel": JOBS}},
 )

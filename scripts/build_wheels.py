@@ -5,9 +5,10 @@
 Without a container: the compiler is Zig's (the package `ziglang`), which brings headers and
 libraries of every target, down to the oldest release of glibc that the wheel's tag promises. What
 Python itself declares about a target is the same on all 64-bit Linux machines, so the headers of
-the Python at hand serve all. Each wheel is checked: it has every kernel, for the target's machine;
-`auditwheel` finds no newer symbol than the tag allows, and one for musl needs no other library. The
-same sources give the same bytes: SOURCE_DATE_EPOCH is the last commit's time unless it is set.
+the Python at hand serve all. Each wheel is checked: it has all native code, for the target's
+machine; `auditwheel` finds no newer symbol than the tag allows, and one for musl needs no other
+library. The same sources give the same bytes: SOURCE_DATE_EPOCH is the last commit's time unless it
+is set.
 
 PYTHON are interpreters, by default the one that runs this. Needs the extra `wheels`. A release is
 built by .github/workflows/release.yml, with cibuildwheel, which also runs what it built.
@@ -107,9 +108,8 @@ def run(command: list[str], environment: dict[str, str] | None = None) -> str:
 
 
 def check(wheel: Path, target: Target) -> None:
-    """End the program unless the wheel has all kernels, for its target, with old symbols alone."""
-    kernels = {source.stem for source in ROOT.glob("src/_native/*/*.pyx")}
-    kernels |= {source.stem for source in ROOT.glob("src/_native/jitlink/*.c")}
+    """End the program unless the wheel has all native code, for its target, with old symbols."""
+    wanted = {"kernels", *(source.stem for source in ROOT.glob("src/_native/jitlink/*.c"))}
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if name.endswith(".so")]
         for name in names:
@@ -120,7 +120,7 @@ def check(wheel: Path, target: Target) -> None:
                 sys.exit(f"{wheel.name}: {name} is not a module of {target.suffix}")
             if target.libc == "musl":
                 check_needed(wheel, name, archive.read(name))
-    if lacking := kernels - {Path(name).name.partition(".")[0] for name in names}:
+    if lacking := wanted - {Path(name).name.partition(".")[0] for name in names}:
         sys.exit(f"{wheel.name} lacks {sorted(lacking)}")
     if target.libc == "gnu":
         audit = run([sys.executable, "-m", "auditwheel", "show", str(wheel)])

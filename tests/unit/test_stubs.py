@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-import sysconfig
 from pathlib import Path
 
 import pytest
 
 import pylink._native
+from pylink._native import OBJECT
 
 PACKAGE = Path(pylink._native.__path__[0])
 STUBS = sorted(PACKAGE.glob("*.pyi"))
@@ -54,6 +54,15 @@ def test_what_else_a_stub_declares_is_there(stub: Path) -> None:
 
 
 def test_every_native_module_has_a_stub() -> None:
-    suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    modules = {path.name.removesuffix(suffix) for path in PACKAGE.glob(f"*{suffix}")}
-    assert modules == {stub.stem for stub in STUBS}
+    sources = (PACKAGE.parents[1] / "_native").glob("*/*.pyx")
+    assert {source.stem for source in sources} == {stub.stem for stub in STUBS}
+
+
+def test_all_native_modules_are_in_one_shared_object() -> None:
+    modules = [importlib.import_module(f"pylink._native.{stub.stem}") for stub in STUBS]
+    assert {module.__file__ for module in modules} == {OBJECT}
+
+
+def test_a_native_module_that_is_not_there_is_an_import_error() -> None:
+    with pytest.raises(ImportError, match="PyInit_absent"):
+        importlib.import_module("pylink._native.absent")
