@@ -147,6 +147,7 @@ VARIANTS: dict[str, Variant] = {
     "preserve": _options("-preserve-relocs"),
     "preserve-g": _options("-preserve-relocs", "-g"),
     "kernels-used": _kernels_used,
+    "kernels-unused": _options("--kernels-used=no_such_kernel"),
     "variables-used": _variables_used,
     "both-used": _both_used,
     "device-runtime": _device_runtime,

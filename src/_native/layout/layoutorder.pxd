@@ -23,8 +23,7 @@ cdef inline bint omitted(const OutRow* all_rows, const OutRow* row, bint prototy
         return not info
     if omit == OMIT_WITHOUT_ENTRIES:
         return row.count == 0 and not (family == FAMILY_C and row.kind == K_RELOC and (
-            row.notes & OF_EMPTY_STAYS or (row.type == SHT_RELA
-                                           and all_rows[row.target].kind == K_CONSTANT_FUNC)))
+            row.notes & OF_EMPTY_STAYS or (row.merc >= 0 and all_rows[row.merc].count)))
     if omit == OMIT_WITHOUT_PROTOTYPES:
         return not prototypes
     return omit == OMIT_UNUSED and row.notes & OF_STAYS == 0

@@ -168,8 +168,6 @@ cdef inline void add_fix(Merge* m, const Rela* r, int64_t addend, int32_t out, i
     fix.how = how
     fix.spare = 0
     fix.reloc = reloc
-    if entity >= 0 and reloc >= 0 and m.entities[entity].kind in (E_SHARED, E_SYSTEM_SHARED):
-        out_row(m, reloc).notes |= OF_EMPTY_STAYS
 
 
 cdef inline void add_rebuild(Merge* m, int32_t at, const Rela* r, int64_t addend, int32_t out,
