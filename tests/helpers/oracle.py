@@ -2,12 +2,15 @@
 
 The tools come from the `oracle` extra (wheel nvidia-cuda-nvcc), from CUDA_HOME or from PATH, in
 that order, and count only when nvlink says it is release 13.0.88: any other links differently.
-Tests that need them carry the marker `needs_oracle`; PYLINK_REQUIRE_ORACLE=1 makes its absence a
-failure instead of a skip.
+Those of other releases stand beside: `scripts/install_oracle.py` puts each into a folder of its own
+below build/oracles (PYLINK_ORACLES), and inside of `with release("13.5")` all functions here use
+that one. Tests that need the tools carry the marker `needs_oracle` or that of `needs_release`;
+PYLINK_REQUIRE_ORACLE=1 makes their absence a failure instead of a skip.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import functools
 import hashlib
@@ -17,13 +20,24 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-NVLINK_RELEASE = "V13.0.88"
+ROOT = Path(__file__).resolve().parents[2]
+# What nvlink of each release says of itself; `scripts/install_oracle.py` installs these.
+VERSIONS = {
+    "13.0": "13.0.88",
+    "13.1": "13.1.115",
+    "13.2": "13.2.86",
+    "13.3": "13.3.73",
+    "13.4": "13.4.92",
+    "13.5": "13.5.37",
+}
+DEFAULT = "13.0"
+NVLINK_RELEASE = f"V{VERSIONS[DEFAULT]}"
 SOURCE_TIME = 1_700_000_000  # of every compiled source, in seconds
 REQUIRED = os.environ.get("PYLINK_REQUIRE_ORACLE") == "1"
 
@@ -66,6 +80,26 @@ class NvlinkResult:
     image: bytes | None
 
 
+_release = DEFAULT
+
+
+@contextlib.contextmanager
+def release(name: str) -> Iterator[None]:
+    """Inside of this, everything here is done with the tools of that release."""
+    global _release  # noqa: PLW0603 -- what a test compares with, set around all that it does
+    before, _release = _release, name
+    try:
+        yield
+    finally:
+        _release = before
+
+
+def _folder(name: str) -> Path:
+    """Where the tools of a release other than the default stand."""
+    root = os.environ.get("PYLINK_ORACLES")
+    return (Path(root) if root else ROOT / "build" / "oracles") / name / "nvidia/cu13/bin"
+
+
 def _candidates() -> list[Path]:
     site = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *sys.path}
     found = [Path(root) / "nvidia/cu13/bin" for root in sorted(filter(None, site))]
@@ -76,17 +110,22 @@ def _candidates() -> list[Path]:
     return found
 
 
-@functools.cache
 def find() -> Toolchain | None:
     """The first complete toolchain whose nvlink is of the expected release, or None."""
-    for path in _candidates():
+    return find_release(_release)
+
+
+@functools.cache
+def find_release(name: str) -> Toolchain | None:
+    """That of one release, or None."""
+    for path in [_folder(name), *(_candidates() if name == DEFAULT else [])]:
         # Without the profile, nvcc is a script that starts the one of another directory.
         if not all((path / name).is_file() for name in ("nvcc", "nvcc.profile", "ptxas", "nvlink")):
             continue
         version = subprocess.run(
             [path / "nvlink", "--version"], capture_output=True, text=True, check=False
         )
-        if NVLINK_RELEASE in version.stdout:
+        if f"V{VERSIONS[name]}" in version.stdout:
             return Toolchain(path)
     return None
 
@@ -95,7 +134,8 @@ def toolchain() -> Toolchain:
     """The toolchain, or OracleError."""
     found = find()
     if found is None:
-        raise OracleError(f"no nvcc, ptxas and nvlink {NVLINK_RELEASE} (pip install '.[oracle]')")
+        how = "pip install '.[oracle]'" if _release == DEFAULT else "scripts/install_oracle.py"
+        raise OracleError(f"no nvcc, ptxas and nvlink V{VERSIONS[_release]} ({how})")
     return found
 
 
@@ -111,6 +151,14 @@ needs_oracle = pytest.mark.skipif(
     not REQUIRED and find() is None,
     reason=f"needs nvcc, ptxas and nvlink {NVLINK_RELEASE}: pip install '.[oracle]'",
 )
+
+
+def needs_release(name: str) -> pytest.MarkDecorator:
+    """The marker of tests that need the tools of one release."""
+    return pytest.mark.skipif(
+        not REQUIRED and find_release(name) is None,
+        reason=f"needs nvcc, ptxas and nvlink V{VERSIONS[name]}: scripts/install_oracle.py {name}",
+    )
 
 
 def device_runtime() -> Path:
@@ -129,7 +177,8 @@ def cache_root() -> Path:
 
 
 def _cached(suffix: str, key: Sequence[str]) -> Path:
-    digest = hashlib.sha256("\0".join((NVLINK_RELEASE, *key)).encode()).hexdigest()
+    made_by = f"V{VERSIONS[_release]}"
+    digest = hashlib.sha256("\0".join((made_by, *key)).encode()).hexdigest()
     return cache_root() / digest[:2] / f"{digest[:32]}{suffix}"
 
 
@@ -148,7 +197,11 @@ def _compile(target: Path, name: str, text: str, argv: Sequence[str]) -> None:
         (folder / name).write_text(text)
         os.utime(folder / name, (SOURCE_TIME, SOURCE_TIME))
         command = [*argv, name, "-o", "made"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        # nvcc starts what PATH has of its tools, whatever stands beside it.
+        environment = {**os.environ, "PATH": f"{toolchain().bin}:{os.environ.get('PATH', '')}"}
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, check=False, env=environment
+        )
         if done.returncode:
             raise OracleError(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
         os.replace(folder / "made", target)

@@ -8,6 +8,7 @@ import pytest
 
 from pylink._native import notes
 from pylink.facts import sectionkinds
+from pylink.facts.compat import compiled
 from pylink.facts.target import FAMILY_B, FAMILY_C, Target
 from pylink.tables import SECTION
 
@@ -84,8 +85,13 @@ def merged(
     specific: bool = False,
     mask: int = 0xFF,
     fastpath: int = 0,
+    toolkit: int = 130,
 ) -> bytes:
-    return notes.merge_compat(*compat(*files), family, specific, mask, fastpath)
+    """What becomes of the files' attributes, without the suffix of the target in front."""
+    rows = compiled(toolkit, family)
+    result = notes.merge_compat(*compat(*files), rows, specific, mask, fastpath)
+    assert result[:4] == byte(9, specific)
+    return result[4:]
 
 
 @pytest.mark.parametrize(
@@ -114,8 +120,8 @@ def test_a_pair_of_bytes_is_compared_as_a_number() -> None:
 
 
 def test_the_suffix_is_that_of_the_target() -> None:
-    assert merged(byte(9, 1), specific=False) == byte(9, 0)
-    assert merged(byte(9, 0), specific=True) == byte(9, 1)
+    assert merged(byte(9, 1), specific=False) == b""
+    assert merged(byte(9, 0), specific=True) == b""
 
 
 def test_features_are_what_all_inputs_and_the_target_have() -> None:
@@ -130,8 +136,57 @@ def test_code_decides_on_a_feature_that_inputs_lack() -> None:
     arena, table = compat(record)
     table += SECTION.pack(*(0,) * 8, 128, 0, 0, -1, sectionkinds.TEXT, 0)
     for mask, fastpath, word in ((0x09, 8, 0x09), (0x09, 0, 0x01), (0x01, 8, 0x01)):
-        got = notes.merge_compat(arena, table, FAMILY_C, False, mask, fastpath)
-        assert got == record[:4] + pack("<2I", word, 0)
+        rows = compiled(130, FAMILY_C)
+        got = notes.merge_compat(arena, table, rows, False, mask, fastpath)
+        assert got == byte(9, 0) + record[:4] + pack("<2I", word, 0)
+
+
+# .nv.compat of one kernel by ptxas of these releases; 12.9 has none before sm_100.
+OBJECTS = {
+    ("13.0", FAMILY_B): "02020100 02050500 03070101 02030000 02060100 040b08000000000000000000",
+    ("13.5", FAMILY_B): "020c0000 02020100 030d0101 02030000 040b08000000000000000000 030e4004",
+    ("13.0", FAMILY_C): "02020100 02050500 03070101 02030000 02060100 040b08000900000000000000",
+    ("13.5", FAMILY_C): "020c0000 02020100 030d0101 03070101 02030000 040b08000900000000000000"
+    " 030e4004",
+    ("12.9", FAMILY_C): "02020100 02050500 02030000 02060100",
+}
+# Inputs, toolkit, attributes of the output in order; with a value where it is not the input's.
+MIXES: list[tuple[int, int, tuple[str, ...], str]] = [
+    (130, FAMILY_B, ("13.0",), "02 05 07 03 06"),
+    (131, FAMILY_B, ("13.0",), "02 05 07 03"),
+    (132, FAMILY_B, ("13.0",), "02 05 07 03 0b"),
+    (133, FAMILY_B, ("13.0",), "02 05 07 03 0b 0d=256"),
+    (134, FAMILY_B, ("13.0",), "02 05 07 03 0b 0c=2 0d=256"),
+    (135, FAMILY_B, ("13.0",), "02 05 07 03 0b 0c=2 0d=256"),
+    (130, FAMILY_C, ("13.0",), "02 05 07 03 06 0b"),
+    (131, FAMILY_C, ("13.0",), "02 05 07 03 0b"),
+    (133, FAMILY_C, ("13.0",), "02 05 07 03 0b 0d=256"),
+    (134, FAMILY_C, ("13.0",), "02 05 07 03 0b 0c=2 0d=256 0e=1024"),
+    (135, FAMILY_C, ("13.0",), "02 05 07 03 0b 0c=2 0d=256 0e=1088"),
+    (135, FAMILY_B, ("13.5",), "0c=0 02 0d=257 03 0b 0e=1088"),
+    (135, FAMILY_C, ("13.5",), "0c=0 02 0d=257 07 03 0b 0e=1088"),
+    (135, FAMILY_B, ("13.0", "13.5"), "02 07 03 0b 0c=2 0d=257"),
+    (135, FAMILY_B, ("13.5", "13.0"), "0c=2 02 0d=257 03 0b 07"),
+    (135, FAMILY_C, ("13.0", "13.5"), "02 07 03 0b 0c=2 0d=257 0e=1088"),
+    (135, FAMILY_C, ("13.5", "13.0"), "0c=2 02 0d=257 07 03 0b 0e=1088"),
+    (135, FAMILY_C, ("12.9", "13.0"), "02 05 03 07 0c=2 0d=256 0b 0e=1088"),
+    (135, FAMILY_C, ("12.9", "13.5"), "02 03 07 0c=2 0d=257 0b 0e=1088"),
+]
+
+
+@pytest.mark.parametrize(("toolkit", "family", "names", "expected"), MIXES)
+def test_attributes_of_each_release(
+    toolkit: int, family: int, names: tuple[str, ...], expected: str
+) -> None:
+    suffix = "" if "12.9" in names else "02090000"
+    files = [bytes.fromhex(suffix + OBJECTS[name, family]) for name in names]
+    data, found = merged(*files, family=family, toolkit=toolkit), []
+    while data:
+        size = 4 + (data[2] if data[0] == 4 else 0)
+        record, data = data[:size], data[size:]
+        value = f"={record[2] | record[3] << 8}" if record[1] in (0x0C, 0x0D, 0x0E) else ""
+        found.append(f"{record[1]:02x}{value}")
+    assert " ".join(found) == expected
 
 
 def instruction(form: int, *, plain: bool = True, kind: int = 0) -> bytes:

@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, qsort
 from libc.string cimport memcpy, memset
 
-from attributes cimport record_size
+from attributes cimport find_record, record_size
 from elf64 cimport *
 from facts cimport *
 from graph cimport *
@@ -22,10 +22,12 @@ from vec cimport *
 def emit_info(bytes arena, bytes files, bytes sections, bytes symbols, bytes entities,
               bytes symbol_entity, bytes symbol_role, bytes calls, bytes prototypes,
               bytes functions, bytes outs, bytes out_of, bytes symbol_index,
-              bytes section_symbol_index, int family, bint executable, bytes inherited):
+              bytes section_symbol_index, int family, bint executable, bytes inherited,
+              bytes closing):
     """Contents of every information section.
 
-    `inherited` is the table of `pylink.facts.inherited`. Returns `(blob, spans, mixed)`: the bytes,
+    `inherited` is the table of `pylink.facts.inherited`; `closing` are the records that end those
+    of each function. Returns `(blob, spans, mixed)`: the bytes,
     packed SpanRow rows that say which OutRow each part belongs to, and the entities of kernels
     that reach functions for one CTA and for a pair of them.
     """
@@ -35,6 +37,8 @@ def emit_info(bytes arena, bytes files, bytes sections, bytes symbols, bytes ent
         raise ValueError("one row per attribute")
     set_rules(&m, <const InheritRow*>PyBytes_AS_STRING(inherited),
               PyBytes_GET_SIZE(inherited) // sizeof(InheritRow))
+    m.closing = <const uint8_t*>PyBytes_AS_STRING(closing)
+    m.closing_size = <uint32_t>PyBytes_GET_SIZE(closing)
     m.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
     m.files = <const FileRow*>PyBytes_AS_STRING(files)
     m.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
@@ -100,7 +104,7 @@ cdef bint emit_all(Info* m) noexcept nogil:
         if out.kind == K_INFO or out.kind == K_MERC_INFO:
             ok = emit_file_info(m, out.kind)
         elif out.kind == K_INFO_FUNC:
-            ok = emit_function_info(m, out.entity, False)
+            ok = emit_function_info(m, out.entity, False) and put_closing(m)
         elif out.kind == K_MERC_INFO_FUNC:
             ok = emit_function_info(m, out.entity, True)
         else:
@@ -316,6 +320,8 @@ cdef bint emit_function_info(Info* m, int32_t e, bint mercury) noexcept nogil:
         record = <Record*>m.records.data + (m.records.count - 1 - i)
         if not mercury and at >= 0 and record.data[1] == EIATTR_MERCURY_FINALIZER_OPTIONS:
             continue
+        if not mercury and closes(m, record.data[1]):
+            continue
         if m.executable and m.rules[record.data[1]].how == JOIN_NUMBERS and not kernel:
             continue
         if not put_record(m, record, kernel):
@@ -419,6 +425,15 @@ cdef bint put_sass_only(Info* m, const SectionRow* sass) noexcept nogil:
         at += record.size
         if rest[record.data[1]]:
             rest[record.data[1]] -= 1
-        elif not put_record(m, &record, False):
+        elif not closes(m, record.data[1]) and not put_record(m, &record, False):
             return False
     return True
+
+
+cdef inline bint closes(Info* m, uint8_t attribute) noexcept nogil:
+    """Whether the link writes the record anew, whatever inputs say."""
+    return m.closing_size and find_record(m.closing, m.closing_size, attribute) != NULL
+
+
+cdef inline bint put_closing(Info* m) noexcept nogil:
+    return not m.closing_size or put(m, m.closing, m.closing_size) != NULL

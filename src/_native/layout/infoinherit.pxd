@@ -158,7 +158,7 @@ cdef inline bint inherit_record(Info* m, uint64_t start, const uint8_t* data,
     cdef uint16_t value = load16(data + 2)
     if how == JOIN_NOTHING:
         return True
-    if how == JOIN_SYMBOLS or how == JOIN_NUMBERS:
+    if is_list(how):
         if data[0] != 4:
             return True
         if own_record(m, start, attribute) < 0 and not put_value(m, attribute, 0):
@@ -168,6 +168,10 @@ cdef inline bint inherit_record(Info* m, uint64_t start, const uint8_t* data,
         join_value(m, start, attribute, value)
         return True
     return put_value(m, attribute, 0 if how == JOIN_FLAG else value)
+
+
+cdef inline bint is_list(uint8_t how) noexcept nogil:
+    return how == JOIN_SYMBOLS or how == JOIN_NUMBERS or how == JOIN_WORDS
 
 
 cdef inline uint8_t cta_groups(Info* m, uint64_t start) noexcept nogil:
@@ -206,14 +210,14 @@ cdef inline bint extend_list(Info* m, uint64_t start, const uint8_t* data,
     """Add the items of a callee's list that the kernel's lacks; one of them may come twice."""
     cdef uint64_t at = <uint64_t>own_record(m, start, data[1]), end, tail
     cdef uint32_t before = (record_size(m.blob.data + at) - 4) // 4, i, j, item, length
-    cdef bint listed = False, known
+    cdef bint listed = False, known, once = m.rules[data[1]].how == JOIN_WORDS
     for i in range((record_size(data) - 4) // 4):
         item = listed_item(m, data, file, i, &listed)
         if not listed:
             continue
         length = record_size(m.blob.data + at) - 4
         known = False
-        for j in range(before):
+        for j in range(length // 4 if once else before):
             if load32(m.blob.data + at + 4 + 4 * j) == item:
                 known = True
         if known or length + 4 > 0xffff:
@@ -242,7 +246,7 @@ cdef inline bint inherit_alone(Info* m, int32_t kernel, uint64_t start) noexcept
     for i in range(m.turn_count):
         attribute = m.turns[i]
         how = m.rules[attribute].alone
-        if how == JOIN_SYMBOLS or how == JOIN_NUMBERS:
+        if is_list(how):
             if not gather_list(m, start, attribute):
                 return False
         elif gathered[attribute].found and excludes(owned, attribute):

@@ -62,6 +62,8 @@ ctypedef struct Info:
     uint8_t turns[256]              # attributes in the order of the table
     size_t turn_count
     uint8_t unknown_bits            # attribute of bits that are unknown where it is missing, or 0
+    const uint8_t* closing          # records that end those of each function
+    uint32_t closing_size
     Vec blob
     Vec spans                       # SpanRow
 

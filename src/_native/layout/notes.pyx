@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from attributes cimport find_record, record_size
+from compat cimport *
 from elf64 cimport Ehdr
 from fastpath cimport code_leaves_fastpath
 from rows cimport *
@@ -139,91 +140,37 @@ cdef inline bint promises_fastpath(const uint8_t* data, uint64_t size) noexcept 
     return record != NULL and record_size(record) > 4 and record[4] & FASTPATH_CODE != 0
 
 
-def merge_compat(bytes arena, bytes sections, int family, bint arch_specific, uint64_t features,
+def merge_compat(bytes arena, bytes sections, bytes rows, bint arch_specific, uint64_t features,
                  uint8_t fastpath):
-    """The attributes of .nv.compat, merged over all inputs.
+    """The attributes of .nv.compat, merged over all inputs by `rows` (`pylink.facts.compat`).
 
-    Attribute 2 is 0 if any input has 0, else the largest; 3 the union; 5 has two fields of two
-    bits, each 0 if any input has 0, else the largest; 6 stays while equal, else 1; 7 the largest;
-    9 depends on the target; 0x0b, from sm_100 on, the bits that all inputs with code
-    have and those of `fastpath`, as far as the target has them (`features`). Order and formats
-    are those of the first input. Empty for inputs without any.
+    Attribute 9 depends on the target; 0x0b are the bits that all inputs with code have and those of
+    `fastpath`, as far as the target has them (`features`). Order and formats are those of the first
+    input, behind it what later ones add.
     """
     cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef bytearray merged = bytearray()
-    cdef uint8_t* record
-    cdef const uint8_t* data
-    cdef uint64_t at, mine, size
     cdef bytes coded = bytes(s[n - 1].file + 1 if n else 0)
     cdef uint8_t* has_code = <uint8_t*>PyBytes_AS_STRING(coded)
-    for i in range(n):
-        has_code[s[i].file] |= s[i].kind == K_TEXT
-    for i in range(n):
-        if s[i].kind != K_COMPAT:
-            continue
-        at = 0
-        while s[i].size - at >= 4:
-            data = base + s[i].offset + at
-            size = record_size(data)
-            if size > s[i].size - at:
-                break
-            at += size
-            if data[1] == COMPAT_FASTPATH and family != FAMILY_C:
-                continue
-            mine = find(merged, data[1])
-            if mine == <uint64_t>len(merged):
-                merged += data[:size]
-                if data[1] == COMPAT_FASTPATH and data[0] == 4 and not has_code[s[i].file]:
-                    merged[mine + 4:] = b"\xff" * <Py_ssize_t>(size - 4)
-                continue
-            if data[1] == COMPAT_FASTPATH and not has_code[s[i].file]:
-                continue            # what has no code needs no features
-            record = merged
-            combine(record + mine, data, size)
-    mine = find(merged, COMPAT_SPECIFIC)
-    if mine < <uint64_t>len(merged) and merged[mine] != 4:
-        merged[mine + 2] = arch_specific
-    mine = find(merged, COMPAT_FASTPATH)
-    if mine < <uint64_t>len(merged) and merged[mine] == 4:
-        if merged[mine + 2] > 0:
-            merged[mine + 4] |= fastpath
-        for i in range(4, min(4 + merged[mine + 2], 12)):
-            merged[mine + i] &= features >> 8 * (i - 4) & 0xff
-    return bytes(merged)
-
-
-cdef uint64_t find(bytearray merged, uint8_t attribute):
-    """Where the record with that attribute is; the size of all without one."""
-    cdef const uint8_t* start = merged
-    cdef const uint8_t* record = find_record(start, len(merged), attribute)
-    return record - start if record != NULL else len(merged)
-
-
-cdef inline uint8_t weaker(uint8_t a, uint8_t b) noexcept nogil:
-    """0 means nothing is promised, which wins."""
-    return 0 if a == 0 or b == 0 else max(a, b)
-
-
-cdef void combine(uint8_t* mine, const uint8_t* theirs, uint64_t size) noexcept nogil:
-    cdef uint64_t i
-    cdef uint8_t attribute = mine[1]
-    if mine[0] != theirs[0] or (mine[0] == 4) != (attribute == COMPAT_FASTPATH):
-        return
-    if attribute == 2:
-        mine[2] = weaker(mine[2], theirs[2])
-    elif attribute == 3:
-        mine[2] |= theirs[2]
-    elif attribute == 6:
-        mine[2] = mine[2] if mine[2] == theirs[2] else 1
-    elif attribute == 7:
-        if (mine[3] << 8 | mine[2]) < (theirs[3] << 8 | theirs[2]):
-            mine[2] = theirs[2]
-            mine[3] = theirs[3]
-    elif attribute == 5:
-        mine[2] = (weaker(mine[2] & 3, theirs[2] & 3)
-                   | weaker(mine[2] >> 2 & 3, theirs[2] >> 2 & 3) << 2)
-    elif attribute == COMPAT_FASTPATH and size == record_size(mine):
-        for i in range(4, size):
-            mine[i] &= theirs[i]
+    cdef Compat m
+    cdef Vec out
+    cdef bint ok = True
+    if PyBytes_GET_SIZE(rows) % sizeof(CompatRow):
+        raise ValueError("one row per attribute")
+    compat_init(&m, <const CompatRow*>PyBytes_AS_STRING(rows),
+                PyBytes_GET_SIZE(rows) // sizeof(CompatRow))
+    vec_init(&out, 1)
+    with nogil:
+        for i in range(n):
+            has_code[s[i].file] |= s[i].kind == K_TEXT
+        for i in range(n):
+            if s[i].kind == K_COMPAT:
+                ok = ok and compat_read(&m, base + s[i].offset, s[i].size, has_code[s[i].file])
+        ok = ok and compat_finish(&m, arch_specific, features, fastpath, &out)
+    vec_free(&m.records)
+    vec_free(&m.late)
+    result = vec_take(&out)
+    if not ok:
+        raise MemoryError
+    return result

@@ -30,13 +30,13 @@ from vec cimport *
 
 def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entities,
           bytes symbol_entity, bytes symbol_role, bytes prototypes, bytes pools,
-          bytes stand_ins, int family, int mode):
+          bytes stand_ins, int family, int mode, int traits):
     """Give birth to every section and symbol of the output and sort the relocations.
 
     Tables as `elfread.parse` and `resolve` return them. `pools` is the table of
     `pools.place_pools`: kernels without a pool get a section for those of device functions.
     `stand_ins` is an int32 per input section: the folded Mercury section's reference, or -1; it may
-    be empty.
+    be empty. `traits` are the TRAIT_ bits of the release (`pylink.facts.releases`).
     Returns a tuple: OutRow, OutSymbolRow, KeepRow, FixRow and RebuildRow tables; per input
     section int32 OutRow and uint64 offset of its piece; .shstrtab and .strtab so far; the uint32
     .strtab offset of each prototype string; a byte per entity that any code refers to; a byte per
@@ -57,6 +57,7 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     m.entity_count = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
     m.family = family
     m.mode = mode
+    m.traits = traits
     vec_init(&m.outs, sizeof(OutRow))
     vec_init(&m.section_list, sizeof(Listed))
     vec_init(&m.local_list, sizeof(Listed))

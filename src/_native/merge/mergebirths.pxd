@@ -81,8 +81,7 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
             continue
         defined = m.role[i] == ROLE_WON or m.role[i] == ROLE_REPLACED
         if m.born[e] < 0:
-            enter_symbol(m, e, (s.info >> 4) == STB_LOCAL
-                         or (defined and (s.info >> 4) == STB_WEAK))
+            enter_symbol(m, e, stands_early(m, s, defined))
         if not defined or m.sections[s.section].kind != K_TEXT:
             continue
         if function_section(m, e, K_TEXT, 0) >= 0:
@@ -111,6 +110,13 @@ cdef inline void name_shared(Merge* m, int32_t kernel) noexcept nogil:
     cdef uint32_t size
     cdef const uint8_t* name = entity_name(m, kernel, &size)
     keep_name(m, pool_join(&m.pool, b".nv.shared.", 11, name, size), 11 + size)
+
+
+cdef inline bint stands_early(Merge* m, const SymbolRow* s, bint defined) noexcept nogil:
+    """Whether a new symbol is listed among the local ones: weak definitions once were, too."""
+    cdef uint8_t binding = s.info >> 4
+    return binding == STB_LOCAL or (binding == STB_WEAK and defined
+                                    and not m.traits & TRAIT_WEAK_GLOBAL)
 
 
 cdef inline void enter_symbol(Merge* m, int32_t e, bint early) noexcept nogil:
@@ -170,10 +176,7 @@ cdef inline void objects(Merge* m, const FileRow* file) noexcept nogil:
         elif row.kind == E_SHARED and row.flags & EF_UNSIZED:
             debug_shared(m, -1)
         if m.born[e] < 0 and (stays(m, e) or (row.kind == E_UNIFIED and row.flags & EF_LIVE)):
-            # Weak definitions stand among the local symbols, as in the inputs.
-            enter_symbol(m, e, (s.info >> 4) == STB_LOCAL
-                         or ((s.info >> 4) == STB_WEAK
-                             and (m.role[i] != ROLE_NONE or is_instance(row))))
+            enter_symbol(m, e, stands_early(m, s, m.role[i] != ROLE_NONE or is_instance(row)))
             if m.born[e] >= 0:
                 (<OutSymbolRow*>m.out_symbols.data)[m.born[e]].dropped = not stays(m, e)
 

@@ -129,7 +129,8 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
                 return KEEP
             how[0] |= FIX_ZERO
             return FIX
-        if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or is_left(row)):
+        if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or is_left(row)
+                                       or m.traits & TRAIT_KEEPS_SHARED):
             return KEEP
         return FIX
     if row.kind == E_UNIFIED:

@@ -123,6 +123,7 @@ cdef inline void mercury_twins(Merge* m) noexcept nogil:
     for i in range(plain):
         kind = out_row(m, <int32_t>i).kind
         if (KIND[kind].twin == K_NULL or KIND[KIND[kind].twin].brought
+                or KIND[KIND[kind].twin].trait & ~m.traits
                 or (kind == K_CONSTANT and out_row(m, <int32_t>i).bank != 3)):
             continue
         out = new_twin(m, <int32_t>i)

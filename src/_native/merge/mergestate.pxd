@@ -44,6 +44,7 @@ ctypedef struct Merge:
     size_t entity_count
     uint32_t family
     uint32_t mode
+    uint32_t traits             # TRAIT_ bits of the release
     Vec outs
     Vec out_symbols
     Vec keeps

@@ -22,12 +22,14 @@ def emit_info(
     family: int,
     executable: bool,
     inherited: bytes,
+    closing: bytes,
 ) -> tuple[bytes, bytes, list[int]]:
     """Contents of every information section: (blob, spans, mixed).
 
-    `inherited` is the packed table of `pylink.facts.inherited`. The spans are SpanRow rows: the
-    OutRow that each part of the blob belongs to. `mixed` are the entities of kernels that reach
-    functions for one CTA and for a pair of them.
+    `inherited` is the packed table of `pylink.facts.inherited`, `closing` the records that end
+    those of each function. The spans are SpanRow rows: the OutRow that each part of the blob
+    belongs to. `mixed` are the entities of kernels that reach functions for one CTA and for a pair
+    of them.
     """
 
 def has_file_records(

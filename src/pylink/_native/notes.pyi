@@ -24,16 +24,14 @@ def fastpath_bits(arena: bytes, sections: bytes, out_of: bytes) -> int:
 def merge_compat(
     arena: bytes,
     sections: bytes,
-    family: int,
+    rows: bytes,
     arch_specific: bool,
     features: int,
     fastpath: int,
 ) -> bytes:
-    """The attributes of .nv.compat, merged over all inputs; empty for inputs without any.
+    """The attributes of .nv.compat, merged over all inputs by `rows` (`pylink.facts.compat`).
 
-    Attribute 2 is 0 if any input has 0, else the largest; 3 the union; 5 has two fields of two
-    bits, each 0 if any input has 0, else the largest; 6 stays while equal, else 1; 7 the largest;
-    9 depends on the target; 0x0b, from sm_100 on, the bits that all inputs with code
-    have and those of `fastpath`, as far as the target has them (`features`). Order and formats
-    are those of the first input. Source: experiments, in docs/format-notes.md.
+    Attribute 9 depends on the target; 0x0b are the bits that all inputs with code have and those of
+    `fastpath`, as far as the target has them (`features`). Order and formats are those of the first
+    input, behind it what later ones add. Source: experiments, in docs/format-notes.md.
     """

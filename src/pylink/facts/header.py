@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pylink.facts import (
     attributes,
+    compat,
     elf,
     inherited,
     releases,
@@ -50,6 +51,7 @@ COLUMNS = {
     "exact": "uint8_t",
     "brought": "uint8_t",
     "holds": "uint8_t",
+    "trait": "uint8_t",
     "slot": "uint8_t",
     "align": "uint16_t",
     "type": "uint32_t",
@@ -268,6 +270,7 @@ def header() -> str:
         ),
         *enum(numbers(elf, ("SHT_", "SHF_"))),
         *enum(numbers(inherited, ("JOIN_",))),
+        *enum(numbers(compat, ("COMPAT_",))),
         *enum(numbers(releases, ("TRAIT_",))),
         *tables(kinds),
         *relocation_tables(),

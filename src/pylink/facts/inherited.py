@@ -20,6 +20,7 @@ JOIN_NUMBERS = 7  # a list of numbers, which the functions themselves lose
 JOIN_OWN = 8  # the largest value, but a kernel's own record stays as it is
 JOIN_POSITIVE = 9  # as JOIN_MAXIMUM, but a value of 0 brings no record
 JOIN_COUNT = 10  # as JOIN_SUM, but a value of 0 brings no record
+JOIN_WORDS = 12  # a list of words, each once, which the functions keep
 JOIN_MARK = 11  # as JOIN_FLAG, written with a value of 0
 
 # Attribute, format of a record that a kernel gets, how values join, and how they do in a link with
@@ -36,6 +37,7 @@ INHERITED: tuple[tuple[int, int, int, int], ...] = (
     (0x38, HVAL, JOIN_SUM, JOIN_COUNT),  # NUM_MBARRIERS
     (0x0F, SVAL, JOIN_SYMBOLS, JOIN_SYMBOLS),  # EXTERNS
     (0x4F, SVAL, JOIN_NUMBERS, JOIN_NUMBERS),  # AT_ENTRY_FRAGMENTS
+    (0x66, SVAL, JOIN_WORDS, JOIN_WORDS),  # of CUDA 13.2 and later
 )
 
 

@@ -6,6 +6,8 @@ the kernels, which get them of the release followed as one number.
 
 from __future__ import annotations
 
+from pylink.facts.attributes import BVAL, HVAL
+
 # What tells nvlink of one release from that before: bits of `Release.traits`.
 TRAIT_KEEPS_SHARED = 1  # with -r references to sized shared variables stay for the next link
 TRAIT_WEAK_GLOBAL = 2  # weak symbols stand among the global ones
@@ -17,12 +19,14 @@ class Release:
     """One row.
 
     `toolkit` is the number in notes of objects and output, `tool_strings` the bytes of strings that
-    nvlink's own note has before the options; `traits` are TRAIT_ bits. Relocation types are
-    numbered from 0 and, those of mercury code, from 0x10000 up to, but without, `relocations` and
-    `mercury_relocations`.
+    nvlink's own note has before the options; `traits` are TRAIT_ bits. `closing` are the records of
+    attributes that from sm_100 on end those of each function, whatever inputs say. Relocation
+    types are numbered from 0 and, those of mercury code, from 0x10000 up to, but without,
+    `relocations` and `mercury_relocations`.
     """
 
     __slots__ = (
+        "closing",
         "mercury_relocations",
         "name",
         "relocations",
@@ -38,6 +42,7 @@ class Release:
         toolkit: int,
         tool_strings: int = 97,
         traits: int = 0,
+        closing: bytes = b"",
         relocations: int = 120,
         mercury_relocations: int = 0x10041,
     ) -> None:
@@ -45,6 +50,7 @@ class Release:
         self.toolkit = toolkit
         self.tool_strings = tool_strings
         self.traits = traits
+        self.closing = closing
         self.relocations = relocations
         self.mercury_relocations = mercury_relocations
 
@@ -56,14 +62,18 @@ _FROM_13_2 = TRAIT_KEEPS_SHARED
 _FROM_13_4 = _FROM_13_2 | TRAIT_WEAK_GLOBAL | TRAIT_MERC_CALLS
 _FROM_13_5 = _FROM_13_4 | TRAIT_LEAN_NAMES
 
+# Attributes 0x6b and 0x6d of .nv.info.F; no tool names them.
+_CLOSING_13_2 = bytes((HVAL, 0x6B, 1, 0))
+_CLOSING_13_4 = _CLOSING_13_2 + bytes((BVAL, 0x6D, 0, 0))
+
 RELEASES = (
     Release("12.9", toolkit=129),
     Release("13.0", toolkit=130),
     Release("13.1", toolkit=131, tool_strings=98),
-    Release("13.2", toolkit=132, traits=_FROM_13_2),
-    Release("13.3", toolkit=133, traits=_FROM_13_2),
-    Release("13.4", toolkit=134, traits=_FROM_13_4),
-    Release("13.5", toolkit=135, traits=_FROM_13_5),
+    Release("13.2", toolkit=132, traits=_FROM_13_2, closing=_CLOSING_13_2),
+    Release("13.3", toolkit=133, traits=_FROM_13_2, closing=_CLOSING_13_2),
+    Release("13.4", toolkit=134, traits=_FROM_13_4, closing=_CLOSING_13_4),
+    Release("13.5", toolkit=135, traits=_FROM_13_5, closing=_CLOSING_13_4),
 )
 BY_NAME = {release.name: release for release in RELEASES}
 # The oldest release that is followed unless an option asks for another.

@@ -8,6 +8,7 @@ sections"); so does the reader.
 from __future__ import annotations
 
 from pylink.facts import elf
+from pylink.facts.releases import TRAIT_MERC_CALLS
 from pylink.facts.sectionkinds import (
     CALLGRAPH,
     CAPMERC,
@@ -23,12 +24,14 @@ from pylink.facts.sectionkinds import (
     INFO,
     INFO_FUNC,
     LOCAL,
+    MERC_CALLGRAPH,
     MERC_CONSTANT,
     MERC_CONSTANT_FUNC,
     MERC_DEBUG,
     MERC_GLOBAL_INIT,
     MERC_INFO,
     MERC_INFO_FUNC,
+    MERC_PROTOTYPE,
     MERC_RELA,
     MERC_SYMTAB,
     MERC_SYMTAB_SHNDX,
@@ -84,12 +87,13 @@ PLACE_JOINED = 1  # one for all inputs' sections of that name
     RANK_MERC_DEBUG,
     RANK_MERC_INFO,
     RANK_MERC_INFO_FUNC,
+    RANK_MERC_CALLS,
     RANK_MERC_RELA,
     RANK_MERC_CONSTANT,
     RANK_MERC_DATA,
     RANK_MERC_LATE,
     RANK_MERC_SYMTAB,
-) = range(20)
+) = range(21)
 
 # When a section that was born is left out of the output; its name stays in the string tables.
 OMIT_NEVER = 0
@@ -137,9 +141,9 @@ class Kind:
     and C. `omit` says when the output lacks it. `link` and `info` are what its header holds there,
     `program` is the sh_type in executables, 0 for that of the input. `size` says who gives its
     size. `holds` is what symbols in it are. `twin` is the kind of its mercury form; inputs have
-    brought those with `brought`, the link makes the others; `merc` is how their names begin. What
-    the link makes has the type and flags of the row, `align` (0: that of the plain section) and
-    `entsize` bytes.
+    brought those with `brought`, the link makes the others, if the release has the bits of
+    `trait`; `merc` is how their names begin. What the link makes has the type and flags of the
+    row, `align` (0: that of the plain section) and `entsize` bytes.
     """
 
     __slots__ = (
@@ -162,6 +166,7 @@ class Kind:
         "program",
         "ranks",
         "size",
+        "trait",
         "twin",
         "types",
     )
@@ -190,6 +195,7 @@ class Kind:
         merc: str = ".nv.merc",
         align: int = 0,
         entsize: int = 0,
+        trait: int = 0,
     ) -> None:
         self.number = number
         self.names = tuple(names.encode().split())
@@ -212,6 +218,7 @@ class Kind:
         self.merc = merc
         self.align = align
         self.entsize = entsize
+        self.trait = trait
 
     @property
     def given(self) -> bool:
@@ -360,6 +367,7 @@ def kinds() -> tuple[Kind, ...]:
             free=FREE_ALWAYS,
             rank=RANK_CALLS,
             link=HEAD_SYMTAB,
+            twin=MERC_CALLGRAPH,
             align=4,
             entsize=8,
         ),
@@ -371,6 +379,7 @@ def kinds() -> tuple[Kind, ...]:
             rank=RANK_CALLS,
             omit=OMIT_WITHOUT_PROTOTYPES,
             link=HEAD_SYMTAB,
+            twin=MERC_PROTOTYPE,
             align=4,
             entsize=8,
         ),
@@ -572,6 +581,31 @@ def kinds() -> tuple[Kind, ...]:
             link=HEAD_MERC_SYMTAB,
             info=HEAD_CAPSULE,
             align=4,
+        ),
+        Kind(
+            MERC_CALLGRAPH,
+            ".nv.merc.nv.callgraph",
+            (elf.SHT_CUDA_MERC_CALLGRAPH,),
+            flags=mercury,
+            free=FREE_ALWAYS,
+            rank=RANK_MERC_CALLS,
+            link=HEAD_MERC_SYMTAB,
+            align=4,
+            entsize=8,
+            trait=TRAIT_MERC_CALLS,
+        ),
+        Kind(
+            MERC_PROTOTYPE,
+            ".nv.merc.nv.prototype",
+            (elf.SHT_CUDA_MERC_PROTOTYPE,),
+            flags=mercury,
+            free=FREE_ALWAYS,
+            rank=RANK_MERC_CALLS,
+            omit=OMIT_WITHOUT_PROTOTYPES,
+            link=HEAD_MERC_SYMTAB,
+            align=4,
+            entsize=8,
+            trait=TRAIT_MERC_CALLS,
         ),
         Kind(
             MERC_RELA,

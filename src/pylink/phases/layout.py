@@ -5,6 +5,7 @@ from __future__ import annotations
 from pylink._native import callgraph, info, notes, poolfill
 from pylink._native import layout as native_layout
 from pylink.facts import inherited, sectionkinds
+from pylink.facts.releases import TRAIT_MERC_CALLS
 from pylink.facts.target import FAMILY_B, FAMILY_C, SYSTEM_SHARED
 from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note
 from pylink.phases.shared import place_shared
@@ -242,6 +243,7 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
         job.target.family,
         job.executable,
         inherited.compiled(),
+        objects.release.closing if job.target.family == FAMILY_C else b"",
     )
     for kernel in mixed:
         name = entity_name(objects.arena, objects.symbols, merged.entities, kernel)
@@ -271,6 +273,9 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
         ),
         sectionkinds.REL_ACTION: REL_ACTION,
     }
+    if objects.release.traits & TRAIT_MERC_CALLS and job.target.family == FAMILY_C:
+        made[sectionkinds.MERC_CALLGRAPH] = graph
+        made[sectionkinds.MERC_PROTOTYPE] = prototypes
     for kind, contents in made.items():
         out = native_layout.find_kind(placed.outs, kind)
         if out >= 0:

@@ -154,6 +154,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         merged.stand_ins,
         job.target.family,
         job.mode | (HOST_INFO if objects.references is not None else 0),
+        objects.release.traits,
     )
     steps.done("merge_sections")
     if job.target.family == FAMILY_C and merged.pools:

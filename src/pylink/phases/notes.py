@@ -7,7 +7,7 @@ from struct import pack
 from pylink import __version__
 from pylink._native import notes
 from pylink.diagnostics.stream import to_bytes
-from pylink.facts import sectionkinds
+from pylink.facts import compat, sectionkinds
 from pylink.facts.target import FAMILY_A, FAMILY_C
 
 TYPE_CHECKING = False
@@ -70,6 +70,7 @@ def compat_note(objects: Objects, out_of: bytes, *, has_code: bool) -> bytes:
     fastpath = 0
     if features & FASTPATH_CODE:
         fastpath = notes.fastpath_bits(objects.arena, objects.sections, out_of)
+    rows = compat.compiled(objects.release.toolkit, target.family)
     return notes.merge_compat(
-        objects.arena, objects.sections, target.family, target.specific, features, fastpath
+        objects.arena, objects.sections, rows, target.specific, features, fastpath
     )

@@ -1,0 +1,86 @@
+"""How the attributes of .nv.compat of all inputs become those of the output.
+
+One row per attribute, and who has it: releases, families. `compiled` packs those of one link for
+``pylink._native.notes``. Attributes without a row stay as the first input has them. The experiments
+stand in docs/format-notes.md and docs/releases.md.
+"""
+
+from __future__ import annotations
+
+from struct import pack
+
+from pylink.facts.attributes import BVAL, HVAL, SVAL
+from pylink.facts.target import FAMILY_B, FAMILY_C
+
+# How values of two inputs join.
+COMPAT_FIRST = 0  # the first input's
+COMPAT_WEAKEST = 1  # 0 if any input has 0, else the largest
+COMPAT_FLAGS = 2  # bits that any input has
+COMPAT_FIELDS = 3  # as COMPAT_WEAKEST, for each of two fields of two bits
+COMPAT_EQUAL = 4  # stays while equal, else 1
+COMPAT_LARGEST = 5
+COMPAT_COMMON = 6  # bits that all inputs have
+COMPAT_TARGET = 7  # whether the target's name ends in `a`
+COMPAT_FIXED = 8  # what the row says
+
+# Bits: what else holds for the attribute.
+COMPAT_DROPPED = 1  # the output has none
+COMPAT_COUNTS = 2  # an input without it counts as if it had the row's value
+COMPAT_REQUIRED = 4  # the output has none if one input has none, or does not know it (0xffff)
+COMPAT_LATE = 8  # stands at the end, in the order of the rows, unless the first input has it
+
+
+class Row:
+    """One attribute: format, joining, COMPAT_ bits and value in `families` from `since` on."""
+
+    __slots__ = ("attribute", "families", "flags", "format", "how", "since", "value")
+
+    def __init__(
+        self,
+        attribute: int,
+        form: int,
+        how: int,
+        flags: int = 0,
+        value: int = 0,
+        *,
+        since: int = 0,
+        families: tuple[int, ...] = (FAMILY_B, FAMILY_C),
+    ) -> None:
+        self.attribute = attribute
+        self.format = form
+        self.how = how
+        self.flags = flags
+        self.value = value
+        self.since = since
+        self.families = families
+
+
+_B, _C = (FAMILY_B,), (FAMILY_C,)
+# `since` is the toolkit of a release. Of the rows of one attribute the last that holds counts.
+ROWS = (
+    Row(0x09, BVAL, COMPAT_TARGET),
+    Row(0x02, BVAL, COMPAT_WEAKEST),
+    Row(0x03, BVAL, COMPAT_FLAGS),
+    Row(0x05, BVAL, COMPAT_FIELDS),
+    Row(0x05, BVAL, COMPAT_FIELDS, COMPAT_REQUIRED, since=131),
+    Row(0x06, BVAL, COMPAT_EQUAL),
+    Row(0x06, BVAL, COMPAT_EQUAL, COMPAT_DROPPED, since=131),
+    Row(0x07, HVAL, COMPAT_LARGEST),
+    Row(0x0C, BVAL, COMPAT_LARGEST, COMPAT_COUNTS | COMPAT_LATE, 2, since=134),
+    Row(0x0D, HVAL, COMPAT_LARGEST, COMPAT_COUNTS | COMPAT_LATE, 0x100, since=133),
+    Row(0x0B, SVAL, COMPAT_COMMON, COMPAT_DROPPED, families=_B),
+    Row(0x0B, SVAL, COMPAT_COMMON, COMPAT_LATE, since=132, families=_B),
+    Row(0x0B, SVAL, COMPAT_COMMON, COMPAT_LATE, families=_C),
+    Row(0x0E, HVAL, COMPAT_LARGEST, COMPAT_REQUIRED | COMPAT_LATE, since=134, families=_B),
+    Row(0x0E, HVAL, COMPAT_FIXED, COMPAT_COUNTS | COMPAT_LATE, 0x400, since=134, families=_C),
+    Row(0x0E, HVAL, COMPAT_FIXED, COMPAT_COUNTS | COMPAT_LATE, 0x440, since=135, families=_C),
+)
+
+
+def compiled(toolkit: int, family: int) -> bytes:
+    """The rows of one link, packed: attribute, format, how, flags, 16-bit value."""
+    rows = {row.attribute: row for row in ROWS if row.since <= toolkit and family in row.families}
+    return b"".join(
+        pack("<4BH", row.attribute, row.format, row.how, row.flags, row.value)
+        for row in rows.values()
+    )
