@@ -42,6 +42,7 @@ $(VENV)/extras: $(VENV)/bin/python pyproject.toml
 $(VENV)/built: $(VENV)/base setup.py $(NATIVE)
 	$(BIN)/python setup.py --quiet build_ext --inplace
 	$(BIN)/python -m compileall -q src/pylink
+	$(BIN)/python -m pylink.command.bundle
 	@touch $@
 
 demo: $(VENV)/built

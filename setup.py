@@ -2,13 +2,21 @@
 
 import os
 import sys
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.modified import newer
+
+# Those of setuptools, which has to be imported first.
+from distutils.ccompiler import new_compiler  # isort: skip
+from distutils.command.build_scripts import build_scripts  # isort: skip
+from distutils.sysconfig import customize_compiler  # isort: skip
 
 sys.path.insert(0, "src")
 from pylink.facts import header
@@ -106,8 +114,43 @@ class BuildNative(build_ext):
         return made
 
 
+class BuildScripts(build_scripts):
+    """Adds the program `pylink`, which is compiled, to the scripts.
+
+    It looks for the package where an installed one is, beside the scripts in ../lib; an editable
+    one says where it is in the second line of the script.
+    """
+
+    def initialize_options(self) -> None:
+        super().initialize_options()
+        self.editable_mode = False  # setuptools changes it
+
+    def run(self) -> None:
+        super().run()
+        folder = Path(self.build_dir)
+        if self.editable_mode:
+            script = folder / "pylink-python"
+            first, rest = script.read_text().split("\n", 1)
+            script.write_text(f"{first}\n# pylink is in {Path('src').resolve()}\n{rest}")
+        compiler = new_compiler()
+        customize_compiler(compiler)
+        facts = {
+            "PYLINK_MAGIC": f"{{{','.join(map(str, MAGIC_NUMBER))}}}",
+            "PYLINK_BUNDLE": f'"__pycache__/link.{sys.implementation.cache_tag}.pyc"',
+            "PYLINK_LIB": f'"{Path(sysconfig.get_path("stdlib")).name}"',
+        }
+        with TemporaryDirectory() as made:
+            objects = compiler.compile(
+                ["src/_native/launcher/pylink.c"],
+                output_dir=made,
+                macros=list(facts.items()),
+                extra_postargs=["-Os"],
+            )
+            compiler.link_executable(objects, str(folder / "pylink"))
+
+
 setup(
     ext_modules=[kernels, *standins] if WANTED else [],
-    cmdclass={"build_ext": BuildNative},
+    cmdclass={"build_ext": BuildNative, "build_scripts": BuildScripts},
     options={"build_ext": {"parallel": JOBS}},
 )

@@ -112,7 +112,7 @@ def test_an_interrupt_while_the_script_looks_for_pylink(
     tmp_path: Path, event: str, name: str
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(PLANTED.format(event=event, name=name))
-    script = Path(__file__).parents[2] / "scripts" / "pylink"
+    script = Path(__file__).parents[2] / "scripts" / "pylink-python"
     done = subprocess.run(
         [sys.executable, str(script), "--version"],
         env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},

@@ -8,6 +8,7 @@ import importlib.metadata
 import os
 import shutil
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from pylink.diagnostics.sarif_document import HOME
 
 PACKAGE = Path(pylink.__file__).parent
 ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "scripts" / "pylink-python"
 
 
 def test_public_names() -> None:
@@ -45,9 +47,9 @@ def test_package_is_typed() -> None:
 
 
 def test_installed_script_is_plain() -> None:
-    script = shutil.which("pylink", path=sysconfig.get_path("scripts"))
-    assert script is not None
-    tree = ast.parse((ROOT / "scripts" / "pylink").read_text())
+    program = shutil.which("pylink", path=sysconfig.get_path("scripts"))
+    assert program is not None
+    tree = ast.parse(SCRIPT.read_text())
     (signals, default, attempt, call) = tree.body
     assert ast.unparse(signals) == "import _signal"
     assert isinstance(default, ast.If)
@@ -56,7 +58,7 @@ def test_installed_script_is_plain() -> None:
         "from pylink.command.program import run"
     ]
     assert ast.unparse(call) == "run()"
-    done = subprocess.run([script, "-bogus"], capture_output=True, text=True, check=False)
+    done = subprocess.run([program, "-bogus"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "pylink fatal   : Unknown option 'bogus'\n")
 
 
@@ -65,11 +67,13 @@ def test_the_module_of_another_project_is_named(tmp_path: Path) -> None:
     (tmp_path / "pylink").mkdir()
     other = tmp_path / "pylink" / "__init__.py"
     other.write_text("class JLink: ...\n")
-    script = shutil.which("pylink", path=sysconfig.get_path("scripts"))
-    assert script is not None
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
-        [script, "--version"], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, str(SCRIPT), "--version"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 1
     assert done.stderr.startswith(f"pylink: {other} is the module of another project")

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-def run() -> NoReturn:
-    """The command line, and the end of the process.
+# The name that the program was started under, from the native program that starts Python.
+STARTED_AS = "PYLINK_STARTED_AS"
+
+
+def run(*, bundled: bool = False) -> NoReturn:
+    """The command line, and the end of the process; `bundled` says that it started from a bundle.
 
     Taking the interpreter apart at its end takes an eighth of a small link's instructions and
     changes nothing that lasts. Whatever has to run then has loaded `atexit` for that.
@@ -24,7 +28,14 @@ def run() -> NoReturn:
     end_on_interrupt()
     from pylink.command.cli import main  # noqa: PLC0415 -- an interrupt is none of its business
 
+    name = os.environ.pop(STARTED_AS, None)
+    if name is not None:
+        sys.argv[0] = name
     status = main(owns_process=True)
+    if name is not None and not bundled and "pylink.linker" in sys.modules:
+        from pylink.command.bundle import make_for_next  # noqa: PLC0415 -- once in an installation
+
+        make_for_next()
     if "atexit" not in sys.modules:
         try:
             for stream in (sys.stdout, sys.stderr):

@@ -12,6 +12,8 @@ import shutil
 import sys
 import sysconfig
 
+from pylink.command.sites import add_sites
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,6 +93,7 @@ def module_paths() -> list[str]:
 
     A working directory that is a site directory of this Python stays.
     """
+    add_sites()
     sites = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     try:
         here = os.path.realpath(os.getcwd())

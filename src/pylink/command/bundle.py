@@ -1,0 +1,128 @@
+"""The bundle: one file with the code of all modules that every link imports.
+
+Opening, checking and reading sixty files takes longer than a small link does. The bundle lies where
+the interpreter keeps compiled modules, and is good while each source has the size and the time that
+it was made of. Where there is none that is, the program starts as any Python script, and makes one
+for the next time if that may be written. It is a compiled main program: `quickstart.py`, and a row
+for each module. src/_native/launcher starts the interpreter with it.
+
+    python -m pylink.command.bundle     # makes it now: for folders that cannot be written later
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _frozen_importlib_external import ExtensionFileLoader, SourceFileLoader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+    # Name; path, size in bytes and time in ns of the source; marshalled code. A kernel has no path.
+    Row = tuple[str, str, int, int, bytes]
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGE = os.path.dirname(HERE)
+PATH = f"{PACKAGE}/__pycache__/link.{sys.implementation.cache_tag}.pyc"
+
+# What a link imports, itself or through these; what it imports later is for few links.
+IMPORTED = ("pylink.command.cli", "pylink.command.sites", "pylink.linker", "pylink.options")
+
+# The interpreter starts with these words, and so without whatever site-packages loads.
+ALONE = ("-I", "-S")
+
+
+def make_for_next() -> None:
+    """Make the bundle, where compiled modules may be written, in a process of its own."""
+    if sys.dont_write_bytecode or not os.access(PACKAGE, os.W_OK):
+        return
+    command = [sys.executable, *ALONE, os.path.abspath(__file__)]
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    streams = [(os.POSIX_SPAWN_DUP2, null, stream) for stream in range(3)]
+    try:
+        os.waitpid(os.posix_spawn(sys.executable, command, os.environ, file_actions=streams), 0)
+    except OSError:  # then there is none
+        pass
+    finally:
+        os.close(null)
+
+
+class Recorder:
+    """Notes which modules are loaded from files, in the order in which they are ready."""
+
+    def __init__(self) -> None:
+        self.ready: list[ModuleType] = []
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """What the other finders find, with a loader that tells when the module is ready."""
+        others = (finder for finder in sys.meta_path if finder is not self)
+        specs = (finder.find_spec(name, path, target) for finder in others)  # type: ignore[arg-type]
+        spec = next((spec for spec in specs if spec is not None), None)
+        if spec is not None and isinstance(spec.loader, (ExtensionFileLoader, SourceFileLoader)):
+            run = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                run(module)
+                self.ready.append(module)
+                sys.meta_path.remove(self)  # another finder may have come before this one
+                sys.meta_path.insert(0, self)
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+def record() -> list[ModuleType]:
+    """Import what every link does; its modules, each after those that it imports."""
+    recorder = Recorder()
+    del sys.modules["__future__"]  # loaded for this module already
+    sys.meta_path.insert(0, recorder)
+    try:
+        for name in IMPORTED:
+            __import__(name)
+    finally:
+        sys.meta_path.remove(recorder)
+    return recorder.ready
+
+
+def row(module: ModuleType, kernels: str) -> Row | None:
+    """The row of a module, None of one that the bundle leaves to the interpreter."""
+    from marshal import dumps  # noqa: PLC0415
+
+    name, path = module.__name__, module.__file__ or ""
+    if path == kernels:
+        return name, "", 0, 0, b""
+    if not path.endswith(".py"):
+        return None
+    with open(path, "rb") as stream:  # compiled modules know the time of theirs in seconds alone
+        status = os.fstat(stream.fileno())
+        code = compile(stream.read(), path, "exec", dont_inherit=True)
+    return name, path, status.st_size, status.st_mtime_ns, dumps(code)
+
+
+def write() -> None:
+    """Write the bundle, whole or not at all; OSError. For a process with -I -S alone."""
+    from importlib.util import MAGIC_NUMBER  # noqa: PLC0415
+    from marshal import dumps  # noqa: PLC0415
+
+    sys.path.append(os.path.dirname(PACKAGE))
+    modules = record()
+    from pylink._native import OBJECT  # noqa: PLC0415
+    from pylink.outputs.wholefile import write_whole  # noqa: PLC0415
+
+    rows = [made for module in modules if (made := row(module, OBJECT)) is not None]
+    with open(f"{HERE}/quickstart.py", encoding="utf-8") as stream:
+        program = stream.read()
+    program += f"\n\nstart({rows!r}, {OBJECT!r})\n"
+    code = compile(program, f"{HERE}/quickstart.py", "exec", dont_inherit=True)
+    os.makedirs(os.path.dirname(PATH), exist_ok=True)
+    body = dumps(code)
+    size = 16 + len(body)  # so that the launcher can tell a part of a bundle from all of it
+    write_whole(PATH, MAGIC_NUMBER + bytes(8) + size.to_bytes(4, "little") + body)
+
+
+if __name__ == "__main__":
+    if not sys.flags.no_site:
+        os.execv(sys.executable, [sys.executable, *ALONE, os.path.abspath(__file__)])
+    write()

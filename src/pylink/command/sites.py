@@ -1,0 +1,28 @@
+"""The folders of modules that a quick start leaves out, for the few links that need one of them."""
+
+from __future__ import annotations
+
+import sys
+from _frozen_importlib_external import PathFinder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
+
+class Sites:
+    """The last finder of a process without `site`: has `site` do its work, and looks again."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        add_sites()
+        return PathFinder.find_spec(name, path)  # type: ignore[arg-type]
+
+
+def add_sites() -> None:
+    """Make `sys.path` and `sys.prefix` what they are in a process that was started as usual."""
+    if Sites in sys.meta_path:
+        sys.meta_path.remove(Sites)
+        import site  # noqa: PLC0415 -- takes a fifth of the interpreter's start
+
+        site.main()

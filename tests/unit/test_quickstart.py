@@ -1,0 +1,190 @@
+"""The program `pylink`: what it starts Python with, and that this is never out of date."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+from helpers.cubin_builder import one_kernel
+from helpers.fatbin_builder import container, entry
+
+import pylink
+from pylink.command.bundle import PATH
+
+ROOT = Path(__file__).parents[2]
+BUNDLE = Path("__pycache__") / Path(PATH).name
+
+# For sitecustomize.py, which a quick start does not load.
+MARK = "import sys\nif 'pylink-python' in ' '.join(sys.orig_argv): print('from the script')\n"
+
+
+class Installed:
+    """pylink in a prefix of its own, as an installer leaves it."""
+
+    def __init__(self, prefix: Path, scripts: Path) -> None:
+        library = Path(sysconfig.get_path("stdlib")).name
+        site = prefix / "lib" / library / "site-packages"
+        self.package = site / "pylink"
+        self.bundle = self.package / BUNDLE
+        self.program = prefix / "bin" / "pylink"
+        shutil.copytree(
+            Path(pylink.__file__).parent,
+            self.package,
+            ignore=shutil.ignore_patterns("__pycache__", "report", "jitlink"),
+        )
+        shutil.copytree(scripts, prefix / "bin")
+        script = prefix / "bin" / "pylink-python"
+        script.write_text(script.read_text().replace("#!python\n", f"#!{sys.executable}\n"))
+        (prefix / "mark").mkdir()
+        (prefix / "mark" / "sitecustomize.py").write_text(MARK)
+        (prefix / "a.cubin").write_bytes(one_kernel().build())
+        # Scripts would find the pylink that is tested here otherwise.
+        self.path = os.pathsep.join([str(prefix / "mark"), str(site)])
+        self.folder = prefix
+
+    def run(
+        self, *words: str, name: str = "", **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": self.path, **variables}
+        if "PYTHONDONTWRITEBYTECODE" not in variables:
+            environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        return subprocess.run(
+            [name or str(self.program), *words],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def link(self, *words: str, **variables: str) -> str:
+        """Link well; what is printed."""
+        done = self.run("-arch=sm_80", "a.cubin", "-o", "out.cubin", *words, **variables)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What setup.py makes of the scripts."""
+    folder = tmp_path_factory.mktemp("scripts") / "made"
+    command = [sys.executable, "setup.py", "--quiet", "build_scripts", "--executable", "python"]
+    subprocess.run([*command, "--build-dir", str(folder)], cwd=ROOT, check=True)
+    return folder
+
+
+@pytest.fixture
+def installed(tmp_path: Path, scripts: Path) -> Installed:
+    return Installed(tmp_path / "prefix", scripts)
+
+
+def test_the_second_link_starts_from_a_bundle(installed: Installed) -> None:
+    assert installed.link() == "from the script\n"
+    first = (installed.folder / "out.cubin").read_bytes()
+    made = installed.bundle.stat().st_mtime_ns
+    assert installed.link() == ""
+    assert (installed.folder / "out.cubin").read_bytes() == first
+    assert installed.bundle.stat().st_mtime_ns == made
+
+
+def test_a_bundle_of_older_sources_is_not_used(installed: Installed) -> None:
+    installed.link()
+    source = installed.package / "command" / "program.py"
+    status = source.stat()
+    text = source.read_text()
+    source.write_text(
+        text.replace("    status = main(", '    print("changed")\n    status = main(')
+    )
+    assert installed.link() == "from the script\nchanged\n"
+    assert installed.link() == "changed\n"
+    # The same size and another time, and an older time.
+    source.write_text(source.read_text().replace("changed", "altered"))
+    later = status.st_mtime_ns + 10**9  # the interpreter's own compiled modules count in seconds
+    os.utime(source, ns=(later, later))
+    assert installed.link() == "from the script\naltered\n"
+    source.write_text(text)
+    os.utime(source, ns=(status.st_mtime_ns, status.st_mtime_ns))
+    assert installed.link() == "from the script\n"
+    assert installed.link() == ""
+
+
+def test_a_source_that_is_gone_is_noticed(installed: Installed) -> None:
+    installed.link()
+    (installed.package / "timing.py").unlink()
+    done = installed.run("-arch=sm_80", "a.cubin", "-o", "out.cubin")
+    assert done.returncode == 1
+    assert "pylink.timing" in done.stderr
+
+
+@pytest.mark.parametrize("damage", ["empty", "short", "long", "other"])
+def test_what_is_no_bundle_of_this_interpreter_is_not_started(
+    installed: Installed, damage: str
+) -> None:
+    installed.link()
+    whole = installed.bundle.read_bytes()
+    damaged = {
+        "empty": b"",
+        "short": whole[:-1],
+        "long": whole + b"\0",
+        "other": bytes([whole[0] ^ 1]) + whole[1:],
+    }
+    installed.bundle.write_bytes(damaged[damage])
+    assert installed.link() == "from the script\n"
+    assert installed.bundle.stat().st_size == len(whole)
+    assert installed.link() == ""
+
+
+def test_nothing_is_written_where_that_is_not_wanted(installed: Installed) -> None:
+    assert installed.link(PYTHONDONTWRITEBYTECODE="1") == "from the script\n"
+    assert not installed.bundle.exists()
+    subprocess.run([sys.executable, installed.package / "command" / "bundle.py"], check=True)
+    assert installed.link(PYTHONDONTWRITEBYTECODE="1") == ""
+
+
+def test_a_mistake_makes_no_bundle(installed: Installed) -> None:
+    assert installed.run("-bogus").returncode == 1
+    assert not installed.bundle.exists()
+
+
+def test_the_program_goes_by_the_name_it_was_started_under(installed: Installed) -> None:
+    installed.link()
+    other = installed.folder / "nvlink"
+    other.symlink_to(installed.program)
+    for name in (str(other), "../prefix/nvlink"):
+        done = installed.run("-bogus", name=name)
+        assert (done.returncode, done.stderr) == (1, "nvlink fatal   : Unknown option 'bogus'\n")
+
+
+def test_words_arrive_as_they_are(installed: Installed) -> None:
+    installed.link()
+    done = installed.run("-arch=sm_80", "no such *.cubin", "", "-o", "out.cubin")
+    assert "no such *.cubin" in done.stderr
+    assert done.returncode != 0
+
+
+def test_modules_of_other_packages_are_found_when_needed(installed: Installed) -> None:
+    """Zstandard is decompressed by a package, which a quick start does not look for at first."""
+    packed = container(entry(one_kernel().build(), 80, mode="zstd"))
+    (installed.folder / "a.fatbin").write_bytes(packed)
+    installed.link()
+    done = installed.run("-arch=sm_80", "a.fatbin", "-o", "out.cubin")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = installed.run("remarks", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_quick_start_loads_what_it_was_made_for(installed: Installed) -> None:
+    """Every module of a plain link comes from the bundle, none from a file of its own."""
+    installed.link()
+    command = [sys.executable, "-I", "-S", "-v", str(installed.bundle), "script"]
+    words = ["-arch=sm_80", "a.cubin", "-o", "out.cubin"]
+    done = subprocess.run(
+        [*command, *words], cwd=installed.folder, capture_output=True, text=True, check=True
+    )
+    loaded = [line for line in done.stderr.splitlines() if line.startswith("# code object from")]
+    assert [line for line in loaded if "pylink" in line or "__future__" in line] == []
