@@ -16,6 +16,7 @@ from helpers.attributes import BVAL, HVAL, NVAL, SVAL, Record, plant
 from helpers.compare import compare
 from helpers.fatbin_builder import SEGMENT, container, entry, host_object
 
+import pylink
 from pylink.command.cli import main
 from pylink.facts.inherited import INHERITED
 
@@ -160,3 +161,43 @@ def test_every_attribute(
         compared.add(attribute)
     assert {a for a, f in PLANTED.items() if f != SVAL} <= compared
     assert len(compared) > 80
+
+
+CALLS = ('printf("x");', "n += (long)malloc(n);", "free((void *)(long)n);", "assert(n != 7);")
+
+
+def calling_program(rng: random.Random) -> list[str]:
+    """Sources of functions of all linkages that call what the driver has, and of one kernel."""
+    texts, names = [], []
+    for number in range(rng.randint(1, 3)):
+        text, own = "#include <cstdio>\n#include <cassert>\n", []
+        for index in range(rng.randint(1, 5)):
+            linkage = rng.choice(("static ", "", "inline "))
+            own.append(f"f{number}_{index}")
+            body = "".join(rng.sample(CALLS, rng.randint(0, 3)))
+            text += (
+                f"{linkage}__device__ __noinline__ int {own[-1]}(int n) {{ {body} return n; }}\n"
+            )
+        uses = " + ".join(f"{name}(n)" for name in rng.sample(own, len(own)))
+        names.append(f"all{number}")
+        text += f"__device__ __noinline__ int {names[-1]}(int n) {{ return {uses}; }}\n"
+        texts.append(text)
+    calls = "".join(f"p[{i}] = {name}(p[{i}]);" for i, name in enumerate(names))
+    declared = "".join(f"extern __device__ int {name}(int);\n" for name in names[:-1])
+    texts[-1] += declared + f'extern "C" __global__ void alone(int *p) {{ {calls} }}\n'
+    rng.shuffle(texts)
+    return texts
+
+
+@pytest.mark.parametrize("flags", [(), ("-G",)], ids=["plain", "debug"])
+@pytest.mark.parametrize("arch", ["80", "100"])
+def test_externals_of_functions_of_all_linkages(arch: str, flags: tuple[str, ...]) -> None:
+    """A lone kernel lists them in an order of its own."""
+    for seed in range(6):
+        cubins = [
+            oracle.compile(text, arch, flags)
+            for text in calling_program(random.Random(f"externals {seed}"))
+        ]
+        expected = oracle.link(cubins, arch).image
+        assert expected is not None
+        assert compare(bytes(pylink.link(cubins, arch=f"sm_{arch}").image), expected) == []

@@ -314,7 +314,7 @@ cdef inline bint gather_list(Info* m, uint64_t start, uint8_t attribute) noexcep
     m.listed.count = 0
     for i in range(m.out_count):
         out = &m.outs[i]
-        if out.kind != K_TEXT or not m.gives[out.entity]:
+        if out.kind != K_INFO_FUNC or not m.gives[out.entity]:
             continue
         s = info_source(m, out.entity)
         at = 0
