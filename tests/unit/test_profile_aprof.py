@@ -13,6 +13,7 @@ from benchmarks import inputs
 from pylink import pipeline
 from pylink.aprof import TIME_USEC, Report, encode, fit_report, fit_table, read
 from pylink.diagnostics import Sink
+from pylink.phases import report_symbols
 from pylink.phases.layout import Placed
 from pylink.phases.layout import layout as real_layout
 from pylink.phases.merge import Merged
@@ -187,6 +188,28 @@ def test_parts_in_which_symbols_are_undefined_go_on(tmp_path: Path) -> None:
     turn = sum(repetitions for _, repetitions in parts_of(len(cubins)))
     assert calls["layout"] == calls["finalize"] >= FEWEST_TURNS * turn
     assert calls["layout"] % turn == 0
+
+
+def test_what_a_part_costs_does_not_depend_on_what_is_undefined_in_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # Who has an undefined symbol is looked for in all inputs, whatever the size of the part.
+    looked_for = []
+    real = report_symbols.report_undefined
+    monkeypatch.setattr(
+        report_symbols,
+        "report_undefined",
+        lambda merged, undefined, sink: (
+            looked_for.append(len(undefined)),
+            real(merged, undefined, sink),
+        ),
+    )
+    cubins = demo.cubins("sm_100")[::-1]
+    pylink.link(cubins, arch="sm_100", profile_aprof=tmp_path / "link.aprof")
+    assert looked_for == []
+    with pytest.raises(pylink.LinkError):
+        pylink.link(cubins[:1], arch="sm_100")
+    assert looked_for
 
 
 @oracle.needs_oracle

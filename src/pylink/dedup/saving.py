@@ -38,8 +38,12 @@ class Lenient(Sink):
         super().__init__()
         self.failing = False
 
+    def hears(self, kind: str) -> bool:
+        # Who might define them is looked for in every input, which would be the cost of a part.
+        return kind != "undefined-reference"
+
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
-        if diagnostic.level >= DISCRETIONARY and diagnostic.kind != "undefined-reference":
+        if diagnostic.level >= DISCRETIONARY:
             self.failing = True
         return super().dispatch(diagnostic) if diagnostic.level >= CATASTROPHE else None
 

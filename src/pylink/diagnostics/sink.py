@@ -94,6 +94,10 @@ class Sink:
         diagnostic.assigned = self.policy.assigned.get(kind, 0)
         return self.dispatch(diagnostic)
 
+    def hears(self, kind: str) -> bool:
+        """Whether a report of this kind reaches anybody; what it says need not be found otherwise."""
+        return bool(self.policy.severity(kind))
+
     def fatal(
         self,
         kind: str,

@@ -230,7 +230,7 @@ def _fold_mercury(objects: Objects, merged: Merged, sink: Sink) -> bytes:
 def _report_undefined(merged: Merged, sink: Sink) -> None:
     objects = merged.objects
     undefined = resolve.find_undefined(objects.arena, objects.symbols, merged.entities)
-    if undefined:
+    if undefined and sink.hears("undefined-reference"):
         from pylink.phases.report_symbols import report_undefined  # noqa: PLC0415 -- an error
 
         report_undefined(merged, undefined, sink)
