@@ -103,19 +103,28 @@ def _squeezed(text: str) -> str:
 @ncu.needs_samples
 @pytest.mark.parametrize("path", ncu.SAMPLES, ids=lambda path: path.stem)
 def test_units_are_those_that_ncu_prints(path: Path) -> None:
-    """Of metrics that were accumulated, all but those whose unit ncu knows from elsewhere."""
     names, units = ncu.ncu_csv(path, "--page", "raw", "--print-units", "base")[:2]
     action = pylink.report.load_report(path)[0][0]
-    differing = []
-    for name, unit in zip(names, units, strict=True):
-        metric = action.metric_by_name(name)
-        if metric is None or metric.metric_type() == metric.MetricType_OTHER:
+    shown = {name: unit for name, unit in zip(names, units, strict=True) if name in action}
+    ours = {name: action[name].unit() for name in shown}
+    assert len(shown) > 700
+    assert ours == shown
+
+
+@ncu.needs_samples
+@pytest.mark.parametrize("path", ncu.SAMPLES, ids=lambda path: path.stem)
+def test_values_are_those_that_ncu_prints(path: Path) -> None:
+    names, _, values = ncu.ncu_csv(path, "--page", "raw", "--print-units", "base", "--print-fp")[:3]
+    action = pylink.report.load_report(path)[0][0]
+    for name, shown in zip(names, values, strict=True):
+        if name not in action or shown in ("", "no data"):
             continue
-        if metric.unit() != unit:
-            differing.append(name)
-    known = re.compile(r"average_warp.*_per_|writeback_active|sector_compression|threads_divergent")
-    assert [each for each in differing if not known.search(each)] == []
-    assert len(differing) < 30
+        value = action[name].value()
+        if isinstance(value, str):
+            assert shown == value
+        else:
+            # Two places, rounded away from 0.
+            assert float(shown.replace(",", "")) == pytest.approx(value, abs=0.0051), name
 
 
 def test_our_report_says_the_same(tmp_path: Path) -> None:

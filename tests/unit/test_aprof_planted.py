@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 from helpers.planted import GROWING, SQUARES, STEPS, Truth, measured
 
-from pylink.aprof import Fit, fit_report, fit_table
+from pylink.aprof import Fit, Report, fit_report, fit_table
 from pylink.aprof.shapes import NAMES
 
 SEEDS = range(20)
@@ -67,6 +67,21 @@ def test_with_a_little_noise_the_class_is_found(truth: Truth, noise: float) -> N
 )
 def test_steep_growth_shows_through_noise(truth: Truth) -> None:
     assert faults(truth, fits(truth, 0.1), 0.25)["found"] >= 0.6 * len(SEEDS)
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.03, 0.1])
+@pytest.mark.parametrize(
+    "truth", [*GROWING[3:], *SQUARES[4:], *GROWING[:3], *STEPS], ids=lambda truth: truth.name
+)
+def test_who_grows_steeply_is_named_also_without_a_model(truth: Truth, noise: float) -> None:
+    named = sum(
+        "Grow faster than the link" in fit_table(Report(), [fit]) for fit in fits(truth, noise)
+    )
+    if truth in GROWING[:3] or truth in STEPS:
+        # At this noise stairs look like a square at the sizes that were measured.
+        assert named <= (5 if truth.name == "stairs of a quarter" and noise > 0.03 else 1)
+    else:
+        assert named >= (0.8 if noise <= 0.03 else 0.5) * len(SEEDS)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.03, 0.1])

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pylink.aprof.shapes import NAMES, SUMS, USUAL
+from pylink.aprof.shapes import NAMES, STEEP, SUMS, USUAL
 
 if TYPE_CHECKING:
     from pylink.aprof.sums import Points, Sum
@@ -42,6 +42,8 @@ WIDTH_PER_NOISE = 2.0
 LEAST_WIDTH, MOST_WIDTH = 0.10, 0.18
 # A multiple beyond all of n log n, and the width there: that a cost is steep is worth saying.
 STEEPER, STEEP_WIDTH = 2.25, 0.17
+# With a steep model, a multiple from which on the steep part is more than a trace of noise.
+STEEP_MODEL = 2.1
 
 # Student's t, one-sided 95 %, by degrees of freedom; the last one for more.
 STUDENT = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.7)
@@ -61,7 +63,8 @@ class Growth:
 
     `terms` are names and factors of the sum; `error` is the root of the mean squared relative
     error; `low` to `high` hold the multiple of the cost at twice the largest size with nine
-    chances in ten; `outliers` were left out.
+    chances in ten; `outliers` were left out. `steep` says that the cost grows faster than n log n,
+    which may be certain where the model is not.
     """
 
     model: str | None = None
@@ -72,6 +75,7 @@ class Growth:
     low: float = 1.0
     high: float = 1.0
     outliers: tuple[float, ...] = field(default=())
+    steep: bool = False
 
 
 def fit_points(
@@ -144,8 +148,9 @@ class _Fitted:
         error = (best.squares / len(self.points)) ** 0.5
         terms = tuple(zip(best.names, best.factors, strict=True))
 
-        def say(model: str | None, reason: str = "") -> Growth:
-            return Growth(model, reason, terms, error, best.multiple, self.low, self.high, outliers)
+        def say(model: str | None, reason: str = "", *, steep: bool = False) -> Growth:
+            multiples = best.multiple, self.low, self.high
+            return Growth(model, reason, terms, error, *multiples, outliers, steep)
 
         if self.noise > MOST_NOISE:
             return say(None, f"no sum fits, the best is {self.noise:.0%} off")
@@ -153,11 +158,13 @@ class _Fitted:
         allowed = min(max(WIDTH_PER_NOISE * self.noise, LEAST_WIDTH), MOST_WIDTH)
         if self.low > STEEPER:
             allowed = max(allowed, STEEP_WIDTH)
+        foretold = self._foretold(resolution)
         if width > allowed:
-            return say(None, f"twice the size may cost x {self.low:.1f} to x {self.high:.1f}")
-        if not self._foretold(resolution):
+            reason = f"twice the size may cost x {self.low:.1f} to x {self.high:.1f}"
+            return say(None, reason, steep=foretold and self.low > STEEPER)
+        if not foretold:
             return say(None, "smaller sizes do not foretell the larger ones")
-        return say(best.names[-1])
+        return say(best.names[-1], steep=best.names[-1] in STEEP and self.low > STEEP_MODEL)
 
     def _foretold(self, resolution: float) -> bool:
         """Whether the sizes up to half of the largest foretell what the largest one costs."""

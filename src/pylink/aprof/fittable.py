@@ -47,9 +47,9 @@ def _line(fit: Fit, width: int, *, walls: bool) -> str:
         f"{name:{width}}  {growth:8}  {error}  {len(fit.points):5}  {fit.size:12}  "
         f"{fit.cost:12.0f}  {wall}{twice:>8}  {between:>13}"
     )
-    if fit.hurts:
-        return f"{line}  <- will hurt"
-    return line if fit.model else f"{line}  {fit.growth.reason}"
+    if fit.model is None:
+        line = f"{line}  {fit.growth.reason}"
+    return f"{line}  <- will hurt" if fit.hurts else line
 
 
 def conclusions(fits: Sequence[Fit]) -> list[str]:

@@ -11,7 +11,7 @@ from statistics import median
 
 from pylink.aprof.fit import Growth, fit_points
 from pylink.aprof.model import Point, Report
-from pylink.aprof.shapes import FUNCTIONS, STEEP
+from pylink.aprof.shapes import FUNCTIONS
 
 # A steep routine hurts when it will take this share of the link at ten times the size.
 AHEAD = 10
@@ -25,7 +25,7 @@ class Fit:
     `size` is the largest size seen and `cost` that of a call with it. `wall` is what the clock on
     the wall said of that call, and `size_unit` what sizes count, where the report knows. `share`
     compares the cost ahead with that of the costliest routine, `part` the cost now; `hurts` says
-    that a steep one will dominate.
+    that a steep one will dominate; without a model, that it matters already.
     """
 
     routine: str
@@ -101,7 +101,8 @@ def fit_report(report: Report, cost: str = "min") -> list[Fit]:
     for fit in fits:
         fit.part = fit.cost / most if most else 0.0
         fit.share = fit.at(AHEAD * fit.size) / ahead if ahead else 0.0
-        fit.hurts = fit.model in STEEP and fit.share >= HURTING_SHARE
+        ahead_share = fit.part if fit.model is None else fit.share
+        fit.hurts = fit.growth.steep and ahead_share >= HURTING_SHARE
     fits.sort(key=lambda fit: (-fit.share, fit.routine))
     return fits
 

@@ -4,7 +4,7 @@ A link that has ended still has its tables, and the tables of the first n inputs
 them. So the phases run again on all inputs, on 0.7, 0.5, 0.35 and 0.25 of them, then an eighth and
 so on, which gives each step a cost at each size, close together where it matters. All sizes take
 turns, several times, so that a moment in which the machine is busy does not spoil one of them: of
-each, the fastest run counts. That takes some ten times as long as the link, and more memory.
+each, the fastest run counts. That takes at least twelve times as long as the link, and more memory.
 
 Where the first inputs use symbols of later ones, those are undefined, which every phase puts up
 with. A part with any other error ends after layout.
@@ -42,9 +42,11 @@ SIZES = 8
 # From this share of the link on, sizes lie half as far apart, and each runs twice in a turn.
 LARGE = 0.25
 
-# Turns that there are in any case, and for as long as the time is not used up.
-FEWEST_TURNS, MOST_TURNS = 3, 6
-SECONDS = 3.0
+# Turns that there are in any case, and while costs are not settled and processor time is left.
+FEWEST_TURNS, MOST_TURNS = 2, 8
+SECONDS = 4.0
+# Costs of a size are settled when the least two differ by no more than this.
+SETTLED = 0.01
 
 # Parts of fewer inputs than this repeat within a turn, up to so many times: the clock disturbs
 # short ones most.
@@ -73,19 +75,32 @@ def parts_of(inputs: int) -> list[tuple[int, int]]:
 
 
 def replay(results: Results) -> list[Profile]:
-    """The profiles of parts of a link that worked, the largest first in each turn."""
+    """The profiles of parts of a link that worked, the largest first in each turn.
+
+    On a quiet machine costs settle at once; on a busy one there are more turns.
+    """
     found = []
-    begun = time.perf_counter()
+    begun = time.process_time()
     parts = parts_of(len(results.objects.names))
+    costs: dict[int, list[int]] = {size: [] for size, _ in parts}
     for turn in range(MOST_TURNS):
-        if turn >= FEWEST_TURNS and time.perf_counter() - begun > SECONDS:
+        if turn >= FEWEST_TURNS and (
+            all(map(is_settled, costs.values())) or time.process_time() - begun > SECONDS
+        ):
             break
         for size, repetitions in parts:
             for _ in range(repetitions):
                 profile = run_part(results.objects, size)
                 if profile is not None:
                     found.append(profile)
+                    costs[size].append(sum(phase.cost.thread_ns for phase in profile.phases))
     return found
+
+
+def is_settled(costs: list[int]) -> bool:
+    """Whether the least of these costs would be about the same after one more measurement."""
+    least, *more = sorted(costs)[:2] or [0]
+    return all(one <= least * (1 + SETTLED) for one in more)
 
 
 def run_part(whole: Objects, size: int) -> Profile | None:

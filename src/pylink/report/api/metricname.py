@@ -73,6 +73,23 @@ _RATIOS = {"ratio": Subtype.RATIO, "pct": Subtype.PCT, "max_rate": Subtype.MAX_R
 _NOT_COUNTED = (*PATTERNS, "device__", "launch__", "derived__", "profiler__")
 _THROUGHPUT = re.compile(r"_throughput(_|$)")
 
+# Units that Nsight Compute has in tables of its own, where the words of the name say another.
+_KNOWN = tuple(
+    (re.compile(expression), unit)
+    for expression, unit in (
+        (r"launch__occupancy_limit_\w+", "block"),
+        (r"launch__block_size|memory_(access_(size_)?)?type", ""),
+        (r"\w+_threads_divergent(\.\w+)?|\w+_compression_achieved_rate\.ratio", ""),
+        (r"memory_(l1|l2)_(tag_requests|theoretical_sectors|wavefronts)_\w+", "sectors"),
+        (r"derived__memory_(l1|l2)_\w+", "byte"),
+        (r"derived__sm(sp)?__sass_thread_inst_executed_\w+_x2", "thread"),
+        (r"\w+_writeback_active\w*\.sum", "cycle"),
+        (r"sm(sp)?__maximum_warps_avg_per_active_cycle", "warp"),
+        (r"smsp__average_warps_issue_stalled_\w+_per_issue_active\.ratio", "inst"),
+        (r"smsp__average_warp(s_active|_latency)_per_inst_\w+\.ratio", "cycle"),
+    )
+)
+
 # Words of a quantity and the unit they stand for, the more telling first.
 _UNITS = (
     ("bytes", "byte"),
@@ -127,6 +144,9 @@ def unit(name: str) -> str:
 
     It is the unit of the quantity, over a cycle or a second if the submetric says so.
     """
+    for pattern, known in _KNOWN:
+        if pattern.fullmatch(name):
+            return known
     quantity, _, suffix = name.removeprefix("pmsampling:").partition(".")
     if name.startswith("device__attribute_"):
         return ""
