@@ -95,7 +95,7 @@ class Sink:
         return self.dispatch(diagnostic)
 
     def hears(self, kind: str) -> bool:
-        """Whether a report of this kind reaches anybody; what it says need not be found otherwise."""
+        """Whether a report of this kind reaches anybody: otherwise it need not be made."""
         return bool(self.policy.severity(kind))
 
     def fatal(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from pylink.profile.composition import composition
 from pylink.profile.estimates import copy_floor_ns, debug_info_files, debug_ns, folding_ns
 from pylink.profile.phase import Cost
 from pylink.report.model import Action, Instance, Metric, ValueKind
@@ -49,6 +50,9 @@ SECTION_METRICS = (
     ("sect__output_bytes.sum", "output_bytes"),
 )
 STAGES = ("primary", "headers", "targets")
+
+# Between kind, input and symbol in the name of a part of the output.
+PATH = " > "
 
 
 def add_instances(action: Action, name: str, rows: Iterable[tuple[str, int]]) -> Metric:
@@ -108,6 +112,7 @@ def add_files(action: Action, profile: Profile, *, each: bool = True) -> None:
     for name, attribute in FILE_TOTALS:
         action.set(name, sum(map(attrgetter(attribute), files)))
     action.set("file__opened.sum", profile.opened)
+    action.set("file__helper_time_duration.sum", sum(file.read_ns for file in files if file.lane))
     if read.bytes_read:
         cold = min(read.cost.disk_bytes, read.bytes_read)
         action.set("file__disk_bytes.sum", cold)
@@ -219,6 +224,13 @@ def add_output(action: Action, phase: Phase) -> None:
     else:
         action.set("elf__bytes_written.sum", phase.bytes_written)
         action.set("elf__write_time_duration.sum", phase.wall_ns)
+
+
+def add_composition(action: Action, profile: Profile, results: Results) -> None:
+    """What the bytes of the output are, by kind of section, input and symbol."""
+    parts = composition(results.placed, profile.output_bytes)
+    rows = ((PATH.join(path), size) for path, size in parts)
+    add_instances(action, "elf__bytes_by_origin.sum", rows)
 
 
 def _add_breakdown(action: Action, profile: Profile) -> None:

@@ -21,6 +21,7 @@ from pylink.dedup.saving import saved_bytes
 from pylink.outputs.workdir import working_directory
 from pylink.profile.metrics import (
     add_advice,
+    add_composition,
     add_cost,
     add_dedup,
     add_files,
@@ -33,7 +34,7 @@ from pylink.profile.metrics import (
 )
 from pylink.profile.phase import Cost
 from pylink.profile.sites import add_source_counters
-from pylink.report.display import add_display_metrics
+from pylink.report.display import TIME, add_display_metrics
 from pylink.report.model import (
     DEFAULT_DOMAIN,
     Action,
@@ -112,10 +113,14 @@ def link_report(profile: Profile, results: Results | None = None) -> Report:
             _add_dedup_actions(maker, profile.folding)
         if phase.tag == "relocate" and results is not None:
             add_source_counters(maker.report, action, results)
+        if phase.tag == "write" and results is not None:
+            add_composition(action, profile, results)
     whole = maker.action(LINK, profile.output or "", len(profile.names), [])
     whole.scope = Scope.RANGE
     add_totals(whole, profile, results)
     _add_interpreter(whole)
+    for action in maker.report.actions:
+        action.set(TIME, action.metrics["link__time_duration.sum"].value)
     return maker.report
 
 

@@ -1,8 +1,8 @@
 """Metrics that Nsight Compute's tools look for in each action, whatever was measured.
 
 Found by leaving each out of a report and opening it with release 2022.3: without a compute
-capability every section warns, without a chip number no metric has a unit, and without launch sizes
-`--print-summary` crashes.
+capability every section warns, without a chip number no metric has a unit, without launch sizes
+`--print-summary` crashes, and without a time the window shows n/a.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ DISPLAY_NAME = "device__attribute_display_name"
 DEVICE_INDEX = "device__attribute_device_index"
 GRID_SIZE = "launch__grid_size"
 BLOCK_SIZE = "launch__block_size"
+# What the window of Nsight Compute shows as the time of an action.
+TIME = "gpu__time_duration.sum"
 
 # The compute capabilities that release 2022.3 knows. It warns of any other in every section, and
 # takes it for the oldest.

@@ -139,6 +139,16 @@ def parse(name: str) -> MetricName:
     return MetricName(quantity, kind, rollup, subtype)
 
 
+def fill(template: str, name: str) -> str:
+    """A label with what Nsight Compute puts in for {UNIT} and {COMPOUND_NAME} of a metric.
+
+    "{UNIT}: {COMPOUND_NAME}" and `dram__bytes_read.sum` give "DRAM: Bytes Read".
+    """
+    of, _, words = name.partition(".")[0].partition("__")
+    words = words.replace("_", " ").title()
+    return template.replace("{UNIT}", of.upper()).replace("{COMPOUND_NAME}", words)
+
+
 def unit(name: str) -> str:
     """The unit of a metric as Nsight Compute spells it ("byte", "nsecond", "%"), "" if none.
 

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from pylink.report.api.metricname import unit
+from pylink.report.display import TIME
 from pylink.report.model import Action, Report, Scalar
 from pylink.report.sections.patterns import PATTERNS
 from pylink.report.view.numbers import number, text
@@ -92,7 +93,7 @@ def notable(changes: list[Change], least: float = 0.05) -> list[Change]:
     """
     kept = []
     for change in changes:
-        if change.metric.startswith(("device__", "launch__", "derived__", *PATTERNS)):
+        if change.metric.startswith(("device__", "launch__", "derived__", TIME, *PATTERNS)):
             continue
         if isinstance(change.before, str) or isinstance(change.after, str):
             continue

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator
 
 from pylink.report.api.metricname import unit
 from pylink.report.model import Report, Scope
+from pylink.report.view.blocks import Block, instances_of
 from pylink.report.view.code import source_rows
 from pylink.report.view.markup import plain
 from pylink.report.view.numbers import base_text
 from pylink.report.view.overview import session_rows
-from pylink.report.view.pages import ActionPage, Said, action_pages, instances_of
+from pylink.report.view.pages import ActionPage, Said, action_pages
 
 DETAILS = (
     "ID",
@@ -36,16 +37,21 @@ def details_csv(report: Report) -> str:
     writer.writerow(DETAILS)
     for page in action_pages(report):
         for section in page.sections:
-            for block in section.blocks:
-                for row in block.rows:
-                    value = "n/a" if row.value is None else base_text(row.value)
-                    cells = [section.title, row.name, row.label, row.unit, value, "", "", ""]
-                    writer.writerow([page.index, page.name, *cells])
+            for cells in _metric_cells(section.blocks, section.title):
+                writer.writerow([page.index, page.name, *cells])
             for cells in _said_cells(section.said, section.title):
                 writer.writerow([page.index, page.name, *cells])
-        for cells in _said_cells(page.said, ""):
+        for cells in (*_metric_cells(page.blocks, ""), *_said_cells(page.said, "")):
             writer.writerow([page.index, page.name, *cells])
     return out.getvalue()
+
+
+def _metric_cells(blocks: Iterable[Block], section: str) -> Iterator[list[str]]:
+    for block in blocks:
+        for row in block.rows:
+            if row.name:
+                value = "n/a" if row.value is None else base_text(row.value)
+                yield [section, row.name, row.label or block.title, row.unit, value, "", "", ""]
 
 
 def _said_cells(said: Iterable[Said], section: str) -> Iterator[list[str]]:
@@ -118,7 +124,7 @@ def _action_json(page: ActionPage) -> dict[str, object]:
             {
                 "identifier": section.identifier,
                 "title": section.title,
-                "metrics": [row.name for block in section.blocks for row in block.rows],
+                "metrics": [row.name for block in section.blocks for row in block.rows if row.name],
             }
             for section in page.sections
         ],

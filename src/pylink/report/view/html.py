@@ -12,6 +12,8 @@ from pylink import __version__, aprof
 from pylink.report.api.descriptions import describe, label
 from pylink.report.api.metricname import unit
 from pylink.report.model import Report
+from pylink.report.view.blocks import Plot
+from pylink.report.view.bytetree import byte_tree
 from pylink.report.view.compare import Change, compare, headline, notable
 from pylink.report.view.markup import Figures, plain
 from pylink.report.view.numbers import text
@@ -21,13 +23,17 @@ from pylink.report.view.overview import (
     longest_alike,
     session_rows,
     summary,
+    title_of,
     were_judged,
     whole_first,
 )
-from pylink.report.view.pages import action_pages, bars_of
+from pylink.report.view.pages import action_pages, focus_words
 
 # Rows of the table of changes; the page is to be read, the rest is in --compare.
 MOST_CHANGES = 60
+
+# Columns of a table that a page has room for; a narrow one scrolls.
+MOST_COLUMNS = 3
 
 
 def page(reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, aprof.Report]]) -> str:
@@ -36,10 +42,12 @@ def page(reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, apro
     Reports come with the names that they go by. Without matplotlib a note takes the place of plots.
     """
     try:
-        from pylink.report.view.figures import draw  # noqa: PLC0415 -- needs matplotlib
+        from pylink.report.view.figures import chart, draw  # noqa: PLC0415 -- needs matplotlib
 
         figures = draw(reports, growth)
+        drawn: Callable[[Plot], str] = chart
     except ImportError as error:
+        drawn = _undrawn
         figures = Figures(note=str(error))
     name, shown = reports[-1] if reports else ("", None)
     environment = Environment(
@@ -53,7 +61,9 @@ def page(reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, apro
     environment.filters["basename"] = os.path.basename
     environment.globals.update(
         text=text,
-        bars=bars_of,
+        drawn=drawn,
+        focus_words=focus_words,
+        title_of=title_of,
         percent=_percent,
         describe=describe,
         label=label,
@@ -78,10 +88,18 @@ def page(reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, apro
         left_out=len(pages) - len(kept),
         figures=figures,
         names=[each for each, _ in reports],
+        most_columns=MOST_COLUMNS,
         changes=changes,
         headline=words,
         broken=failures(pages),
+        tree=byte_tree(shown) if shown else None,
     )
+
+
+def _undrawn(plot: Plot) -> str:
+    """What a chart is without matplotlib: its block says the same in bars and rows."""
+    del plot
+    return ""
 
 
 def _shortener(report: Report | None) -> Callable[[str], str]:

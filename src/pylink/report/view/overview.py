@@ -110,6 +110,12 @@ def phase_name(action: Action) -> str:
     return action.function_name or action_name(action)
 
 
+def title_of(page: ActionPage) -> str:
+    """What an action is called on a page: a phase by its name, others with what they worked on."""
+    is_phase = page.action.number(PROCESSOR) is not None and page.action.scope is not Scope.RANGE
+    return phase_name(page.action) if is_phase else page.name
+
+
 def summary(report: Report) -> str:
     """The whole link in a sentence; empty for a report that is of no link."""
     whole = next(report.ranges(), None)

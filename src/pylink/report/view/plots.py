@@ -18,18 +18,21 @@ except ImportError as error:
         "plots need the matplotlib package: run `pip install 'pylink-cuda[plot]'`", name=error.name
     ) from error
 
+from pylink.report.view.blocks import Plot
 from pylink.report.view.numbers import text
 
-BLUE, ORANGE, GREY = "#2f6fb2", "#d9822b", "#8a8f98"
+BLUE, PALE, ORANGE, GREY = "#2f6fb2", "#8fb8e0", "#d9822b", "#8a8f98"
+SERIES = (BLUE, ORANGE, "#3f9b6b", "#a05fb4", "#c2554d")
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """One bar of a timeline; times in nanoseconds."""
+    """One bar of a timeline; times in nanoseconds. A step is a part of the phase above it."""
 
     name: str
     start: float
     duration: float
+    is_step: bool = False
 
 
 Growth = Callable[[float], float]
@@ -62,15 +65,16 @@ class Curve:
 
 
 def timeline(stretches: Sequence[Stretch], title: str = "") -> Figure:
-    """The phases of a link, one below the other."""
-    figure = Figure(figsize=(8, 0.5 + 0.32 * max(1, len(stretches))), layout="constrained")
+    """The phases of a link and their steps, one below the other."""
+    figure = Figure(figsize=(8, 0.5 + 0.24 * max(1, len(stretches))), layout="constrained")
     axes = figure.add_subplot()
     places = range(len(stretches))
     axes.barh(
         list(places),
         [each.duration for each in stretches],
         left=[each.start for each in stretches],
-        color=BLUE,
+        height=[0.5 if each.is_step else 0.8 for each in stretches],
+        color=[PALE if each.is_step else BLUE for each in stretches],
     )
     axes.set_yticks(list(places), [each.name for each in stretches])
     axes.invert_yaxis()
@@ -95,6 +99,31 @@ def bars(names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], un
     axes.set_ylabel("time on the wall", fontsize=8)
     _format(axes.yaxis, unit)
     _trim(axes, "")
+    return figure
+
+
+def chart(plot: Plot) -> Figure:
+    """Lines, points and walls of a chart that a section or a rule defines."""
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    axes = figure.add_subplot()
+    if plot.logarithmic:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+    for at, (name, points) in enumerate(plot.lines):
+        style = "-" if plot.logarithmic else "o-"
+        xs, ys = zip(*points, strict=True)
+        axes.plot(xs, ys, style, color=SERIES[at % len(SERIES)], label=name, ms=4)
+    for at, (name, x, y) in enumerate(plot.points):
+        axes.plot([x], [y], "D", color=SERIES[-1 - at % len(SERIES)], label=name)
+    for name, x in plot.walls:
+        axes.axvline(x, color=GREY, ls="--", label=name or None)
+    axes.set_xlabel(plot.x_title, fontsize=8)
+    axes.set_ylabel(plot.y_title, fontsize=8)
+    if not plot.logarithmic:
+        _format(axes.xaxis, "count")
+        _format(axes.yaxis, "count")
+    _trim(axes, "")
+    axes.legend(frameon=False, labelcolor=INK, fontsize=8)
     return figure
 
 

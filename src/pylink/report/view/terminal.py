@@ -13,6 +13,8 @@ from rich.text import Text
 from pylink.diagnostics.stream import printable
 from pylink.report.api.descriptions import label
 from pylink.report.model import Report
+from pylink.report.view.blocks import Bars, Block, Row, row_of
+from pylink.report.view.bytetree import Node, byte_tree
 from pylink.report.view.compare import Change
 from pylink.report.view.markup import plain
 from pylink.report.view.numbers import text
@@ -28,20 +30,12 @@ from pylink.report.view.overview import (
     were_judged,
     whole_first,
 )
-from pylink.report.view.pages import (
-    DURATION,
-    ActionPage,
-    Bars,
-    Block,
-    Row,
-    Said,
-    action_pages,
-    bars_of,
-    row_of,
-)
+from pylink.report.view.pages import DURATION, ActionPage, Said, action_pages, focus_words
 
 BAR_WIDTH = 32
 NAME_WIDTH = 44
+PARTS_OF_PARTS = 3  # of each kind of section, its largest inputs
+CELL_WIDTH = 52  # a label and a value beside each other
 FILE_WIDTH = 160  # columns, where there is no terminal to ask
 BAR = "\u2588"
 HALF_BAR = "\u258c"
@@ -95,6 +89,11 @@ def show_details(
         show_phases(out, report)
         out.print(Text("--all shows every action and section", style="dim"))
         return
+    tree = byte_tree(report)
+    if tree is not None:
+        _heading(out, "Where the bytes of the output are")
+        _show_tree(out, tree, tree.size)
+        out.print()
     shown = pages if instances else longest_alike(pages)
     for page in whole_first(shown):
         _show_page(out, page, instances=instances)
@@ -138,8 +137,10 @@ def _show_page(out: Console, page: ActionPage, *, instances: bool) -> None:
         out.print(Text(f"  {section.title}", style="bold"))
         for block in section.blocks:
             _show_block(out, block, instances=instances)
-        _show_said(out, section.said)
-    _show_said(out, page.said)
+        _show_said(out, section.said, focus=True)
+    for block in page.blocks:
+        _show_block(out, block, instances=instances)
+    _show_said(out, page.said, focus=True)
     out.print()
 
 
@@ -203,10 +204,31 @@ def _show_block(out: Console, block: Block, *, instances: bool) -> None:
     if block.title:
         out.print(Text(f"    {block.title}", style="dim"))
     if not block.bars:
+        _show_table(out, block, instances=instances)
+        return
+    if block.measure and block.measure != block.title:
+        out.print(Text(f"    {block.measure}", style="dim"))
+    for compared in block.bars:
+        _show_bars(out, compared)
+
+
+def _show_table(out: Console, block: Block, *, instances: bool) -> None:
+    """Rows, as many beside each other as asked for and as there is room for."""
+    if instances or block.columns == 1:
         _show_rows(out, block.rows, instances=instances)
         return
-    for compared in bars_of(block):
-        _show_bars(out, compared)
+    table = _grid(4, 2)
+    for _ in range(block.columns):
+        table.add_column(overflow="fold")
+        table.add_column(justify="right", no_wrap=True)
+    for line in block.cells(max(out.width // CELL_WIDTH, 1)):
+        cells = [
+            Text(text, style="" if row.value is not None else "dim")
+            for row in line
+            for text in (row.label, row.shown)
+        ]
+        table.add_row("", *cells)
+    out.print(table)
 
 
 def _show_rows(out: Console, rows: Sequence[Row], *, instances: bool) -> None:
@@ -235,6 +257,29 @@ def _show_bars(out: Console, compared: Bars) -> None:
     if compared.title:
         out.print(Text(f"    {compared.title}"))
     out.print(table)
+    if compared.rest:
+        out.print(Text(f"      {compared.rest}", style="dim"))
+
+
+def _show_tree(out: Console, tree: Node, whole: int) -> None:
+    """The largest parts of the output, and of each the largest of its own."""
+    table = _grid(4, 2)
+    table.add_column(no_wrap=True)
+    for _ in range(2):
+        table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    for part in tree.largest():
+        shares = [(part, "", "")]
+        shares += [(one, "  ", "dim") for one in part.largest()[:PARTS_OF_PARTS]]
+        for one, indent, style in shares:
+            table.add_row(
+                "",
+                Text(f"{indent}{short(one.name)}", style=style),
+                text(one.size, "byte"),
+                f"{100 * one.size / whole if whole else 0:.1f}%",
+                Text(bar(one.size, whole), style="cyan"),
+            )
+    out.print(table)
 
 
 def _grid(indent: int, gap: int) -> Table:
@@ -259,9 +304,12 @@ def bar(value: float, longest: float) -> str:
     return BAR * (halves // 2) + HALF_BAR * (halves % 2)
 
 
-def _show_said(out: Console, said: Iterable[Said]) -> None:
+def _show_said(out: Console, said: Iterable[Said], *, focus: bool = False) -> None:
+    """What rules said; with `focus`, the metrics that it is about, too."""
     for one in said:
         mark = Text(f"    {one.mark or '   '}  ", style=STYLES.get(one.mark, ""))
         title = f"{one.title}: " if one.title else ""
         mark.append(f"{title}{plain(one.text)}", style="default")
         out.print(mark)
+        for words in map(focus_words, one.focus if focus else ()):
+            out.print(Text(f"         {words}", style="dim"))
