@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -194,16 +195,14 @@ def test_what_a_part_costs_does_not_depend_on_what_is_undefined_in_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     # Who has an undefined symbol is looked for in all inputs, whatever the size of the part.
-    looked_for = []
+    looked_for: list[int] = []
     real = report_symbols.report_undefined
-    monkeypatch.setattr(
-        report_symbols,
-        "report_undefined",
-        lambda merged, undefined, sink: (
-            looked_for.append(len(undefined)),
-            real(merged, undefined, sink),
-        ),
-    )
+
+    def watched(merged: Merged, undefined: Sequence[int], sink: Sink) -> None:
+        looked_for.append(len(undefined))
+        real(merged, undefined, sink)
+
+    monkeypatch.setattr(report_symbols, "report_undefined", watched)
     cubins = demo.cubins("sm_100")[::-1]
     pylink.link(cubins, arch="sm_100", profile_aprof=tmp_path / "link.aprof")
     assert looked_for == []

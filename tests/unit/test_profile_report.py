@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from functools import partial
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 from helpers import demo, ncu, oracle
 from helpers.cubin_builder import IN_CONSTANT, Cubin, Section, Symbol
 from helpers.dedup_sources import TEMPLATES
@@ -28,6 +31,8 @@ from pylink.report.display import (
     add_display_metrics,
 )
 from pylink.report.model import Action, Report
+from pylink.report.sections.filters import matches, target_of
+from pylink.report.view.bytetree import Node, byte_tree
 
 SHT_CONSTANT3 = 0x70000067
 ABS32_32 = 55
@@ -340,3 +345,82 @@ def test_every_metric_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         }
         assert ours
         assert {name for name in ours if not describe(name)} == set()
+
+
+def origins_of(write: Action) -> list[tuple[str, int]]:
+    """What the output consists of, and how much of each."""
+    metric = write.metrics["elf__bytes_by_origin.sum"]
+    return [(str(each.id), int(each.value)) for each in metric.instances]
+
+
+def test_the_bytes_of_the_output_add_up_to_it(linked: tuple[Path, pylink.LinkResult]) -> None:
+    path, result = linked
+    write = by_phase(read_report(path))["write"]
+    parts = [size for _, size in origins_of(write)]
+    assert sum(parts) == write.number("elf__bytes_by_origin.sum")
+    assert sum(parts) == len(result.image) == (path.parent / "out.cubin").stat().st_size
+    assert min(parts) > 0
+    tree = byte_tree(read_report(path))
+    assert tree is not None
+    assert tree.size == len(result.image)
+    families = by_phase(read_report(path))["layout"].metrics["sect__output_bytes.sum"].by_id()
+    for kind in (".text.*", ".nv.constant0.*", ".symtab", ".strtab"):
+        assert tree.parts[kind].size == families[kind]
+
+    def check(node: Node) -> None:
+        if node.parts:
+            assert sum(part.size for part in node.parts.values()) == node.size
+            assert sum(part.size for part in node.largest()) == node.size
+        for part in node.parts.values():
+            check(part)
+
+    check(tree)
+
+
+def test_a_function_has_its_bytes_below_its_input(tmp_path: Path) -> None:
+    """What the compiler made of one kernel, by name, in the place of its own."""
+    cubins = demo.cubins("sm_90a")
+    report = tmp_path / "link.ncu-rep"
+    image = pylink.link(cubins, arch="sm_90a", profile=report).image
+    write = by_phase(read_report(report))["write"]
+    symbols = ELFFile(io.BytesIO(image)).get_section_by_name(".symtab")
+    assert isinstance(symbols, SymbolTableSection)
+    known = {
+        symbol.name: symbol["st_size"]
+        for symbol in symbols.iter_symbols()
+        if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_size"]
+    }
+    found = {
+        name.rpartition(" > ")[2]: size
+        for name, size in origins_of(write)
+        if name.startswith(".text.* > ")
+    }
+    assert len(found.keys() & known.keys()) > 3
+    assert all(found[name] == known[name] for name in found.keys() & known.keys())
+
+
+def test_tools_find_the_time_of_an_action(linked: tuple[Path, pylink.LinkResult]) -> None:
+    for action in read_report(linked[0]).actions:
+        assert action.number("gpu__time_duration.sum") == action.number("link__time_duration.sum")
+
+
+def test_charts_of_the_whole_link_are_not_empty(tmp_path: Path) -> None:
+    """Tools draw a chart of a metric that has no parts as empty axes."""
+    path = tmp_path / "link.ncu-rep"
+    pylink.link(demo.cubins("sm_100"), arch="sm_100", profile=path, set=["full"])
+    (whole,) = read_report(path).ranges()
+    target = target_of(whole)
+    drawn = 0
+    for section in whole.sections:
+        for item in section.items():
+            chart = item.bar_chart
+            if chart is None or not matches(item.filter, section.filter, target):
+                continue
+            for entry in chart.metrics:
+                assert whole.metrics[entry.name].instances, (section.identifier, entry.name)
+                assert entry.label == ""  # tools put it before the name of each bar
+            assert chart.value_axis is not None
+            assert chart.value_axis.label is not None
+            assert chart.value_axis.label.endswith("]")  # the unit
+            drawn += 1
+    assert drawn > 3

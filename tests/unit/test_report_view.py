@@ -26,9 +26,10 @@ from pylink.report.model import (
 )
 from pylink.report.source import lines
 from pylink.report.view import numbers
+from pylink.report.view.blocks import largest
 from pylink.report.view.markup import plain
 from pylink.report.view.overview import advice, session_rows, summary
-from pylink.report.view.pages import action_pages, largest
+from pylink.report.view.pages import action_pages
 from pylink.report.view.terminal import bar, short
 
 
@@ -65,9 +66,14 @@ def test_units_as_people_read_them(value: float | str | None, unit: str, shown: 
 def test_bars() -> None:
     assert [len(bar(value, 100)) for value in (0, 0.1, 50, 100)] == [0, 1, 16, 32]
     pairs = tuple((f"f{at}", at) for at in range(1, 15))
-    assert largest(pairs)[0] == ("f14", 14.0)
-    assert largest(pairs)[-1] == ("4 others", 10.0)
-    assert len(largest(pairs)) == 11
+    bars, rest = largest(pairs, "byte")
+    assert bars[0] == ("f14", 14.0)
+    assert len(bars) == 10
+    assert rest == (
+        "4 more with 10 B together (10%); of all 14, one in ten has at most 2 B, half 7 B, "
+        "nine in ten 13 B"
+    )
+    assert largest(pairs[:10], "byte")[1] == ""
 
 
 def test_markup() -> None:

@@ -1,0 +1,198 @@
+"""What stands in a section: rows of metrics, tables, and what charts compare."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from pylink.report.api.descriptions import label
+from pylink.report.api.metricname import fill
+from pylink.report.api.metricname import unit as unit_of
+from pylink.report.model import (
+    Action,
+    Metric,
+    Scalar,
+    Section,
+    SectionMetric,
+)
+from pylink.report.sections.filters import Target, choose
+from pylink.report.sections.patterns import PATTERNS
+from pylink.report.view.numbers import text
+from pylink.report.view.spread import spread_of
+
+# Bars that a chart shows; how the rest spreads is said in words.
+MOST_BARS = 10
+
+
+# The unit at the end of the title of an axis.
+UNIT = re.compile(r"\s*\[[^]]*\]$")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One metric: `shown` is its value with unit, N/A where it is missing.
+
+    A row without a name is an empty cell of a table.
+    """
+
+    name: str
+    label: str
+    value: Scalar | None
+    unit: str
+    instances: tuple[tuple[str, Scalar], ...] = ()
+
+    @property
+    def shown(self) -> str:
+        return text(self.value, self.unit) if self.name or self.value is not None else ""
+
+    @property
+    def number(self) -> float | None:
+        """The value if it is a number."""
+        return None if self.value is None or isinstance(self.value, str) else float(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """What is compared with each other: names, numbers and their units; `rest` is in words."""
+
+    title: str
+    bars: tuple[tuple[str, float, str], ...]
+    rest: str = ""
+
+    @property
+    def longest(self) -> float:
+        """The largest of the numbers."""
+        return max(value for _, value, _ in self.bars)
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A chart with two axes of numbers: lines, single points, and vertical walls, by name."""
+
+    title: str
+    x_title: str
+    y_title: str
+    lines: tuple[tuple[str, tuple[tuple[float, float], ...]], ...]
+    points: tuple[tuple[str, float, float], ...] = ()
+    walls: tuple[tuple[str, float], ...] = ()
+    logarithmic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Rows under a title, `columns` beside each other; with `bars`, these are what to show of them.
+
+    `axes` name what the bars are of and what they measure. What can be drawn has a `plot`, which
+    says no more than the rest.
+    """
+
+    title: str
+    rows: tuple[Row, ...] = ()
+    bars: tuple[Bars, ...] = ()
+    columns: int = 1
+    by_column: bool = False
+    axes: tuple[str, str] = ("", "")
+    description: str = ""
+    plot: Plot | None = None
+
+    @property
+    def measure(self) -> str:
+        """What the axes say, for a line above bars that have their units: `Time by Phase`."""
+        category, value = (UNIT.sub("", axis) for axis in self.axes)
+        return f"{value} by {category}" if category and value else value or category
+
+    def cells(self, most: int) -> Iterator[list[Row]]:
+        """The lines of the table, with as many columns as asked for, at most `most`."""
+        columns = max(min(self.columns, most), 1)
+        lines = -(-len(self.rows) // columns)
+        for line in range(lines):
+            if self.by_column:
+                yield list(self.rows[line::lines])
+            else:
+                yield list(self.rows[line * columns : (line + 1) * columns])
+
+
+def rows_of(
+    entries: Iterable[SectionMetric],
+    section: Section,
+    action: Action,
+    target: Target,
+    *,
+    cells: bool = False,
+) -> tuple[Row, ...]:
+    """A row per metric; a pattern becomes a row for each metric that it stands for.
+
+    Of `cells`, those without a label or a metric are empty.
+    """
+    rows: list[Row] = []
+    for entry in entries:
+        chosen = choose(entry, section, target)
+        if chosen is None:
+            continue
+        if cells and (not chosen.name or chosen.label == ""):
+            rows.append(Row("", "", None, ""))
+            continue
+        metric = action.metrics.get(chosen.name)
+        if entry.show_instances and not (metric and metric.instances):
+            continue  # the parts are what is asked for, and this action has the total alone
+        if chosen.name.startswith(PATTERNS):
+            members = str(metric.value).split(",") if metric and metric.value else []
+            rows += [
+                row_of(name, _member_label(chosen.label, name), action.metrics.get(name))
+                for name in members
+            ]
+        elif chosen.label == "":  # the title of the chart says it
+            rows.append(row_of(chosen.name, "", metric))
+        elif metric is not None or chosen.label:
+            words = fill(chosen.label, chosen.name) if chosen.label else label(chosen.name)
+            rows.append(row_of(chosen.name, words, metric))
+    return tuple(rows)
+
+
+def _member_label(template: str | None, name: str) -> str:
+    """The label of one of the metrics that a pattern stands for, which all have the same."""
+    if not template:
+        return label(name)
+    filled = fill(template, name)
+    return filled if filled != template else f"{template} ({label(name)})"
+
+
+def row_of(name: str, label: str, metric: Metric | None) -> Row:
+    """The row of a metric; None for one that is missing."""
+    if metric is None:
+        return Row(name, label, None, unit_of(name))
+    return Row(name, label, metric.value, unit_of(name), instances_of(metric))
+
+
+def instances_of(metric: Metric) -> tuple[tuple[str, Scalar], ...]:
+    """The instances by what they belong to, or by number."""
+    return tuple(
+        (str(at if each.id is None else each.id), each.value)
+        for at, each in enumerate(metric.instances)
+    )
+
+
+def bars_of(rows: Iterable[Row]) -> Iterator[Bars]:
+    """The instances of each row, under its label, then the rows without any, beside each other."""
+    alone = []
+    for row in rows:
+        parts, rest = largest(row.instances, row.unit)
+        if parts:
+            bars = tuple((name, value, row.unit) for name, value in parts)
+            yield Bars(row.label, bars, rest)
+        elif row.number is not None:
+            alone.append((row.label, row.number, row.unit))
+    if alone:
+        yield Bars("", tuple(alone))
+
+
+def largest(
+    instances: tuple[tuple[str, Scalar], ...], unit: str
+) -> tuple[list[tuple[str, float]], str]:
+    """The largest `MOST_BARS` numbers first, and how all of them spread where there are more."""
+    numbers = [(name, float(value)) for name, value in instances if not isinstance(value, str)]
+    numbers.sort(key=lambda pair: -pair[1])
+    if len(numbers) <= MOST_BARS:
+        return numbers, ""
+    return numbers[:MOST_BARS], spread_of([value for _, value in numbers], MOST_BARS, unit)

@@ -1,0 +1,213 @@
+"""Charts that are more than bars: lines, histograms, rooflines, and where the source costs most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pylink.report.model import (
+    Action,
+    HistogramChart,
+    LineChart,
+    RooflineChart,
+    RooflineValue,
+    Section,
+    SectionMetric,
+    SourceMetricTable,
+)
+from pylink.report.sections.filters import Target, choose
+from pylink.report.view.blocks import Bars, Block, Plot, Row, largest
+from pylink.report.view.numbers import scaled, text
+
+# Bins of a histogram that does not say how many it wants, and lines of the source.
+BINS, LINES = 10, 5
+
+# A roof is drawn from this share of its ridge's intensity to this multiple of it.
+LEFT_OF_RIDGE, RIGHT_OF_RIDGE = 0.01, 100.0
+
+
+def line(chart: LineChart, rows: Sequence[Row], marked: Sequence[Row], title: str) -> Block:
+    """A line per metric through its instances, by what they belong to where these are numbers.
+
+    `marked` are values on the x axis that the chart highlights.
+    """
+    lines, bars = [], []
+    for row in rows:
+        points = sorted(_points(row))
+        lines.append((row.label, tuple(points)))
+        if points:
+            named = tuple((f"{x:g}", y, row.unit) for x, y in points)
+            bars.append(Bars(row.label, named))
+    x_title = (chart.axis_x.label if chart.axis_x else None) or "instance"
+    y_title = (chart.axis_y.label if chart.axis_y else None) or ""
+    walls = tuple((row.label, row.number) for row in marked if row.number is not None)
+    plot = Plot(title, x_title, y_title, tuple(one for one in lines if one[1]), walls=walls)
+    return Block(
+        title,
+        tuple(rows),
+        tuple(bars),
+        axes=(x_title, y_title),
+        description=chart.description or "",
+        plot=plot if plot.lines else None,
+    )
+
+
+def _points(row: Row) -> list[tuple[float, float]]:
+    """What instances belong to, as numbers, and their values; names have an order alone."""
+    numbers = [(name, float(value)) for name, value in row.instances if not isinstance(value, str)]
+    try:
+        return [(float(name), value) for name, value in numbers]
+    except ValueError:
+        return [(float(at), value) for at, (_, value) in enumerate(numbers)]
+
+
+def histogram(chart: HistogramChart, rows: Sequence[Row], title: str) -> Block:
+    """The values of a metric by bins of what they belong to, where these are numbers.
+
+    Of parts that have names the bins are of the values, and count parts.
+    """
+    axis = chart.histogram_axis
+    bins = max(int((axis.bin_count if axis else None) or BINS), 1)
+    axes = (
+        (axis.label if axis else None) or "",
+        (chart.value_axis.label if chart.value_axis else None) or "",
+    )
+    bars = []
+    for row in rows:
+        values = [float(value) for _, value in row.instances if not isinstance(value, str)]
+        if not values:
+            continue
+        if all(name.removeprefix("-").isdigit() for name, _ in row.instances):
+            counted = _binned(_points(row), bins, "", row.unit)
+        else:
+            counted = _binned([(value, 1.0) for value in values], bins, row.unit, "count")
+        bars.append(Bars(row.label, counted))
+    return Block(title, tuple(rows), tuple(bars), axes=axes, description=chart.description or "")
+
+
+def _binned(
+    points: Sequence[tuple[float, float]], bins: int, unit: str, counted: str
+) -> tuple[tuple[str, float, str], ...]:
+    """The sum of what falls into each bin, `points` being places and amounts."""
+    low, high = min(place for place, _ in points), max(place for place, _ in points)
+    if low == high:
+        return ((text(low, unit), sum(amount for _, amount in points), counted),)
+    step = (high - low) / bins
+    sums = [0.0] * bins
+    for place, amount in points:
+        sums[min(int((place - low) / step), bins - 1)] += amount
+    ends = [low + step * at for at in range(bins)] + [high]
+    return tuple(
+        (f"{text(ends[at], unit)} to {text(ends[at + 1], unit)}", amount, counted)
+        for at, amount in enumerate(sums)
+    )
+
+
+def source_lines(chart: SourceMetricTable, rows: Sequence[Row], title: str) -> Block:
+    """The instructions at which metrics are highest; their lines are on --page source."""
+    bars = []
+    for row in rows:
+        parts, rest = largest(row.instances, row.unit)
+        named = tuple(
+            (f"{int(name):#x}" if name.isdigit() else name, value, row.unit)
+            for name, value in parts[: chart.rows or LINES]
+        )
+        if named:
+            bars.append(Bars(row.label, named, rest))
+    axes = ("instruction", "")
+    return Block(title, tuple(rows), tuple(bars), axes=axes, description=chart.description or "")
+
+
+def roofline(
+    chart: RooflineChart, section: Section, action: Action, target: Target, title: str
+) -> Block | None:
+    """The roofs, and how near to them what was achieved is; None where nothing is known of either.
+
+    Work over traffic is intensity. Below the ridge a roof is traffic times intensity, beyond it
+    the peak of work.
+    """
+
+    def value(one: RooflineValue) -> float | None:
+        return _value(one, section, action, target)
+
+    x_title = (chart.axis_intensity.label if chart.axis_intensity else None) or "intensity"
+    y_title = (chart.axis_work.label if chart.axis_work else None) or "work"
+    rows: list[Row] = []
+    lines, points = [], []
+    roofs: list[tuple[float, float]] = []
+    for roof in chart.rooflines:
+        work, traffic = value(roof.peak_work), value(roof.peak_traffic)
+        if not work or not traffic:
+            continue
+        name = (roof.options.label if roof.options else None) or "Roof"
+        ridge = work / traffic
+        roofs.append((work, traffic))
+        ends = (LEFT_OF_RIDGE * ridge, ridge, RIGHT_OF_RIDGE * ridge)
+        lines.append((name, tuple((x, min(work, x * traffic)) for x in ends)))
+        rows.append(_said(name, f"{_short(work)} from an intensity of {_short(ridge)} on"))
+    for achieved in chart.achieved_values:
+        work, traffic = value(achieved.achieved_work), value(achieved.achieved_traffic)
+        if work is None or not traffic:
+            continue
+        name = (achieved.options.label if achieved.options else None) or "Achieved"
+        x = work / traffic
+        points.append((name, x, work))
+        above = [min(peak, x * rate) for peak, rate in roofs]
+        shares = ", ".join(f"{100 * work / one:.1f}%" for one in above if one)
+        words = f"{_short(work)} at an intensity of {_short(x)}"
+        rows.append(_said(name, f"{words}, {shares} of the roofs" if shares else words))
+    if not rows:
+        return None
+    walls = []
+    for wall in chart.walls:
+        at = value(wall.value)
+        if at:
+            walls.append(((wall.options.label if wall.options else None) or "", at))
+    shown = title or chart.label or "Roofline"
+    plot = Plot(
+        chart.label or shown,
+        x_title,
+        y_title,
+        tuple(lines),
+        tuple(points),
+        tuple(walls),
+        logarithmic=True,
+    )
+    return Block(
+        chart.label or shown,
+        tuple(rows),
+        axes=(x_title, y_title),
+        description=chart.description or "",
+        plot=plot,
+    )
+
+
+def _said(name: str, words: str) -> Row:
+    return Row("roofline", name, words, "")
+
+
+def _short(value: float) -> str:
+    amount, prefix = scaled(value, "count")
+    return f"{amount:.3g}{f' {prefix}' if prefix else ''}"
+
+
+def _value(one: RooflineValue, section: Section, action: Action, target: Target) -> float | None:
+    """A constant, a metric, or metrics per cycle times cycles per second; None without one."""
+    if one.metric is not None:
+        return _number(one.metric, section, action, target)
+    rate = one.value_cycles_per_second_expression
+    if rate is None:
+        return one.constant
+    numbers = [_number(each, section, action, target) for each in rate.value_per_cycle_metrics]
+    if rate.cycles_per_second_metric is None:
+        return None
+    cycles = _number(rate.cycles_per_second_metric, section, action, target)
+    known = [number for number in numbers if number is not None]
+    return None if cycles is None or len(known) < len(numbers) else sum(known) * cycles
+
+
+def _number(
+    metric: SectionMetric, section: Section, action: Action, target: Target
+) -> float | None:
+    chosen = choose(metric, section, target)
+    found = None if chosen is None else action.number(chosen.name)
+    return None if found is None else float(found)

@@ -1,0 +1,81 @@
+"""The items of sections and rules as blocks: tables, bars, and the charts of `charts`."""
+
+from __future__ import annotations
+
+from pylink.report.model import (
+    Action,
+    BarChart,
+    BodyItem,
+    HistogramChart,
+    LineChart,
+    Order,
+    RuleItem,
+    Section,
+    SortDirection,
+    SortKey,
+    SourceMetricTable,
+    Table,
+)
+from pylink.report.sections.filters import Target
+from pylink.report.sections.text import chart_metrics
+from pylink.report.view import charts
+from pylink.report.view.blocks import Block, Row, bars_of, rows_of
+
+# What stands in the place of a chart that other tools draw.
+NOT_SHOWN = "not drawn here; Nsight Compute does"
+
+
+def block_of(
+    item: BodyItem | RuleItem, section: Section, action: Action, target: Target, title: str = ""
+) -> Block | None:
+    """A table or chart; `title` where it has none. Of what is not drawn the name is shown."""
+    if item.roofline_chart is not None:
+        return charts.roofline(item.roofline_chart, section, action, target, title)
+    chart = (
+        item.table
+        or item.bar_chart
+        or item.line_chart
+        or item.histogram_chart
+        or item.source_metric_table
+    )
+    if chart is None:
+        return _not_shown(item) if isinstance(item, BodyItem) else None
+    rows = rows_of(chart_metrics(chart), section, action, target, cells=isinstance(chart, Table))
+    title, words = chart.label or title, chart.description or ""
+    if isinstance(chart, LineChart):
+        marked = chart.highlight_x.metrics if chart.highlight_x else ()
+        return charts.line(chart, rows, rows_of(marked, section, action, target), title)
+    if isinstance(chart, HistogramChart):
+        return charts.histogram(chart, rows, title)
+    if isinstance(chart, SourceMetricTable):
+        return charts.source_lines(chart, rows, title)
+    rows = _sorted(rows, chart)
+    if isinstance(chart, Table):
+        by_column = chart.order == Order.COLUMN_MAJOR
+        return Block(title, rows, (), chart.columns, by_column, description=words)
+    axes = (
+        (chart.category_axis.label if chart.category_axis else None) or "",
+        (chart.value_axis.label if chart.value_axis else None) or "",
+    )
+    compared = [row for row in rows if row.number or any(value for _, value in row.instances)]
+    return Block(title, tuple(compared), tuple(bars_of(compared)), axes=axes, description=words)
+
+
+def _not_shown(item: BodyItem) -> Block | None:
+    """Names a chart that only other tools draw: those of memory, and of NVLink."""
+    for name in item.__slots__:
+        found = getattr(item, name)
+        if name not in ("filter", "horizontal_container", "unknown") and found is not None:
+            words = name.replace("_", " ").capitalize()
+            row = Row(name, f"{found.label}: {words}" if found.label else words, NOT_SHOWN, "")
+            return Block("", (row,))
+    return None
+
+
+def _sorted(rows: tuple[Row, ...], holder: Table | BarChart) -> tuple[Row, ...]:
+    if holder.sort_key is None and holder.sort_direction is None:
+        return rows
+    descending = holder.sort_direction == SortDirection.DESCENDING
+    if holder.sort_key == SortKey.BY_VALUE:
+        return tuple(sorted(rows, key=lambda row: row.number or 0.0, reverse=descending))
+    return tuple(sorted(rows, key=lambda row: row.label, reverse=descending))
