@@ -3,9 +3,10 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memcpy, memset, strlen
+from libc.string cimport memcmp, memset, strlen
 
 from elf64 cimport *
+from layoutnames cimport *
 from layoutorder cimport *
 from layoutsegments cimport *
 from rows cimport *
@@ -127,8 +128,10 @@ cdef void place_system_shared(const EntityRow* e, size_t n, const SymbolRow* sym
 
 
 def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family,
-          bint has_file_records):
+          int traits, bint has_file_records):
     """Number the sections and symbols of the output.
+
+    `traits` are the TRAIT_ bits of the release.
 
     Returns `(section_order, section_index, symbol_order, symbol_index, section_symbol_index,
     instance_index)`: OutRow numbers in file order; uint32 header index per OutRow (0: omitted);
@@ -165,7 +168,8 @@ def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family
             if (call[i].block == BLOCK_PROTOTYPE and e[call[i].caller].flags & EF_LIVE
                     and not e[call[i].caller].flags & EF_TAKEN):
                 prototypes = True
-        ok = order_sections(row, n, family, prototypes, has_file_records, &sections, index)
+        ok = order_sections(row, n, family, prototypes, has_file_records,
+                            is_lean(family, traits), &sections, index)
         for part in range(3):
             for i in range(symbol_count):
                 if symbol[i].part != part or symbol[i].dropped:
@@ -194,10 +198,11 @@ cdef enum:
 
 
 cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,
-                              const OutRow* row, const OutRow* plain) noexcept nogil:
+                              const OutRow* row, const OutRow* plain, bint lean) noexcept nogil:
     """Mercury sections that repeat their plain twin's bytes point at them instead.
 
-    Among them is a .debug_line of headers alone: without relocations it has no addresses.
+    Among them is a .debug_line of headers alone: without relocations it has no addresses. With
+    `lean` .debug_info is, too, as in the objects of these releases.
     """
     cdef const SectionRow* source
     if row.kind == K_MERC_CONSTANT or row.kind == K_MERC_GLOBAL_INIT:
@@ -207,16 +212,20 @@ cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,
     source = &sections[row.source]
     if not can_fold(arena, source):
         return True
+    if lean and source.name_size == 19 and memcmp(
+            arena + source.name, <const char*>b".nv.merc.debug_info", 19) == 0:
+        return True
     return (plain.rela < 0 and source.name_size == 19
             and memcmp(arena + source.name, <const char*>b".nv.merc.debug_line", 19) == 0)
 
 
 def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes section_index,
-          list spans, bytes symbol_order, bytes out_symbols, bytes shstrtab, bytes strtab,
-          int family, bint executable):
+          list spans, bytes symbol_order, bytes out_symbols, bytes shstrtab,
+          bytes born_names, bytes strtab, int family, int traits, bint executable):
     """Give every section its size and offset in the file.
 
-    `spans` are SpanRow tables of the contents that the link made. Returns `(places, shstrtab,
+    `spans` are SpanRow tables of the contents that the link made; `born_names` is the .strtab that
+    `outs` was born with, `strtab` that of the output. Returns `(places, shstrtab,
     phdrs, table_offset, size)`: PlaceRow per OutRow, the final .shstrtab, packed program headers,
     the offset of the section header table, and the file size, both in bytes.
     """
@@ -232,9 +241,9 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
     cdef const SpanRow* span
     cdef Vec names, headers
     cdef uint64_t at = sizeof(Ehdr), offset
-    cdef bint ok = True
+    cdef bint ok = True, lean = is_lean(family, traits)
     cdef uint32_t reserve = 0, gap = MERCURY_GAP if family == FAMILY_C else 0
-    cdef const char* strings = PyBytes_AS_STRING(strtab)
+    cdef const char* strings = PyBytes_AS_STRING(born_names)
     cdef int32_t o
     cdef size_t symbols = PyBytes_GET_SIZE(symbol_order) // 4
     cdef size_t early = 0, held
@@ -276,12 +285,16 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
             place[span.out].made = 1
     ok = mercury_names(&names, row, order, count, place, PyBytes_AS_STRING(shstrtab),
                        PyBytes_GET_SIZE(shstrtab), strings)
+    if ok and lean:
+        ok = used_names(&names, order, count, place, gap)
+        reserve = gap = 0
     full = vec_take(&names)
     for i in range(count):
         o = order[i]
         if row[o].kind == K_SHSTRTAB:
             place[o].size = PyBytes_GET_SIZE(full)
-        if row[o].twin >= 0 and shares_bytes(base, s, &row[o], &row[row[o].twin]):
+        if row[o].twin >= 0 and shares_bytes(base, s, &row[o], &row[row[o].twin],
+                                           lean):
             place[o].offset = place[row[o].twin].offset
             place[o].size = place[row[o].twin].size
             place[o].made = 2
@@ -305,49 +318,36 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
     return result
 
 
-cdef bint mercury_names(Vec* names, const OutRow* row, const int32_t* order, size_t count,
-                        PlaceRow* place, const char* head, size_t size, const char* strings):
-    """.shstrtab ends with the names of the mercury sections, each written once more."""
-    cdef size_t i
-    cdef const OutRow* r
-    cdef const char* prefix
-    cdef const char* name
-    if not vec_append(names, head, size):
-        return False
-    for i in range(count):
-        r = &row[order[i]]
-        if rank(r, FAMILY_C) < RANK_MERCURY:
-            continue
-        place[order[i]].name = <uint32_t>names.count
-        prefix = KIND[r.kind].merc
-        if KIND[r.kind].exact:
-            name = KIND[r.kind].name + 8        # behind .nv.merc
-        elif r.kind == K_MERC_CONSTANT_FUNC or (
-                r.kind == K_MERC_RELA and row[row[r.twin].target].kind in (
-                    K_CONSTANT, K_CONSTANT_FUNC)):
-            # The first name, which .strtab keeps.
-            name = strings + row[r.twin].symbol_name
-        else:
-            # The plain twin's name stands in the part that is already there.
-            name = <const char*>names.data + row[r.twin].name
-        if not push_text(names, prefix, strlen(prefix), name, strlen(name) + 1):
-            return False
-    return True
+def lean_names(bytes outs, bytes out_symbols, bytes symbol_order, bytes strtab, bytes graph,
+               bytes prototypes):
+    """.strtab of what there is: names in the order of the symbols, then strings of prototypes.
+
+    `graph` and `prototypes` are the contents of .nv.callgraph and .nv.prototype. Returns `(outs,
+    out_symbols, strtab, graph, prototypes)`, all with the new offsets.
+    """
+    cdef bytes rows = copy(outs), named = copy(out_symbols)
+    cdef bytes calls = copy(graph), pairs = copy(prototypes)
+    cdef StringTable table
+    cdef bint ok = strings_init(&table)
+    ok = ok and write_lean_names(
+        &table, <OutRow*>PyBytes_AS_STRING(rows), <OutSymbolRow*>PyBytes_AS_STRING(named),
+        <const int32_t*>PyBytes_AS_STRING(symbol_order), PyBytes_GET_SIZE(symbol_order) // 4,
+        PyBytes_AS_STRING(strtab))
+    ok = (ok and renew_prototypes(&table, PyBytes_AS_STRING(strtab),
+                                  <uint32_t*>PyBytes_AS_STRING(calls),
+                                  PyBytes_GET_SIZE(calls) // 8, False)
+          and renew_prototypes(&table, PyBytes_AS_STRING(strtab),
+                               <uint32_t*>PyBytes_AS_STRING(pairs),
+                               PyBytes_GET_SIZE(pairs) // 8, True))
+    strings = PyBytes_FromStringAndSize(<char*>table.data, table.size) if ok else b""
+    strings_free(&table)
+    if not ok:
+        raise MemoryError
+    return rows, named, strings, calls, pairs
 
 
-cdef bint push_text(Vec* names, const char* prefix, size_t prefix_size, const char* text,
-                    size_t size) noexcept nogil:
-    cdef size_t inside = 0
-    cdef bint own = names.data <= <const uint8_t*>text < names.data + names.count
-    cdef uint8_t* place
-    if own:
-        inside = <size_t>(<const uint8_t*>text - names.data)
-    place = <uint8_t*>vec_extend(names, prefix_size + size)
-    if place == NULL:
-        return False
-    memcpy(place, prefix, prefix_size)
-    memcpy(place + prefix_size, names.data + inside if own else <uint8_t*>text, size)
-    return True
+cdef bytes copy(bytes table):
+    return PyBytes_FromStringAndSize(PyBytes_AS_STRING(table), PyBytes_GET_SIZE(table))
 
 
 def find_kind(bytes outs, int kind):

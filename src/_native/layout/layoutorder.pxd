@@ -52,8 +52,12 @@ cdef inline int by_place(const void* a, const void* b) noexcept nogil:
 
 
 cdef inline bint order_sections(const OutRow* row, size_t n, uint32_t family, bint prototypes,
-                                bint info, Vec* sections, uint32_t* index) noexcept nogil:
-    """Rank by rank, in order of birth; a mercury section ranks by its twin's birth."""
+                                bint info, bint lean, Vec* sections,
+                                uint32_t* index) noexcept nogil:
+    """Rank by rank, in order of birth; a mercury section ranks by its twin's birth.
+
+    With `lean` the ranks themselves stand in the order of newer releases.
+    """
     cdef Place* places = <Place*>calloc(n + 1, sizeof(Place))
     cdef size_t i, count = 0
     cdef bint ok = places != NULL
@@ -62,6 +66,8 @@ cdef inline bint order_sections(const OutRow* row, size_t n, uint32_t family, bi
     for i in range(n):
         if not omitted(row, &row[i], prototypes, info, family):
             places[count].rank = rank(&row[i], family)
+            if lean:
+                places[count].rank = LEAN_PLACE[places[count].rank]
             places[count].birth = row[i].twin if row[i].twin >= 0 else <int32_t>i
             places[count].out = <int32_t>i
             count += 1

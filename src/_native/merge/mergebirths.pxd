@@ -131,7 +131,10 @@ cdef inline void enter_symbol(Merge* m, int32_t e, bint early) noexcept nogil:
 
 cdef inline void optimizer_symbol(Merge* m, int32_t e, int32_t function,
                                   uint32_t number) noexcept nogil:
-    """Family C renames constants of a function that stay: the section's first name, a number."""
+    """Family C renames constants of a function that stay: the section's first name, a number.
+
+    Releases with lean names keep those of the input.
+    """
     cdef uint32_t size, digits = 1, i, rest = number
     cdef const uint8_t* name = entity_name(m, function, &size)
     cdef uint8_t* text
@@ -167,7 +170,8 @@ cdef inline void objects(Merge* m, const FileRow* file) noexcept nogil:
             m.wanted[s.section] |= 1 if m.role[i] == ROLE_LOST else 3
             if m.role[i] != ROLE_LOST:
                 section_of_object(m, s.section)
-            if (m.family == FAMILY_C and m.mode & (M_RELOCATABLE | M_KEEP_RELOCS)
+            if (m.family == FAMILY_C and not m.traits & TRAIT_LEAN_NAMES
+                    and m.mode & (M_RELOCATABLE | M_KEEP_RELOCS)
                     and m.sections[s.section].kind == K_CONSTANT_FUNC):
                 number += 1
                 if m.born[e] < 0 and stays(m, e):

@@ -91,6 +91,8 @@ cdef inline void count_entry(Merge* m, int32_t counter, int32_t out, bint explic
                              int64_t addend) noexcept nogil:
     """The rule of two forms: a later explicit entry with addend 0 brings the other form's section.
 
+    Newer releases have no such rule.
+
     `counter` is the OutRow that counts: code has a count for each of its two lists.
     """
     cdef OutRow* row = out_row(m, counter)
@@ -99,6 +101,8 @@ cdef inline void count_entry(Merge* m, int32_t counter, int32_t out, bint explic
     cdef int32_t rel
     row.counted += explicit
     if not explicit or addend != 0 or row.counted < 2 or out_row(m, out).rel >= 0:
+        return
+    if m.traits & TRAIT_LEAN_NAMES:
         return
     size = listed(m, out).size
     text = pool_join(&m.pool, b".rel", 4, listed(m, out).text, size)

@@ -26,14 +26,30 @@ def order(
     calls: bytes,
     entities: bytes,
     family: int,
+    traits: int,
     has_file_records: bool,
 ) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes]:
     """Number the sections and symbols of the output.
 
-    Returns (section_order, section_index, symbol_order, symbol_index, section_symbol_index,
-    instance_index): i32 OutRow numbers in file order; u32 header index per OutRow (0: omitted);
-    i32 OutSymbolRow numbers in symbol-table order; u32 symbol index per entity and per OutRow (0:
-    none); u32 symbol index of the externsharedinstance per kernel entity (0: none).
+    ``traits`` are the TRAIT_ bits of the release followed. Returns (section_order, section_index,
+    symbol_order, symbol_index, section_symbol_index, instance_index): i32 OutRow numbers in file
+    order; u32 header index per OutRow (0: omitted); i32 OutSymbolRow numbers in symbol-table order;
+    u32 symbol index per entity and per OutRow (0: none); u32 symbol index of the
+    externsharedinstance per kernel entity (0: none).
+    """
+
+def lean_names(
+    outs: bytes,
+    out_symbols: bytes,
+    symbol_order: bytes,
+    strtab: bytes,
+    graph: bytes,
+    prototypes: bytes,
+) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+    """.strtab of what there is: (outs, out_symbols, strtab, graph, prototypes).
+
+    Names in the order of the symbols, then strings of prototypes. ``graph`` and ``prototypes`` are
+    the contents of .nv.callgraph and .nv.prototype. All tables have the new offsets.
     """
 
 def place(
@@ -46,13 +62,16 @@ def place(
     symbol_order: bytes,
     out_symbols: bytes,
     shstrtab: bytes,
+    born_names: bytes,
     strtab: bytes,
     family: int,
+    traits: int,
     executable: bool,
 ) -> tuple[bytes, bytes, bytes, int, int]:
     """Give every section its size and offset: (places, shstrtab, phdrs, table_offset, size).
 
-    ``spans`` are SpanRow tables of the contents that the link made. PlaceRow per OutRow, the final
+    ``spans`` are SpanRow tables of the contents that the link made; ``born_names`` is the .strtab
+    that ``outs`` was born with, ``strtab`` that of the output. PlaceRow per OutRow, the final
     .shstrtab, packed program headers (empty with -r), the offset of the section header table, and
     the size of the file.
     """

@@ -63,6 +63,7 @@ COLUMNS = {
 # Bits of a 64-bit word for the kinds of sections that a function has one of, behind those of banks.
 SLOTS = 64 - 18
 RULE_TEXT = 40
+RANKS = len(sectiontable.LEAN_RANKS)
 
 
 def numbers(module: object, prefixes: tuple[str, ...]) -> dict[str, int]:
@@ -145,6 +146,8 @@ def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
     yield "    typedef struct {"
     yield from (f"{line};" for line in columns)
     yield "    } KindFacts;"
+    places = (str(sectiontable.LEAN_RANKS.index(rank)) for rank in range(RANKS))
+    yield f"    static const uint8_t LEAN_PLACE[] FACTS_UNUSED = {{{', '.join(places)}}};"
     yield "    static const KindFacts KIND[] FACTS_UNUSED = {"
     numbered = slots(kinds)
     yield from (f"        {kind_row(kind, numbered.get(kind.number, 0))}," for kind in kinds)
@@ -160,6 +163,7 @@ def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
     yield from columns
     yield "    ctypedef struct KindRule:"
     yield from rule
+    yield "    const uint8_t LEAN_PLACE[]"
     yield "    const KindFacts KIND[]"
     yield "    const KindRule RULE[]"
     yield ""

@@ -94,6 +94,20 @@ PLACE_JOINED = 1  # one for all inputs' sections of that name
     RANK_MERC_LATE,
     RANK_MERC_SYMTAB,
 ) = range(21)
+# The same from sm_100 on for releases with TRAIT_LEAN_NAMES: mercury stands as what is plain.
+LEAN_RANKS = (
+    *range(RANK_MERCURY),
+    RANK_MERC_SYMTAB,
+    RANK_MERC_DEBUG,
+    RANK_MERC_INFO,
+    RANK_MERC_INFO_FUNC,
+    RANK_MERC_CALLS,
+    RANK_MERC_RELA,
+    RANK_MERC_CONSTANT,
+    RANK_MERCURY,
+    RANK_MERC_DATA,
+    RANK_MERC_LATE,
+)
 
 # When a section that was born is left out of the output; its name stays in the string tables.
 OMIT_NEVER = 0

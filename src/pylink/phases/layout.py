@@ -5,7 +5,7 @@ from __future__ import annotations
 from pylink._native import callgraph, info, notes, poolfill
 from pylink._native import layout as native_layout
 from pylink.facts import inherited, sectionkinds
-from pylink.facts.releases import TRAIT_MERC_CALLS
+from pylink.facts.releases import TRAIT_LEAN_NAMES, TRAIT_MERC_CALLS
 from pylink.facts.target import FAMILY_B, FAMILY_C, SYSTEM_SHARED
 from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note
 from pylink.phases.shared import place_shared
@@ -29,7 +29,8 @@ class Placed:
     `instance_index` (symbol of a kernel's externsharedinstance). By OutRow: `outs`, `places`,
     `section_index`, `section_symbol_index`. In file order: `section_order`, `symbol_order`. `blobs`
     and `spans` hold the contents that the link makes; `table_offset` is the section header table's,
-    `null_value` the value of the null symbol.
+    `null_value` the value of the null symbol. `out_symbols` and the string tables have
+    the final names.
     """
 
     __slots__ = (
@@ -41,6 +42,7 @@ class Placed:
         "merc_values",
         "merged",
         "null_value",
+        "out_symbols",
         "outs",
         "phdrs",
         "places",
@@ -50,6 +52,7 @@ class Placed:
         "shstrtab",
         "size",
         "spans",
+        "strtab",
         "symbol_index",
         "symbol_order",
         "symbol_values",
@@ -65,6 +68,7 @@ class Placed:
         self.section_order = self.section_index = self.section_symbol_index = b""
         self.symbol_order = self.symbol_index = b""
         self.places = self.phdrs = self.shstrtab = b""
+        self.out_symbols, self.strtab = merged.out_symbols, merged.strtab
         self.blobs: list[bytes] = []
         self.spans: list[bytes] = []
         self.size = self.table_offset = self.null_value = 0
@@ -145,6 +149,7 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         merged.calls,
         merged.entities,
         job.target.family,
+        objects.release.traits,
         info.has_file_records(
             objects.arena,
             objects.files,
@@ -156,7 +161,7 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         ),
     )
     steps.done("order")
-    _make_contents(placed, sink)
+    named = _make_contents(placed, sink)
     steps.done("make_contents")
     placed.places, placed.shstrtab, placed.phdrs, placed.table_offset, placed.size = (
         native_layout.place(
@@ -170,10 +175,13 @@ def layout(merged: Merged, sink: Sink) -> Placed:
             merged.out_symbols,
             merged.shstrtab,
             merged.strtab,
+            placed.strtab,
             job.target.family,
+            objects.release.traits,
             job.executable,
         )
     )
+    placed.outs = named
     steps.done("place")
     return placed
 
@@ -220,8 +228,11 @@ def _fold_constants(placed: Placed, sink: Sink) -> None:
         sink.fatal("internal-error", explain=explain, reason=reason)
 
 
-def _make_contents(placed: Placed, sink: Sink) -> None:
-    """The sections whose bytes the link makes: attributes, call graph, notes."""
+def _make_contents(placed: Placed, sink: Sink) -> bytes:
+    """The sections whose bytes the link makes: attributes, call graph, notes.
+
+    Returns the OutRow table with the final names of symbols.
+    """
     merged = placed.merged
     objects = merged.objects
     job = objects.job
@@ -256,6 +267,16 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
         merged.prototype_offsets,
         not job.executable,
     )
+    outs, traits = placed.outs, objects.release.traits
+    if job.target.family == FAMILY_C and traits & TRAIT_LEAN_NAMES:
+        outs, placed.out_symbols, placed.strtab, graph, prototypes = native_layout.lean_names(
+            outs,
+            merged.out_symbols,
+            placed.symbol_order,
+            merged.strtab,
+            graph,
+            prototypes,
+        )
     earlier = (
         notes.join_sections(objects.arena, objects.sections, sectionkinds.TKINFO)
         if job.executable
@@ -273,10 +294,11 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
         ),
         sectionkinds.REL_ACTION: REL_ACTION,
     }
-    if objects.release.traits & TRAIT_MERC_CALLS and job.target.family == FAMILY_C:
+    if traits & TRAIT_MERC_CALLS and job.target.family == FAMILY_C:
         made[sectionkinds.MERC_CALLGRAPH] = graph
         made[sectionkinds.MERC_PROTOTYPE] = prototypes
     for kind, contents in made.items():
         out = native_layout.find_kind(placed.outs, kind)
         if out >= 0:
             placed.add(contents, span(out, len(contents)))
+    return outs
