@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import struct
+import subprocess
 import sys
 import tracemalloc
+from pathlib import Path
 
 import pytest
 from helpers.cubin_builder import one_kernel
@@ -14,6 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pylink
+from pylink._native import inputfiles
+from pylink.inputs import payload
 
 CUBIN = one_kernel().build()
 GOOD = container(entry(CUBIN, 80, mode="zstd"))
@@ -184,13 +188,87 @@ def test_names_that_are_no_ascii_are_shown(name: str) -> None:
 
 
 @pytest.mark.parametrize(("mode", "package"), [("zstd", "zstandard"), ("lz4", "lz4")])
-def test_a_missing_package_is_named(
-    mode: str, package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    message = refusal(container(entry(CUBIN, 80, mode=mode)), "a.fatbin")
+def test_a_missing_package_is_named(mode: str, package: str, tmp_path: Path) -> None:
+    (tmp_path / "a.fatbin").write_bytes(container(entry(CUBIN, 80, mode=mode)))
+    program = "import sys; sys.path.append(sys.argv.pop(1)); from pylink.command.cli import main\n"
+    program += "sys.exit(main(tool='pylink'))"
+    folder = str(Path(pylink.__file__).parents[1])
+    words = ["-I", "-S", "-c", program, folder, "-arch=sm_80", "a.fatbin", "-o", "out.cubin"]
+    done = subprocess.run(
+        [sys.executable, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    message = done.stderr.strip().partition(": ")[2]
+    assert done.returncode == 1
     assert message.startswith(f"Input file 'a.fatbin' is compressed with {KEYWORD[mode]}")
     assert message.endswith(f"pip install {package}")
+
+
+def test_native_decompression_needs_no_import(tmp_path: Path) -> None:
+    """Importing a package takes longer than a small link."""
+    packed = [container(entry(CUBIN, 80, mode=mode)) for mode in KEYWORD]
+    (tmp_path / "a.fatbin").write_bytes(packed[0])
+    (tmp_path / "b.o").write_bytes(host(packed[1]))
+    program = "import sys; from pylink.command.cli import main; status = main(tool='pylink')\n"
+    program += "print(status, *({'zstandard', 'lz4', 'lz4.block'} & set(sys.modules)))"
+    for name in ("a.fatbin", "b.o"):
+        done = subprocess.run(
+            [sys.executable, "-c", program, "-arch=sm_80", name, "-o", "out.cubin"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["zstd", "lz4", "none"]),
+            st.binary(max_size=300).map(lambda some: b"\x7fELF" + some * 20),
+            st.integers(-2, 2),
+            st.booleans(),
+        ),
+        max_size=6,
+    )
+)
+def test_native_decompression_is_that_of_the_packages(
+    files: list[tuple[str, bytes, int, bool]],
+) -> None:
+    """What it does not take, whole and of the size that is stated, is left to the packages."""
+    codecs = {"zstd": payload.ZSTD_FRAME, "lz4": payload.LZ4_BLOCK}
+    assert all(map(payload.open_library, codecs.values()))
+    stored = [compress(data, mode) for mode, data, _, _ in files]
+    damaged = [
+        one[: len(one) // 2] if cut else one for one, (*_, cut) in zip(stored, files, strict=True)
+    ]
+    packed = [
+        (b"head" + one, 4, len(one), codecs[mode]) if mode in codecs else None
+        for one, (mode, *_) in zip(damaged, files, strict=True)
+    ]
+    sizes = [len(data) + wrong for _, data, wrong, _ in files]
+    asked: list[int] = []
+
+    def produce(number: int) -> bytes:
+        asked.append(number)
+        return b"?" * sizes[number]
+
+    arena, extents = inputfiles.gather(sizes, produce, packed)
+    rows = memoryview(extents).cast("Q")
+    for number, (mode, data, wrong, cut) in enumerate(files):
+        start, size = rows[2 * number], rows[2 * number + 1]
+        good = mode in codecs and not wrong and not cut
+        assert (number in asked) == (not good)
+        assert arena[start : start + size] == (data if good else b"?" * sizes[number])
+
+
+def test_compressed_data_outside_of_its_bytes_is_refused() -> None:
+    for offset, size in ((5, 0), (0, 5), (2, 3), (2, 2**64 - 1)):
+        with pytest.raises(ValueError, match="compressed data 0 is outside of its bytes"):
+            inputfiles.gather([8], lambda _: b"", [(b"four", offset, size, payload.LZ4_BLOCK)])
+    with pytest.raises(ValueError, match="one place of compressed data per size"):
+        inputfiles.gather([8], lambda _: b"", [])
 
 
 def test_lto_entries_ask_for_their_option() -> None:

@@ -133,13 +133,15 @@ def test_an_executable_is_refused_wherever_it_is() -> None:
 
 def test_gather_takes_files_one_by_one() -> None:
     files = [b"abc", b"", b"x" * 16, b"y" * 17]
-    arena, extents = inputfiles.gather([len(one) for one in files], files.__getitem__)
+    arena, extents = inputfiles.gather(
+        [len(one) for one in files], files.__getitem__, [None] * len(files)
+    )
     paths: list[bytes | None] = [None] * 4
     assert (arena, extents) == inputfiles.read_files(paths, [len(one) for one in files], [*files])[
         :2
     ]
     # What is not as large as it was said to be is empty, however large that was.
-    _, extents = inputfiles.gather([1 << 28, 3], [b"four", b"abc"].__getitem__)
+    _, extents = inputfiles.gather([1 << 28, 3], [b"four", b"abc"].__getitem__, [None, None])
     assert struct.unpack("<4Q", extents) == (0, 0, 1 << 28, 3)
     with pytest.raises(KeyError):
-        inputfiles.gather([3], dict[int, bytes]().__getitem__)
+        inputfiles.gather([3], dict[int, bytes]().__getitem__, [None])

@@ -3,9 +3,10 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset, strlen
+from libc.string cimport memcmp, memcpy, memset, strlen
 
 from clocks cimport *
+from codecs cimport STORED, decompress, open_codec
 from elf64 cimport round_up
 from elfkinds cimport *
 from extents cimport count_files
@@ -99,12 +100,20 @@ def read_files(list paths, list sizes, list data, bytearray times=None):
     return arena, extents, -1, 0
 
 
-def gather(list sizes, produce):
-    """An arena of files that `produce(i)` gives one by one, as bytes of `sizes[i]`.
+def use_codec(int codec, bytes path):
+    """Have the library at `path` decompress a Codec from now on; whether it can."""
+    return open_codec(codec, PyBytes_AS_STRING(path))
 
-    Each is let go before the next is asked for. Returns `(arena, extents)` as `read_files`; what
-    comes in another size is empty there, and its place is left untouched: nobody but a damaged
-    input says how large that is.
+
+def gather(list sizes, produce, list packed):
+    """An arena of files of `sizes[i]` bytes.
+
+    `packed[i]` is None, or says where a compressed ELF file is: bytes, offset, size and Codec.
+    Those are decompressed first, in parallel. `produce(i)` gives all others one by one as bytes,
+    also what could not be decompressed here; each is let go before the next is asked for. Returns
+    `(arena, extents)` as `read_files`; what comes in another size is empty there, and its place is
+    left as it is: nobody but a damaged input says how large that is. ValueError for a place outside
+    its bytes.
     """
     cdef Py_ssize_t n = len(sizes), i
     cdef uint64_t size
@@ -114,8 +123,30 @@ def gather(list sizes, produce):
     cdef uint64_t total = place_files(sizes, extent)
     cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
     cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(arena)
+    cdef bytes places = PyBytes_FromStringAndSize(NULL, n * sizeof(Packed))
+    cdef Packed* place = <Packed*>PyBytes_AS_STRING(places)
+    cdef uint64_t offset, packed_size, work = 0
+    if len(packed) != n:
+        raise ValueError("one place of compressed data per size")
     prefer_large_pages(base, total)
     for i in range(n):
+        place[i].codec = STORED
+        if packed[i] is None:
+            continue
+        chunk, offset, packed_size, place[i].codec = packed[i]
+        size = <uint64_t>PyBytes_GET_SIZE(chunk)
+        if offset > size or packed_size > size - offset:
+            raise ValueError(f"compressed data {i} is outside of its bytes")
+        place[i].start = <const uint8_t*>PyBytes_AS_STRING(chunk) + offset
+        place[i].size = packed_size
+        place[i].to = base + extent[2 * i]
+        place[i].full_size = extent[2 * i + 1]
+        work += place[i].full_size * UNPACKING
+    with nogil:
+        for_each(unpack_one, place, n, work)
+    for i in range(n):
+        if place[i].unpacked:
+            continue
         chunk = produce(i)
         size = extent[2 * i + 1]
         if <uint64_t>PyBytes_GET_SIZE(chunk) != size:
@@ -155,6 +186,30 @@ def measure(list paths, uint64_t largest, list outputs):
     with nogil:
         for_each(measure_input, &m, n, n * AS_BYTES)
     return [m.size[i] for i in range(n)]
+
+
+cdef enum:
+    UNPACKING = 4               # a byte takes as long as so many that are copied
+
+
+ctypedef struct Packed:
+    int codec
+    bint unpacked               # is in its place, all of it
+    const uint8_t* start
+    uint64_t size
+    uint8_t* to
+    uint64_t full_size
+
+
+cdef void unpack_one(void* context, size_t item) noexcept nogil:
+    cdef Packed* one = <Packed*>context + item
+    one.unpacked = (
+        one.codec != STORED and one.full_size >= 4
+        and decompress(one.codec, one.start, one.size, one.to, one.full_size)
+        and memcmp(one.to, b"\x7fELF", 4) == 0
+    )
+    if one.unpacked:
+        memset(one.to + one.full_size, 0, padded(one.full_size) - one.full_size)
 
 
 cdef enum:

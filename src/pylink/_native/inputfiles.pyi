@@ -27,12 +27,24 @@ def read_files(
     of another size, ``OSError`` never.
     """
 
-def gather(sizes: list[int], produce: Callable[[int], bytes]) -> tuple[bytes, bytes]:
-    """An arena of files that ``produce(i)`` gives one by one, as bytes: (arena, extents).
+def use_codec(codec: int, path: bytes) -> bool:
+    """Have the C library at ``path`` decompress a codec of ``pylink.inputs.payload`` from now on.
 
-    They are as those of ``read_files``. Each file is let go before the next is asked for; what
-    comes in another size than ``sizes[i]`` is empty in ``extents``. Exceptions of ``produce`` pass
-    through.
+    False when it cannot, and ``gather`` leaves those to its caller.
+    """
+
+def gather(
+    sizes: list[int],
+    produce: Callable[[int], bytes],
+    packed: list[tuple[bytes, int, int, int] | None],
+) -> tuple[bytes, bytes]:
+    """An arena of files: (arena, extents), as those of ``read_files``.
+
+    ``packed[i]`` says of an ELF file that is compressed where it is: bytes, offset and size in
+    them, codec. These are decompressed first, by two threads. ``produce(i)`` gives the others one
+    by one, also what could not be decompressed, and each is let go before the next is asked for.
+    What comes in another size than ``sizes[i]`` is empty in ``extents``. Exceptions of ``produce``
+    pass through; ``ValueError`` for compressed data outside of its bytes.
     """
 
 def keep_memory() -> None:

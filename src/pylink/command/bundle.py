@@ -27,8 +27,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.dirname(HERE)
 PATH = f"{PACKAGE}/__pycache__/link.{sys.implementation.cache_tag}.pyc"
 
-# What a link imports, itself or through these; what it imports later is for few links.
-IMPORTED = ("pylink.command.cli", "pylink.command.sites", "pylink.linker", "pylink.options")
+# What a link imports, and through these; and what one of host objects and archives does besides.
+EVERY_LINK = ("pylink.command.cli", "pylink.command.sites", "pylink.linker", "pylink.options")
+SOME_LINKS = ("pylink.inputs.unpack", "pylink.inputs.archive", "pylink.inputs.archivethin")
 
 # The interpreter starts with these words, and so without whatever site-packages loads.
 ALONE = ("-I", "-S")
@@ -73,13 +74,12 @@ class Recorder:
         return spec
 
 
-def record() -> list[ModuleType]:
-    """Import what every link does; its modules, each after those that it imports."""
+def record(names: tuple[str, ...]) -> list[ModuleType]:
+    """Import these; all modules that this loads, each after those that it imports."""
     recorder = Recorder()
-    del sys.modules["__future__"]  # loaded for this module already
     sys.meta_path.insert(0, recorder)
     try:
-        for name in IMPORTED:
+        for name in names:
             __import__(name)
     finally:
         sys.meta_path.remove(recorder)
@@ -107,14 +107,19 @@ def write() -> None:
     from marshal import dumps  # noqa: PLC0415
 
     sys.path.append(os.path.dirname(PACKAGE))
-    modules = record()
+    del sys.modules["__future__"]  # loaded for this module already
+    found = record(EVERY_LINK), record(SOME_LINKS)
     from pylink._native import OBJECT  # noqa: PLC0415
     from pylink.outputs.wholefile import write_whole  # noqa: PLC0415
 
-    rows = [made for module in modules if (made := row(module, OBJECT)) is not None]
+    rows, later = (
+        [made for module in modules if (made := row(module, OBJECT)) is not None]
+        for modules in found
+    )
+    later = [made for made in later if made[1]]  # kernels are found without a row
     with open(f"{HERE}/quickstart.py", encoding="utf-8") as stream:
         program = stream.read()
-    program += f"\n\nstart({rows!r}, {OBJECT!r})\n"
+    program += f"\n\nstart({rows!r}, {later!r}, {OBJECT!r})\n"
     code = compile(program, f"{HERE}/quickstart.py", "exec", dont_inherit=True)
     os.makedirs(os.path.dirname(PATH), exist_ok=True)
     body = dumps(code)

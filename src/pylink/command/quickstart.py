@@ -20,13 +20,18 @@ if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from pylink.command.bundle import Row
 
 
-def start(rows: "list[Row]", objects: str) -> None:
-    """Link as the words say, with the modules of `rows`; `objects` has the kernels."""
+def start(rows: "list[Row]", later: "list[Row]", objects: str) -> None:
+    """Link as the words say, with the modules of `rows`; `objects` has the kernels.
+
+    Those of `later` are made when they are imported, if they are.
+    """
     script = sys.argv.pop(1)
-    if not fit(rows):
+    if not fit(rows) or not fit(later):
         execv(sys.executable, [sys.executable, script, *sys.argv[1:]])
     disable()  # a small link makes less garbage than looking for it once costs
     modules = sys.modules
@@ -48,8 +53,31 @@ def start(rows: "list[Row]", objects: str) -> None:
         parent, _, last = name.rpartition(".")
         if parent:
             setattr(modules[parent], last, modules[name])
+    Later.rows = {row[0]: row for row in later}
+    sys.meta_path[:0] = [Later]
     sys.meta_path.append(modules["pylink.command.sites"].Sites)
     modules["pylink.command.program"].run(bundled=True)
+
+
+class Later:
+    """Finds and makes the modules of `rows`."""
+
+    rows: "dict[str, Row]" = {}  # noqa: RUF012 -- would need typing
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> "ModuleSpec | None":
+        if name not in Later.rows:
+            return None
+        return ModuleSpec(name, Later, origin=Later.rows[name][1])  # type: ignore[arg-type]
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> None:
+        """Leave that to the interpreter."""
+
+    @staticmethod
+    def exec_module(module: "ModuleType") -> None:
+        _, module.__file__, _, _, code = Later.rows[module.__name__]
+        exec(loads(code), module.__dict__)
 
 
 def fit(rows: "list[Row]") -> bool:

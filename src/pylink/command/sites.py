@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from _frozen_importlib_external import PathFinder
 
@@ -17,6 +18,20 @@ class Sites:
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         add_sites()
         return PathFinder.find_spec(name, path)  # type: ignore[arg-type]
+
+
+def find_package(name: str) -> list[str]:
+    """The folders of a package, which is not imported; none when there is no such package."""
+    spec = PathFinder.find_spec(name)
+    if spec is None and Sites in sys.meta_path:
+        # An editable install has its packages where an environment has them, but is elsewhere.
+        version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+        prefix = os.path.dirname(os.path.dirname(sys.executable))
+        spec = PathFinder.find_spec(name, [os.path.join(prefix, "lib", version, "site-packages")])
+        if spec is None:
+            add_sites()
+            spec = PathFinder.find_spec(name)
+    return list(spec.submodule_search_locations or ()) if spec is not None else []
 
 
 def add_sites() -> None:

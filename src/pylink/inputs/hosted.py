@@ -10,7 +10,7 @@ from pylink.inputs.damage import FAULT, report_damage, report_entry
 from pylink.inputs.entries import entry_text, pack_entry
 from pylink.inputs.kinds import CUBIN, ELF_MAGIC, FATBIN, HOST, LTOIR, OF_HOST, PTX, SHARED
 from pylink.inputs.loaded import SYSTEM_LIBRARY
-from pylink.inputs.payload import DamagedPayload, Unpacker, is_compressed
+from pylink.inputs.payload import DamagedPayload, Unpacker, codec_of, is_compressed
 from pylink.inputs.pieces import Piece
 from pylink.tables import EXTENT
 
@@ -213,4 +213,6 @@ def add_piece(hosted: Hosted, source: Source, entry: Entry, unpacker: Unpacker, 
         else:
             piece.later = unpack
             piece.size = full_size if is_compressed(flags) else size
+            if is_compressed(flags):
+                piece.packed = source.arena, start, packed_size, codec_of(flags)
     hosted.pieces.append(piece)

@@ -1,6 +1,17 @@
-"""Payloads of fat binary entries: raw, an LZ4 block or a Zstandard frame."""
+"""Payloads of fat binary entries: raw, an LZ4 block or a Zstandard frame.
+
+The packages `lz4` and `zstandard` decompress. A link has native code call the C libraries that they
+carry (`open_library`), where importing the packages would take longer than the rest of the link;
+what those refuse, the packages have the words for.
+"""
 
 from __future__ import annotations
+
+import os
+from _imp import extension_suffixes
+
+from pylink._native import inputfiles
+from pylink.command.sites import find_package
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +25,32 @@ ZSTD = 0x8000
 
 # What all payloads of one link may take when they are decompressed, unless an option says more.
 DEFAULT_LIMIT = (1 << 31) - 1
+
+
+# What native code decompresses with: src/_native/inputs/codecs.pxd has the same numbers.
+LZ4_BLOCK = 1
+ZSTD_FRAME = 2
+
+# Where each package has the library: the folder in it and how the file's name begins.
+LIBRARIES = {LZ4_BLOCK: ("lz4", "block", "_block"), ZSTD_FRAME: ("zstandard", "", "_cffi")}
+_opened: set[int] = set()
+
+
+def codec_of(flags: int) -> int:
+    return ZSTD_FRAME if flags & ZSTD else LZ4_BLOCK
+
+
+def open_library(codec: int) -> bool:
+    """Have native code decompress with the package's own library; False when it has none."""
+    if codec not in _opened:
+        package, folder, start = LIBRARIES[codec]
+        for place in find_package(package):
+            for suffix in extension_suffixes():
+                path = os.path.join(place, folder, start + suffix)
+                if inputfiles.use_codec(codec, os.fsencode(path)):
+                    _opened.add(codec)
+                    return True
+    return codec in _opened
 
 
 def is_compressed(flags: int) -> bool:

@@ -71,7 +71,8 @@ class Piece:
     one it is from.
 
     `later` gives the data of `size` bytes where there is none yet: a link decompresses a cubin
-    when it has a place for it.
+    when it has a place for it. `packed` says where it is compressed, so that native code can do so
+    faster: bytes, offset and size in them, codec.
     """
 
     __slots__ = (
@@ -84,6 +85,7 @@ class Piece:
         "name",
         "number",
         "options",
+        "packed",
         "size",
     )
 
@@ -107,6 +109,7 @@ class Piece:
         self.hosted = hosted
         self.later = later
         self.options = ""
+        self.packed: tuple[bytes, int, int, int] | None = None
         self.number = -1
         self.size = size or len(data)
 

@@ -14,6 +14,7 @@ from pylink.facts.target import FAMILY_A
 from pylink.inputs import kinds
 from pylink.inputs.hosted import unpack_hosted
 from pylink.inputs.loaded import Loaded
+from pylink.inputs.payload import open_library
 from pylink.inputs.pieces import ALWAYS, NEEDED, PIECE_KINDS, Piece, Source
 from pylink.inputs.references import host_references, identifiers
 from pylink.inputs.selection import is_system, select, warn_of_skipped
@@ -117,7 +118,8 @@ def add_optimized(loaded: Loaded, cubin: bytes | None, sink: Sink) -> Loaded:
     pieces = list(loaded.pieces)
     for number, piece in enumerate(pieces):
         start, size = rows[2 * number], rows[2 * number + 1]
-        piece.data, piece.later = loaded.arena[start : start + size], None
+        piece.data = loaded.arena[start : start + size]
+        piece.later = piece.packed = None
     if cubin is not None:
         piece = Piece(OPTIMIZED, kinds.CUBIN, cubin)
         piece.number = len(loaded.opened.sources)
@@ -187,7 +189,10 @@ def with_cubins(job: Job, pieces: list[Piece], modules: list[Piece], sink: Sink)
     sizes = [piece.size for piece in pieces]
     names = [piece.name for piece in pieces]
     try:
-        arena, extents = inputfiles.gather(sizes, lambda number: pieces[number].take())
+        packed = [piece.packed for piece in pieces]
+        for codec in {one[3] for one in packed if one is not None}:
+            open_library(codec)
+        arena, extents = inputfiles.gather(sizes, lambda number: pieces[number].take(), packed)
     except MemoryError:
         name = names[sizes.index(max(sizes))]
         sink.fatal("cannot-read-file", file=name, reason="there is not enough memory")

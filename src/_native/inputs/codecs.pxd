@@ -1,0 +1,59 @@
+# LZ4 blocks and Zstandard frames, decompressed by the C libraries that the packages of these names
+# carry: importing the packages themselves takes longer than most links, and their functions hold
+# the interpreter. Each library is opened once in a process and stays open.
+
+from libc.stddef cimport size_t
+from libc.stdint cimport uint8_t, uint64_t
+
+cdef extern from *:
+    """
+    #include <dlfcn.h>
+    #include <limits.h>
+    #include <stddef.h>
+
+    typedef int (*pylink_lz4_t)(const char*, char*, int, int);
+    typedef size_t (*pylink_zstd_t)(void*, size_t, const void*, size_t);
+    typedef unsigned (*pylink_zstd_error_t)(size_t);
+    static pylink_lz4_t pylink_lz4;
+    static pylink_zstd_t pylink_zstd;
+    static pylink_zstd_error_t pylink_zstd_error;
+
+    static int pylink_open_codec(int codec, const char* path) {
+        void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+        if (library == NULL)
+            return 0;
+        if (codec == 1) {
+            pylink_lz4 = (pylink_lz4_t)dlsym(library, "LZ4_decompress_safe");
+            return pylink_lz4 != NULL;
+        }
+        pylink_zstd_error = (pylink_zstd_error_t)dlsym(library, "ZSTD_isError");
+        if (pylink_zstd_error != NULL)
+            pylink_zstd = (pylink_zstd_t)dlsym(library, "ZSTD_decompress");
+        return pylink_zstd != NULL;
+    }
+
+    static int pylink_decompress(int codec, const void* from, size_t size, void* to, size_t room) {
+        if (codec == 1 && pylink_lz4 != NULL && size <= INT_MAX && room <= INT_MAX) {
+            int made = pylink_lz4((const char*)from, (char*)to, (int)size, (int)room);
+            return made >= 0 && (size_t)made == room;
+        }
+        if (codec == 2 && pylink_zstd != NULL) {
+            size_t made = pylink_zstd(to, room, from, size);
+            return !pylink_zstd_error(made) && made == room;
+        }
+        return 0;
+    }
+    """
+    # Whether the library at `path` has what the codec needs; it decompresses from then on.
+    bint open_codec "pylink_open_codec"(int codec, const char* path) nogil
+    # Whether the `size` bytes at `from_` become exactly `room` bytes at `to`, which may be filled
+    # in part otherwise. Never more is written or read.
+    bint decompress "pylink_decompress"(
+        int codec, const void* from_, size_t size, void* to, size_t room
+    ) noexcept nogil
+
+# As in pylink/inputs/payload.py.
+cdef enum Codec:
+    STORED = 0
+    LZ4_BLOCK = 1
+    ZSTD_FRAME = 2
