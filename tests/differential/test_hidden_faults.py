@@ -9,8 +9,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from helpers import oracle
-from helpers.side_by_side import explained, nvlink, pylink
+from helpers.compare import compare
+from helpers.side_by_side import OURS, THEIRS, explained, nvlink, pylink
 
 pytestmark = oracle.needs_oracle
 
@@ -153,19 +155,72 @@ def test_two_sizes_of_a_variable(tmp_path: Path) -> None:
     ]
 
 
-def test_a_function_with_too_many_registers(tmp_path: Path) -> None:
-    body = "float v[60]; for (int i = 0; i < 60; ++i) v[i] = p[i * 7]; float s = 0;"
-    body += "for (int i = 0; i < 60; ++i) for (int j = 0; j < 60; ++j) s += v[i] * v[j] + i; "
-    compile(
-        tmp_path,
-        a="__device__ float mid(float *p);\n__global__ void __launch_bounds__(1024, 2) "
-        "k(float *p) { *p = mid(p); }",
-        b="__device__ float deep(float *p); __device__ float mid(float *p) { return deep(p) + 1; }",
-        c=f"__device__ float deep(float *p) {{ {body} for (int i = 0; i < 60; ++i) p[i] = v[i] * s;"
-        " return s; }",
+DEEP = (
+    "__device__ float deep(float *p) { float v[60]; for (int i = 0; i < 60; ++i) v[i] = p[i * 7]; "
+    "float s = 0; for (int i = 0; i < 60; ++i) for (int j = 0; j < 60; ++j) s += v[i] * v[j] + i; "
+    "for (int i = 0; i < 60; ++i) p[i] = v[i] * s; return s; }"
+)
+
+
+@pytest.mark.parametrize("arch", ["75", "90", "100"])
+@pytest.mark.parametrize(
+    ("bounds", "flags", "limit", "cause"),
+    [
+        ("__launch_bounds__(1024, 1)", [], 64, "its __launch_bounds__ of 1024 threads"),
+        ("__launch_bounds__(1024)", ["-maxrregcount=40"], 64, "its __launch_bounds__ of 1024 "),
+        ("", ["-maxrregcount=40"], 40, "the -maxrregcount of 'a.cubin'"),
+        ("__maxnreg__(40)", [], 40, "its __maxnreg__"),
+        ("__maxnreg__(40)", ["-maxrregcount=32"], 40, "its __maxnreg__"),
+    ],
+)
+def test_a_function_with_too_many_registers(
+    tmp_path: Path, arch: str, bounds: str, flags: list[str], limit: int, cause: str
+) -> None:
+    kernel = (
+        f"__device__ float mid(float *p);\n__global__ void {bounds} k(float *p) {{ *p = mid(p); }}"
     )
-    found = notes(tmp_path, ["-arch=sm_90", "a.cubin", "b.cubin", "c.cubin"])
-    assert found == [
-        "k(float *) -> mid(float *) -> deep(float *); the kernel was compiled for 32 registers at "
-        "most, by -maxrregcount, __maxnreg__ or __launch_bounds__"
-    ]
+    cubin = oracle.compile(kernel, arch, flags, name="a.cu")
+    (tmp_path / "a.cubin").write_bytes(cubin)
+    between = (
+        "__device__ float deep(float *p); __device__ float mid(float *p) { return deep(p) + 1; }"
+    )
+    compile(tmp_path, arch, b=between, c=DEEP)
+    (found,) = notes(tmp_path, [f"-arch=sm_{arch}", "a.cubin", "b.cubin", "c.cubin"])
+    start = f"k(float *) -> mid(float *) -> deep(float *); the kernel was compiled for {limit} "
+    assert found.startswith(f"{start}registers at most, by {cause}")
+
+
+def test_a_limit_of_registers_in_an_object_of_a_link(tmp_path: Path) -> None:
+    """The note of ptxas is gone then, and with it the option."""
+    kernel = "__device__ float deep(float *p); __global__ void k(float *p) { *p = deep(p); }"
+    cubin = oracle.compile(kernel, "90", ["-maxrregcount=40"], name="a.cu")
+    (tmp_path / "a.cubin").write_bytes(cubin)
+    compile(tmp_path, c=DEEP)
+    oracle.run_nvlink(["-arch=sm_90", "-r", "a.cubin", "-o", "r.cubin"], tmp_path)
+    (found,) = notes(tmp_path, ["-arch=sm_90", "r.cubin", "c.cubin"])
+    assert found.endswith("at most, by __maxnreg__ or the -maxrregcount of 'r.cubin'")
+
+
+@pytest.mark.parametrize("options", [[], ["-r"], ["-Werror"], ["-w"]])
+def test_a_lowered_virtual_architecture(tmp_path: Path, options: list[str]) -> None:
+    for name, virtual in (("recent", "90"), ("old", "80"), ("older", "80")):
+        ptx = oracle.compile_ptx(f"__global__ void {name}() {{}}", virtual, name=f"{name}.cu")
+        (tmp_path / f"{name}.cubin").write_bytes(oracle.assemble(ptx, "90"))
+    words = ["-arch=sm_90", *options]
+    alone = [*words, "old.cubin", "older.cubin"]
+    said = "compute_80, that of 'old.cubin'{}; 'recent.cubin' was compiled for compute_90"
+    said = f"Virtual architecture of all kernels is {said}"
+    for others, more in (([], ""), (["older.cubin"], " and 1 more")):
+        mixed = [*words, "recent.cubin", "old.cubin", *others]
+        assert pylink(tmp_path, mixed) == nvlink(tmp_path, mixed)
+        assert not compare((tmp_path / OURS).read_bytes(), (tmp_path / THEIRS).read_bytes())
+        ours = pylink(tmp_path, mixed, name="pylink")
+        quiet = "-w" in options
+        assert ours.code == 0
+        assert ours.lines == ([] if quiet else [f"note    : {said.format(more)}"])
+        text = explained(tmp_path, mixed)
+        assert (said.format(more) in text) is not quiet
+        assert "error" not in text
+        assert pylink(tmp_path, [*mixed, "--diag-error=208"], name="pylink").code == 255
+        assert pylink(tmp_path, [*mixed, "--diag-suppress=208"], name="pylink").lines == []
+    assert pylink(tmp_path, alone, name="pylink").lines == []

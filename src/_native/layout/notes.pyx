@@ -1,7 +1,7 @@
 """Notes and compatibility attributes: one section of the output from all those of the inputs."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from attributes cimport find_record, record_size
@@ -46,6 +46,39 @@ def join_sections(bytes arena, bytes sections, int kind):
     if not ok:
         raise MemoryError
     return result
+
+
+def virtual_archs(bytes arena, bytes sections):
+    """The SM numbers of the PTX that inputs were made from, as their notes say: the extremes.
+
+    (lowest, first file with it, files with it, highest, first file with it); files are -1 without
+    any note.
+    """
+    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef uint64_t at
+    cdef uint32_t sm, lowest = 0, highest = 0, low_files = 0
+    cdef int64_t low = -1, high = -1, last = -1
+    with nogil:
+        for i in range(n):
+            if s[i].kind != K_CUINFO:
+                continue
+            at = 0
+            while s[i].size - at >= sizeof(CuinfoNote):
+                sm = (<const CuinfoNote*>(base + s[i].offset + at)).sm
+                if low < 0 or sm < lowest:
+                    lowest = sm
+                    low = last = s[i].file
+                    low_files = 1
+                elif sm == lowest and last != s[i].file:
+                    last = s[i].file
+                    low_files += 1
+                if high < 0 or sm > highest:
+                    highest = sm
+                    high = s[i].file
+                at += sizeof(CuinfoNote)
+    return lowest, low, low_files, highest, high
 
 
 def has_attribute(bytes arena, bytes sections, int kind, int attribute):

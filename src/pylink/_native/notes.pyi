@@ -3,6 +3,13 @@
 def join_sections(arena: bytes, sections: bytes, kind: int) -> bytes:
     """The bytes of every input section of that kind, one after the other."""
 
+def virtual_archs(arena: bytes, sections: bytes) -> tuple[int, int, int, int, int]:
+    """The SM numbers of the PTX that inputs were made from, as their notes say: the extremes.
+
+    (lowest, first file with it, files with it, highest, first file with it); files are -1 without
+    any note.
+    """
+
 def has_attribute(arena: bytes, sections: bytes, kind: int, attribute: int) -> bool:
     """Whether any input section of that kind has an EIATTR record with that attribute."""
 

@@ -85,6 +85,12 @@ HELP: dict[str, str] = {
     "older-release": "Which release `--nvlink-version` asks for.",
     "arch-not-found": "A fat binary or host object has no code for the target. Compile it for the "
     "target as well, or silence this with `-suppress-arch-warning`.",
+    "virtual-arch-lowered": "The inputs were compiled for several virtual architectures. The output "
+    "has one for all, the lowest, and the driver tells it of each kernel (`ptxVersion` of "
+    "`cudaFuncGetAttributes`). Libraries such as CUB choose tuning by it, so kernels of the other "
+    "files may run with launch parameters that they were not compiled with. Compile all files for "
+    "the same one. nvlink says nothing, so in its form this is a note; `--diag-error=208` makes an "
+    "error of it, `--diag-suppress=208` drops it.",
     "library-skipped": "A file of the right name was found for `-l`, but it is no archive of host "
     "objects. The search goes on in the next directory.",
     "library-missing": "No directory of `-L` or of LIBRARY_PATH has the library. Libraries of the "
@@ -220,7 +226,8 @@ HELP: dict[str, str] = {
     "--disable-optimizer-constants`, or split a large `switch`. Linked regardless, code "
     "would read other constants.",
     "register-chain": "The calls from a kernel to a function that needs more registers than the "
-    "kernel may have. Compile both with the same limit.",
+    "kernel may have, and what gave it the limit. Compile the function with a limit as low "
+    "(`-maxrregcount`), or the kernel with a higher one.",
     "memory-needed": "The bytes that are needed, and how many there are.",
     "memory-share": "One variable or function, and how many bytes of the memory it takes.",
     "memory-rest": "The sum of all that is not listed.",

@@ -161,6 +161,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
         ERROR,
         "Library -l{library} not found in {directories}; --allow-missing-libraries passes over it",
     ),
+    "virtual-arch-lowered": (
+        208,
+        WARNING,
+        "Virtual architecture of all kernels is compute_{lowest}, that of '{file}'{more}; "
+        "'{other}' was compiled for compute_{highest}",
+    ),
     "not-elf": (210, CATASTROPHE, "cubin not an elf?{at}"),
     "empty-file": (211, ERROR, "Input file '{file}' is empty"),
     "wrong-class": (212, ERROR, "Input file '{file}' is not a 64-bit ELF file"),
@@ -406,8 +412,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "register-chain": (
         515,
         NOTE,
-        "{chain}; the kernel was compiled for {limit} registers at most, by -maxrregcount, "
-        "__maxnreg__ or __launch_bounds__",
+        "{chain}; the kernel was compiled for {limit} registers at most, by {cause}",
     ),
     # 7xx: what -v prints
     "verbose-memory": (701, REMARK, "{sizes}"),

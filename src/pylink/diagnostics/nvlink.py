@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pylink.diagnostics.policy import ADVICE
 from pylink.diagnostics.severity import CATASTROPHE, DISCRETIONARY, NOTE, WARNING
 from pylink.diagnostics.sink import Renderer
 from pylink.diagnostics.stream import printable, write
@@ -19,8 +20,8 @@ class NvlinkRenderer(Renderer):
     """Writes `pylink error   : Undefined reference to 'f' in 'a.cubin'` lines.
 
     `tool` is the word in front, `target` (such as `sm_75`) is appended to each message when
-    -report-arch asks for it. Of the records below the top, hints alone are shown, and none under
-    nvlink's name: nvlink has none.
+    -report-arch asks for it. Of the records below the top, hints alone are shown; these and
+    advice are notes, which nvlink does not have and so nobody sees under its name.
     """
 
     def __init__(
@@ -36,6 +37,10 @@ class NvlinkRenderer(Renderer):
             word = "fatal"
         elif severity >= DISCRETIONARY:
             word = "error"
+        elif diagnostic.kind in ADVICE and not diagnostic.assigned:
+            if self.tool == NVLINK:
+                return
+            word = "note"
         elif severity >= WARNING:
             word = "warning"
         elif severity > NOTE:

@@ -23,8 +23,8 @@ ACTIONS = {
 class Policy:
     """The severity each kind has under the options of one link.
 
-    `warnings_as_errors` wins over `no_warnings`, as it does in nvlink; with `as_nvlink` some
-    warnings, `SHOWN_WITH_W`, stay with `no_warnings`. `threshold` is the lowest
+    `warnings_as_errors` wins over `no_warnings`, as it does in nvlink, and leaves `ADVICE` be; with
+    `as_nvlink` some warnings, `SHOWN_WITH_W`, stay with `no_warnings`. `threshold` is the lowest
     severity that is shown or counted, but for errors and `ASKED_FOR`; `no_infos` drops remarks but
     `host-info-ignored`, and `DROPPED_AS_INFOS`. `error_limit` ends the link after that many
     errors, 0 for no limit. `numbers` says that numbers are shown, and with them the hint how to use
@@ -91,7 +91,7 @@ class Policy:
                 return severity
             if self.no_infos and kind in DROPPED_AS_INFOS:
                 return SUPPRESSED
-            if self.warnings_as_errors:
+            if self.warnings_as_errors and (kind not in ADVICE or kind in self.assigned):
                 return DISCRETIONARY
             if self.no_warnings and not (self.as_nvlink and kind in SHOWN_WITH_W):
                 return SUPPRESSED
@@ -118,6 +118,10 @@ DROPPED_AS_INFOS = ("output-limited", "preserve-relocs-partial", "stack-size")
 
 # What nvlink says while it reads the options, and so before any of them counts.
 BEFORE_OPTIONS = ("option-redefined",)
+
+# Warnings about what nvlink links without a word and what may be meant. No -Werror makes errors of
+# them, and nvlink's form has notes instead. An option that gives one a severity changes both.
+ADVICE = ("virtual-arch-lowered",)
 
 # Warnings that nvlink's -w leaves.
 SHOWN_WITH_W = (*DROPPED_AS_INFOS, "library-skipped")

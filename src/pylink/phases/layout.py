@@ -286,7 +286,7 @@ def _make_contents(placed: Placed, sink: Sink) -> bytes:
         sectionkinds.CALLGRAPH: graph,
         sectionkinds.PROTOTYPE: prototypes,
         sectionkinds.TKINFO: tkinfo_note(job.options) + earlier,
-        sectionkinds.CUINFO: cuinfo_note(objects),
+        sectionkinds.CUINFO: cuinfo_note(objects, sink),
         sectionkinds.COMPAT: compat_note(
             objects,
             merged.out_of,

@@ -7,11 +7,12 @@ from struct import pack
 from pylink import __version__
 from pylink._native import notes
 from pylink.diagnostics.stream import to_bytes
-from pylink.facts import compat, sectionkinds
+from pylink.facts import compat
 from pylink.facts.target import FAMILY_A, FAMILY_C
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink.diagnostics import Sink
     from pylink.facts.releases import Release
     from pylink.options import Options
     from pylink.phases.read import Objects
@@ -47,16 +48,24 @@ def note_deficit(options: Options, release: Release) -> int:
     return 48 + (theirs + 3) // 4 * 4 - len(tkinfo_note(options))
 
 
-def cuinfo_note(objects: Objects) -> bytes:
+def cuinfo_note(objects: Objects, sink: Sink) -> bytes:
     """Which target: version 2, SM number, toolkit, 0.
 
-    The SM number is the lowest of the inputs' notes: that of the PTX they were made from.
+    The SM number is the lowest of the inputs' notes: that of the PTX they were made from. The
+    driver gives it to all kernels, so inputs that do not agree are worth a word.
     """
-    lowest = objects.job.target.sm
-    inherited = notes.join_sections(objects.arena, objects.sections, sectionkinds.CUINFO)
-    for start in range(24, len(inherited) - 7, 32):
-        lowest = min(lowest, int.from_bytes(inherited[start + 2 : start + 4], "little"))
-    return note(NT_CUINFO, pack("<4H", 2, lowest, objects.release.toolkit, 0))
+    lowest, low, low_files, highest, high = notes.virtual_archs(objects.arena, objects.sections)
+    if lowest < highest:
+        sink.report(
+            "virtual-arch-lowered",
+            file=objects.names[low],
+            more=f" and {low_files - 1} more" if low_files > 1 else "",
+            lowest=lowest,
+            other=objects.names[high],
+            highest=highest,
+        )
+    virtual = min(lowest, objects.job.target.sm) if low >= 0 else objects.job.target.sm
+    return note(NT_CUINFO, pack("<4H", 2, virtual, objects.release.toolkit, 0))
 
 
 def compat_note(objects: Objects, out_of: bytes, *, has_code: bool) -> bytes:

@@ -50,11 +50,13 @@ def _chain(merged: Merged, kernel: int, function: int, limit: int) -> Diagnostic
     """The shortest chain of calls from a kernel to a function, and where the limit came from."""
     from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
     from pylink.locate.calls import call_edges, shortest_chain  # noqa: PLC0415
+    from pylink.locate.registers import limit_cause  # noqa: PLC0415
 
     nodes = shortest_chain(call_edges(merged), kernel, function)
     entities = count(merged.entities, ENTITY)
     names = [_shown(merged, node) if node < entities else "a pointer" for node in nodes]
-    return note("register-chain", chain=" -> ".join(names), limit=limit)
+    cause = limit_cause(merged, kernel, limit)
+    return note("register-chain", chain=" -> ".join(names), limit=limit, cause=cause)
 
 
 def propagations(merged: Merged) -> list[tuple[int, int, int, int]]:

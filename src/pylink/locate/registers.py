@@ -1,0 +1,75 @@
+"""What limits the registers of a kernel, as far as its cubin tells.
+
+ptxas (13.0, sm_75 to sm_100) writes the limit as MAXREG_COUNT. A kernel with __launch_bounds__ or
+__block_size__ has its threads in MAX_THREADS or REQNTID, and then neither `-maxrregcount` nor
+__maxnreg__ counts. Of the other two __maxnreg__ wins; the options of ptxas are in its note.
+"""
+
+from __future__ import annotations
+
+import re
+from struct import unpack_from
+
+from pylink.facts import sectionkinds
+from pylink.facts.attributes import MAX_THREADS, REQNTID, SVAL
+from pylink.tables import FUNCTION, SECTION, file_sections, section_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.phases.merge import Merged
+    from pylink.phases.read import Objects
+
+# Columns of a section row.
+_OFFSET, _SIZE, _KIND = 1, 2, 12
+
+_BOUNDS = {MAX_THREADS: "__launch_bounds__", REQNTID: "__block_size__"}
+_OPTION = re.compile(rb"-?-maxrregcount[ =](\d+)")
+
+
+def limit_cause(merged: Merged, kernel: int, limit: int) -> str:
+    """What gave a kernel its limit of registers, as a part of a sentence."""
+    objects = merged.objects
+    section = FUNCTION.unpack_from(merged.functions, kernel * FUNCTION.size)[3]
+    if section < 0:
+        return "the architecture"
+    for number, (x, y, z) in _triples(_contents(objects, section)):
+        if number in _BOUNDS:
+            return f"its {_BOUNDS[number]} of {x * y * z} threads"
+    file = section_file(objects.sections, section)
+    options = _options(objects, file)
+    if not options:
+        return f"__maxnreg__ or the -maxrregcount of '{objects.names[file]}'"
+    given = _OPTION.search(options)
+    if given is not None and int(given[1]) == limit:
+        return f"the -maxrregcount of '{objects.names[file]}'"
+    return "its __maxnreg__"
+
+
+def _triples(info: bytes) -> list[tuple[int, tuple[int, int, int]]]:
+    """Attribute and words of each record of .nv.info that has three; damaged ones end it."""
+    found = []
+    at = 0
+    while at + 4 <= len(info):
+        form, number, size = unpack_from("<BBH", info, at)
+        at += 4
+        if form != SVAL:
+            continue
+        if size == 12 and at + size <= len(info):
+            found.append((number, unpack_from("<III", info, at)))
+        at += (size + 3) // 4 * 4
+    return found
+
+
+def _options(objects: Objects, file: int) -> bytes:
+    """What the tools that made a file note of themselves; empty without `ptxas` among them."""
+    notes = b"".join(
+        _contents(objects, row)
+        for row in file_sections(objects.files, file)
+        if SECTION.unpack_from(objects.sections, row * SECTION.size)[_KIND] == sectionkinds.TKINFO
+    )
+    return notes if b"\0ptxas\0" in notes else b""
+
+
+def _contents(objects: Objects, section: int) -> bytes:
+    row = SECTION.unpack_from(objects.sections, section * SECTION.size)
+    return objects.arena[row[_OFFSET] : row[_OFFSET] + row[_SIZE]]
