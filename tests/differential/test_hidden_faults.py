@@ -221,6 +221,6 @@ def test_a_lowered_virtual_architecture(tmp_path: Path, options: list[str]) -> N
         text = explained(tmp_path, mixed)
         assert (said.format(more) in text) is not quiet
         assert "error" not in text
-        assert pylink(tmp_path, [*mixed, "--diag-error=208"], name="pylink").code == 255
-        assert pylink(tmp_path, [*mixed, "--diag-suppress=208"], name="pylink").lines == []
+        assert pylink(tmp_path, [*mixed, "--diag-error=217"], name="pylink").code == 255
+        assert pylink(tmp_path, [*mixed, "--diag-suppress=217"], name="pylink").lines == []
     assert pylink(tmp_path, alone, name="pylink").lines == []

@@ -237,3 +237,20 @@ def test_damaged_records_change_nothing() -> None:
 def test_which_files_hold_code_for_one_architecture_alone() -> None:
     tables = compat(byte(2, 1) + byte(9, 1), byte(9, 0), byte(2, 1))
     assert notes.specific_files(*tables, 4) == bytes((1, 0, 0, 0))
+
+
+def test_virtual_architectures_of_inputs() -> None:
+    """The extremes of the notes, with the first file that has each; a file may have several."""
+    arena = b""
+    table = b""
+    for file, numbers in enumerate([(90,), (80, 100), (), (80,), (100,), (80, 80)]):
+        section = b"".join(pack("<24xHHI", 2, number, 0) for number in numbers)
+        row = [0, len(arena), len(section), 0, 0, 7, 0, 0, 4, 0, file, -1, sectionkinds.CUINFO, 0]
+        table += SECTION.pack(*row)
+        arena += section
+    assert notes.virtual_archs(arena, table) == (80, 1, 3, 100, 1)
+    assert notes.virtual_archs(arena, table[: SECTION.size]) == (90, 0, 1, 90, 0)
+    assert notes.virtual_archs(arena, b"") == (0, -1, 0, 0, -1)
+    # A note that is cut off does not count.
+    row = [0, 0, 31, 0, 0, 7, 0, 0, 4, 0, 0, -1, sectionkinds.CUINFO, 0]
+    assert notes.virtual_archs(arena, SECTION.pack(*row))[1] == -1

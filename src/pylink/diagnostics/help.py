@@ -89,8 +89,8 @@ HELP: dict[str, str] = {
     "has one for all, the lowest, and the driver tells it of each kernel (`ptxVersion` of "
     "`cudaFuncGetAttributes`). Libraries such as CUB choose tuning by it, so kernels of the other "
     "files may run with launch parameters that they were not compiled with. Compile all files for "
-    "the same one. nvlink says nothing, so in its form this is a note; `--diag-error=208` makes an "
-    "error of it, `--diag-suppress=208` drops it.",
+    "the same one. nvlink says nothing, so in its form this is a note; `--diag-error=217` makes an "
+    "error of it, `--diag-suppress=217` drops it.",
     "library-skipped": "A file of the right name was found for `-l`, but it is no archive of host "
     "objects. The search goes on in the next directory.",
     "library-missing": "No directory of `-L` or of LIBRARY_PATH has the library. Libraries of the "

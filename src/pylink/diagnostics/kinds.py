@@ -162,7 +162,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Library -l{library} not found in {directories}; --allow-missing-libraries passes over it",
     ),
     "virtual-arch-lowered": (
-        208,
+        217,
         WARNING,
         "Virtual architecture of all kernels is compute_{lowest}, that of '{file}'{more}; "
         "'{other}' was compiled for compute_{highest}",
