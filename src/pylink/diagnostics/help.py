@@ -85,8 +85,8 @@ HELP: dict[str, str] = {
     "older-release": "Which release `--nvlink-version` asks for.",
     "arch-not-found": "A fat binary or host object has no code for the target. Compile it for the "
     "target as well, or silence this with `-suppress-arch-warning`.",
-    "virtual-arch-lowered": "The inputs were compiled for several virtual architectures. The output "
-    "has one for all, the lowest, and the driver tells it of each kernel (`ptxVersion` of "
+    "virtual-arch-lowered": "The inputs were compiled for several virtual architectures. The "
+    "output has one for all, the lowest, and the driver tells it of each kernel (`ptxVersion` of "
     "`cudaFuncGetAttributes`). Libraries such as CUB choose tuning by it, so kernels of the other "
     "files may run with launch parameters that they were not compiled with. Compile all files for "
     "the same one. nvlink says nothing, so in its form this is a note; `--diag-error=217` makes an "
