@@ -69,6 +69,25 @@ def test_a_file_that_is_no_cubin(tmp_path: Path) -> None:
     assert notes(tmp_path, ["-arch=sm_90", "a.txt"], same=False) == ["it is a text"]
 
 
+def test_a_message_without_a_file(tmp_path: Path) -> None:
+    """Under nvlink's name it is nvlink's to the letter; else the place stands behind it."""
+    (tmp_path / "a.cubin").write_bytes(b"\x7fELF\2\1\1".ljust(18, b"\0") + b"\x3e\0" + bytes(300))
+    words = ["-arch=sm_90", "a.cubin"]
+    assert pylink(tmp_path, words) == nvlink(tmp_path, words)
+    (first, _) = pylink(tmp_path, words, name="pylink").lines
+    assert first == "fatal   : cubin not a device elf? (a.cubin)"
+
+
+@pytest.mark.parametrize("name", ["a.o", "a.a", "a.fatbin", "a.ptx", "a.cubin", "a"])
+@pytest.mark.parametrize("size", [1, 55])
+def test_a_short_file_of_no_known_kind(tmp_path: Path, name: str, size: int) -> None:
+    """nvlink knows none of less than 56 bytes, and ignores or mistakes longer ones."""
+    (tmp_path / name).write_text("x" * size)
+    assert notes(tmp_path, ["-arch=sm_90", name]) == ["it is a text"]
+    (tmp_path / name).write_bytes(b"\1" * size)
+    assert notes(tmp_path, ["-arch=sm_90", name]) == []
+
+
 def test_no_architecture(tmp_path: Path) -> None:
     compile(tmp_path, a="__global__ void k() {}")
     assert notes(tmp_path, ["a.cubin"]) == ["there is no -arch; name the target, as in -arch=sm_90"]

@@ -107,7 +107,7 @@ OPTIONS_MIDDLE = '''\
 CALLED = ("Input", "Linker", "link")
 
 # Members of public classes that are there for pylink itself.
-INTERNAL = ("hide", "input_numbers", "names_place", "short_template")
+INTERNAL = ("bare_message", "hide", "input_numbers", "names_place", "short_template")
 
 REFERENCE = "<!-- what follows is generated: python -m pylink.api.generate -->\n"
 

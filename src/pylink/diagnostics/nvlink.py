@@ -21,7 +21,8 @@ class NvlinkRenderer(Renderer):
 
     `tool` is the word in front, `target` (such as `sm_75`) is appended to each message when
     -report-arch asks for it. Of the records below the top, hints alone are shown; these and
-    advice are notes, which nvlink does not have and so nobody sees under its name.
+    advice are notes. Under nvlink's name nobody sees what nvlink does not have: notes, and places
+    behind messages.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class NvlinkRenderer(Renderer):
             return
         if diagnostic.kind == "suppression-hint":  # nvlink has no numbers to name
             return
-        text = printable(diagnostic.message)
+        text = printable(diagnostic.bare_message if self.tool == NVLINK else diagnostic.message)
         if diagnostic.kind in ("call-graph", "tool-output"):  # a text of its own, not a message
             write(self.stream, f"{text}\n")
             return

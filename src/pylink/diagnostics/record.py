@@ -264,6 +264,11 @@ class Diagnostic:
         return self.template.format_map(Fields(self))
 
     @property
+    def bare_message(self) -> str:
+        """The message without the place behind words that name no file."""
+        return self.template.removesuffix(_AT).format_map(Fields(self))
+
+    @property
     def names_place(self) -> bool:
         """Whether the message has the place at its start or end."""
         return self.template.startswith(_WHERE) or self.template.endswith(_AT)

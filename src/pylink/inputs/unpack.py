@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 # What diagnostics call the result of LTO, as the table of -time does.
 OPTIMIZED = "lto.cubin"
 
+# Of a file with fewer bytes nvlink says that it could not open it; it ignores longer ones that it
+# does not know.
+LEAST_BYTES = 56
+
 
 def unpack(
     job: Job, arena: bytes, extents: bytes, found: bytes, timing: CsvTiming, sink: Sink
@@ -268,7 +272,10 @@ def find_pieces(sources: list[Source], hosted: dict[Source, Hosted], sink: Sink)
         else:
             from pylink.locate.filehints import what_it_is  # noqa: PLC0415 -- an error
 
-            sink.report("unknown-input", file=source.name, hints=what_it_is(source.data))
+            hints = what_it_is(source.data)
+            if source.size < LEAST_BYTES:
+                sink.fatal("cannot-open-input", file=source.name, hints=hints)
+            sink.report("unknown-input", file=source.name, hints=hints)
         for piece in pieces[first:]:
             piece.number = number
     return pieces

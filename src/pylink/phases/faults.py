@@ -64,7 +64,7 @@ REASONS: dict[int, tuple[str, str, str | None]] = {
 }
 
 # Kinds whose words, which are nvlink's, do not say what the file is.
-WITHOUT_WORDS = ("not-elf", "wrong-machine")
+WITHOUT_WORDS = ("cannot-open-input", "not-elf", "wrong-machine")
 
 # Reasons about an attribute record, whose index is its offset in the section.
 RECORDS = (21, 22, 26, 27)
