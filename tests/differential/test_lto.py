@@ -11,9 +11,17 @@ from helpers import oracle
 from helpers.archive_builder import gnu, write
 from helpers.compare import compare
 from helpers.linked import functions, kernels
-from helpers.lto_sources import SOURCES, write_fatbin, write_host_object, write_ltoir, write_nvvm
+from helpers.lto_sources import (
+    SOURCES,
+    USER,
+    write_fatbin,
+    write_host_object,
+    write_ltoir,
+    write_nvvm,
+)
 from helpers.toolkit import Toolkit, run
 
+import pylink
 from pylink.command.cli import main
 from pylink.profile import timetrace
 from pylink.report import read_report
@@ -121,6 +129,39 @@ def test_options(line: str) -> None:
         assert sorted(ours.splitlines()) == sorted(expected.image.splitlines())
     else:
         assert ours == expected.image
+
+
+@pytest.mark.parametrize("arch", ["80", "90", "100"])
+def test_from_python(arch: str) -> None:
+    """Nobody names libraries; inputs are files or bytes."""
+    expected = link(arch, "caller.ltoir", "called.ltoir")
+    files = [Path("caller.ltoir"), ("called.ltoir", Path("called.ltoir").read_bytes())]
+    result = pylink.link(files, arch=f"sm_{arch}", lto=True)
+    assert result.image == expected.image
+    with pylink.Linker(arch=f"sm_{arch}", lto=True) as linker:
+        for one in files:
+            linker.add(one)
+        assert linker.complete().image == expected.image
+    with pytest.raises(pylink.LinkError, match="nvvm files when -lto"):
+        pylink.link(files, arch=f"sm_{arch}")
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_a_packed_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mixed: bool) -> None:
+    """Compilers stay where they are; the archive has LTO-IR and options, and is linked anywhere."""
+    inputs = ["user.ltoir", "library.ltoir"]
+    if mixed:
+        Path("user.cubin").write_bytes(oracle.compile(USER, "90"))
+        inputs[0] = "user.cubin"
+    archive = str(tmp_path / "r.tar.zst")
+    words = ["-arch=sm_90", *LTO, "-maxrregcount=64", *inputs, "--reproduce", archive]
+    assert main([*words, "-o", "ours"]) == 0
+    made = Path("ours").read_bytes()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert main(["reproduce", archive, "-o", "again"]) == 0
+    assert Path("again").read_bytes() == made
 
 
 @pytest.mark.parametrize("option", UNSTABLE)

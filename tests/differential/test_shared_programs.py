@@ -343,12 +343,26 @@ def test_what_is_no_library_with_device_code(build: HostBuild, inputs: str) -> N
     same_as_nvlink(build, inputs.split())
 
 
-def test_a_library_with_a_runtime_of_its_own(build: HostBuild) -> None:
-    build.run("g++", "-shared", "c.o", "b.o", f"-L{build.root}/lib64", "-lcudart_static",
-              "-ldl", "-lrt", "-lpthread", "-o", "libown.so")  # fmt: skip
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_a_library_with_a_runtime_of_its_own(build: HostBuild, level: str) -> None:
+    """Optimized code calls fewer functions of the runtime."""
+    objects = [build.compile(f"{one}.cu", "-rdc=true", level, target=f"{one}x.o") for one in "bc"]
+    runtime = ["-lcudart_static", "-ldl", "-lrt", "-lpthread"]
+    build.run("g++", "-shared", *objects, f"-L{build.root}/lib64", *runtime, "-o", "libown.so")
     said = pylink(build.folder, [f"-arch={ARCH}", "main.o", "libown.so"])
     assert said.code == 0
     assert said.lines[0].startswith("warning : 'libown.so' has a CUDA runtime of its own")
+    assert image(build, ["main.o", build.library("libnone.so", objects)])
+
+
+def test_an_optimized_library_of_device_functions(build: HostBuild) -> None:
+    """Its host code calls nothing of a runtime."""
+    build.write(f_cu="__device__ int b_fun(int x) { return x; }\n")
+    made = build.library("libfun.so", [build.compile("f.cu", "-rdc=true", "-O2")])
+    build.write(
+        g_cu="extern __device__ int b_fun(int); __global__ void g(int *p) { *p = b_fun(1); }"
+    )
+    assert image(build, [build.compile("g.cu", "-rdc=true"), made])
 
 
 def test_another_release_of_a_library(build: HostBuild) -> None:

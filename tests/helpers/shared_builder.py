@@ -21,7 +21,8 @@ class SharedLibrary:
     """What a library has; `modules` are pairs of an id and a cubin.
 
     `closed` are ids whose registration it defines, all others are open. `hidden` are ids whose
-    wrapper no other file sees. `words` come in front of the ids in `__nv_module_id`.
+    wrapper no other file sees. `words` come in front of the ids in `__nv_module_id`,
+    `imports` are functions that it takes from other files.
     """
 
     modules: Sequence[tuple[str, bytes]] = ()
@@ -30,7 +31,7 @@ class SharedLibrary:
     hidden: Sequence[str] = ()
     words: Sequence[str] = ()
     exports: Sequence[str] = ("lib_function",)
-    runtime: bool = False
+    imports: Sequence[str] = ("__cudaUnregisterFatBinary",)
     symbolic: bool = False
     interposable: bool = True
     kept_lists: bool = True
@@ -54,8 +55,8 @@ class SharedLibrary:
         symbol("_init", 1)
         for name in self.exports:
             symbol(name, 1)
-        if not self.runtime:
-            symbol("__cudaUnregisterFatBinary", 0)
+        for name in self.imports:
+            symbol(name, 0)
         for one, _ in self.modules:
             closed = one in self.closed
             symbol(f"__cudaRegisterLinkedBinary{one}", int(closed))

@@ -141,7 +141,7 @@ def test_a_text_in_the_place_of_a_library_is_not_there(link: Link, capsys: Captu
         assert (found.code, found.functions) == (0, {"main_kernel"})
         assert link("main.o", "-L.", "-lc").functions == {"main_kernel"}
     assert capsys.readouterr().err == ""
-    assert link(main_o=ALONE, libc_txt=b"GROUP ( /lib/libc.so.6 )").code == 255
+    assert link(main_o=ALONE, libc_txt=b"GROUP ( /lib/libc.so.6 )").code == 1
 
 
 @pytest.mark.parametrize("order", [["m.o", "b.o", "libb.so"], ["m.o", "libb.so", "b.o"]])
@@ -215,10 +215,25 @@ def test_what_a_closed_library_has_is_told(link: Link, capsys: Capture) -> None:
     assert "\"text\":\"'libb.so' has 'b_fun', but was device-linked" in log.getvalue()
 
 
-def test_a_library_with_a_runtime_of_its_own(link: Link, capsys: Capture) -> None:
-    library = SharedLibrary(modules=[(B, B_CODE)], kernels=["b_kernel"], runtime=True)
+@pytest.mark.parametrize(
+    ("imports", "own"),
+    [
+        (["dlopen", "dlsym"], True),
+        (["dlsym", "cudalike", "_cudaFree", "cuda", "__cuda_x"], True),
+        (["dlsym", "__cudaRegisterFunction"], False),
+        (["cudaMalloc", "dlsym"], False),
+        (["__cudaUnregisterFatBinary"], False),
+        ([], False),
+    ],
+)
+def test_a_library_with_a_runtime_of_its_own(
+    link: Link, capsys: Capture, imports: list[str], own: bool
+) -> None:
+    """One that is linked in looks for the driver by name; nothing else shows."""
+    library = SharedLibrary(modules=[(B, B_CODE)], kernels=["b_kernel"], imports=imports)
     assert link(m_o=MAIN, libb_so=library.build()).code == 0
-    assert "warning : 'libb.so' has a CUDA runtime of its own" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert ("warning : 'libb.so' has a CUDA runtime of its own" in said) is own
 
 
 def test_a_hidden_wrapper_is_handed_over(link: Link, capsys: Capture) -> None:
@@ -289,3 +304,25 @@ def test_a_library_without_section_headers_has_no_code(link: Link) -> None:
     library = bytearray(LIBRARY.build())
     library[40:48] = bytes(8)
     assert link(m_o=ALONE, libb_so=bytes(library)).functions == {"main_kernel"}
+
+
+@pytest.mark.parametrize("words", [["-Ld", "-lb"], ["d/libb.so"], ["-Ld", "-l:libb.so"]])
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_link_with_a_library_is_packed(
+    link: Link, tmp_path: Path, capsys: Capture, words: list[str], closed: bool
+) -> None:
+    """It is the same elsewhere, a failure and its notes included."""
+    library = SharedLibrary(
+        modules=[(B, B_CODE)], kernels=["b_kernel"], closed=[B] if closed else []
+    )
+    files = {"main_o": MAIN, "d__libb_so": library.build()}
+    first = link("main.o", *words, "--reproduce=r.tar.zst", **files)
+    said = capsys.readouterr().err
+    assert first.code == (255 if closed else 0)
+    assert ("was device-linked by itself" in said) is closed
+    for name in ("main.o", "d/libb.so", "out"):
+        (tmp_path / name).unlink(missing_ok=True)
+    assert main(["reproduce", "r.tar.zst", "-o", "again"]) == first.code
+    assert capsys.readouterr().err == said
+    if not closed:
+        assert functions((tmp_path / "again").read_bytes()) == first.functions == ALL

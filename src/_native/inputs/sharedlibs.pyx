@@ -48,21 +48,25 @@ ctypedef struct Library:
     const char* names
     uint64_t names_size
     Vec rows
-    bint has_runtime
+    bint calls_runtime          # needs a function of the CUDA runtime from another file
+    bint opens_libraries        # needs dlsym, by which a runtime finds the driver
 
 
 def find_symbols(data, uint64_t offset, uint64_t size):
     """The symbols about device code of the file in `size` bytes of `data`, any buffer.
 
     Returns `(state, rows, has_runtime)`: DynamicRow in order of the symbols, and whether the
-    library has a CUDA runtime of its own.
+    library has a CUDA runtime of its own. That one hides its symbols: what shows is that the library
+    takes nothing of a runtime from elsewhere, although it looks for functions by name. Optimized
+    code of device functions alone does neither.
     """
     cdef Py_buffer view
     cdef Library l
     cdef int state = NO_CODE
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     vec_init(&l.rows, sizeof(DynamicRow))
-    l.has_runtime = True
+    l.calls_runtime = False
+    l.opens_libraries = False
     try:
         if offset > <uint64_t>view.len or size > <uint64_t>view.len - offset:
             raise IndexError("the file runs past the data")
@@ -76,7 +80,7 @@ def find_symbols(data, uint64_t offset, uint64_t size):
     rows = vec_take(&l.rows)
     if state < 0:
         raise MemoryError
-    return state, rows, bool(l.has_runtime)
+    return state, rows, bool(l.opens_libraries and not l.calls_runtime)
 
 
 cdef inline bint lies_in(const Library* l, const Shdr* s) noexcept nogil:
@@ -151,8 +155,10 @@ cdef int read_symbols(Library* l, const Sym* symbol, uint64_t count) noexcept no
         elif name[0] == c"_" and strncmp(name, b"__fatbinwrap_", 13) == 0:
             if defined:
                 ok = add(l, W_WRAPPER, name + 12, i)
-        elif name[0] == c"_" and strcmp(name, b"__cudaUnregisterFatBinary") == 0:
-            l.has_runtime = defined
+        elif not defined and is_of_runtime(name):
+            l.calls_runtime = True
+        elif not defined and strcmp(name, b"dlsym") == 0:
+            l.opens_libraries = True
         elif (not anchored and defined and symbol[i].st_info == (STB_GLOBAL << 4 | STT_FUNC)
                 and (symbol[i].st_other & 3) == 0 and strcmp(name, b"_init") != 0
                 and strcmp(name, b"_fini") != 0):
@@ -161,6 +167,13 @@ cdef int read_symbols(Library* l, const Sym* symbol, uint64_t count) noexcept no
         if not ok:
             return -1
     return HAS_CODE
+
+
+cdef inline bint is_of_runtime(const char* name) noexcept nogil:
+    """Whether only a CUDA runtime has a function of that name: `__cudaFoo` or `cudaFoo`."""
+    if name[0] == c"_" and name[1] == c"_":
+        name += 2
+    return strncmp(name, b"cuda", 4) == 0 and c"A" <= name[4] <= c"Z"
 
 
 cdef bint add(Library* l, uint32_t what, const char* name, uint64_t index) noexcept nogil:
