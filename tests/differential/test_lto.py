@@ -135,7 +135,10 @@ def test_options(line: str) -> None:
 def test_from_python(arch: str) -> None:
     """Nobody names libraries; inputs are files or bytes."""
     expected = link(arch, "caller.ltoir", "called.ltoir")
-    files = [Path("caller.ltoir"), ("called.ltoir", Path("called.ltoir").read_bytes())]
+    files: list[Path | tuple[str, bytes]] = [
+        Path("caller.ltoir"),
+        ("called.ltoir", Path("called.ltoir").read_bytes()),
+    ]
     result = pylink.link(files, arch=f"sm_{arch}", lto=True)
     assert result.image == expected.image
     with pylink.Linker(arch=f"sm_{arch}", lto=True) as linker:
