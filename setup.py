@@ -75,10 +75,14 @@ class BuildNative(build_ext):
     """
 
     def finalize_options(self) -> None:
-        header.write(MADE)
+        header.write(NATIVE, MADE)
         made = cythonize(
             modules,
-            include_path=[str(MADE), *sorted({str(one.parent) for one in NATIVE.glob("*/*.pxd")})],
+            include_path=[
+                "src",
+                str(MADE),
+                *sorted({str(one.parent) for one in NATIVE.glob("*/*.pxd")}),
+            ],
             build_dir="build/cython",
             nthreads=JOBS,
             compiler_directives={

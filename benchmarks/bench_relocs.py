@@ -11,6 +11,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.report import Report
 from pylink._native import relocs
+from pylink._native.tables import Patches
 
 # What code and initialisers hold most of: whole pointers, and the halves that two MOVs take.
 TYPES = (2, 56, 57)
@@ -26,20 +27,20 @@ def draw(count: int) -> tuple[bytes, list[Patch]]:
     return rng.randbytes(STRIDE * count), patches
 
 
-def kernel(image: bytes, table: bytes) -> tuple[bytes, Callable[[], object]]:
+def kernel(image: bytes, table: Patches) -> tuple[bytes, Callable[[], object]]:
     # A new object: the kernel writes into what no one else holds.
     image = bytes(bytearray(image))
     return image, lambda: relocs.patch(image, table)
 
 
-def numpy(image: bytes, table: bytes) -> tuple[bytearray, Callable[[], object]]:
+def numpy(image: bytes, table: Patches) -> tuple[bytearray, Callable[[], object]]:
     buffer = bytearray(image)
-    return buffer, lambda: patch_numpy(buffer, table)
+    return buffer, lambda: patch_numpy(buffer, table.data)
 
 
-def python(image: bytes, table: bytes) -> tuple[bytearray, Callable[[], object]]:
+def python(image: bytes, table: Patches) -> tuple[bytearray, Callable[[], object]]:
     buffer = bytearray(image)
-    rows: list[Patch] = list(PATCH.iter_unpack(table))
+    rows: list[Patch] = list(PATCH.iter_unpack(table.data))
     return buffer, lambda: patch_reference(buffer, rows)
 
 
@@ -48,7 +49,7 @@ def python(image: bytes, table: bytes) -> tuple[bytearray, Callable[[], object]]
 def test_bench_patch(
     benchmark: BenchmarkFixture,
     report: Report,
-    implementation: Callable[[bytes, bytes], tuple[bytes | bytearray, Callable[[], object]]],
+    implementation: Callable[[bytes, Patches], tuple[bytes | bytearray, Callable[[], object]]],
     count: int,
 ) -> None:
     image, patches = draw(count)

@@ -11,7 +11,8 @@ from differential.variants import TEXT
 from helpers.order import difference, observe, predict, read, selection
 
 from pylink._native import elfread, inputfiles, resolve
-from pylink.tables import ENTITY, FUNCTION_KIND, count, entity_name
+from pylink._native.tables import MergedTables, ObjectTables
+from pylink.tables import FUNCTION_KIND, entity_name
 
 FOLDER = Path(__file__).parent
 CASES = [cases.load(path.parent) for path in sorted(FOLDER.glob("*/*/link.json"))]
@@ -54,13 +55,12 @@ def test_entities_are_numbered_by_first_mention(case: Case, expected: Expected) 
     images = cubins(case, expected)
     sizes = [len(image) for image in images]
     arena, extents, _, _ = inputfiles.read_files([None] * len(images), sizes, [*images])
-    files, sections, symbols, fault = elfread.parse(arena, extents)
-    assert not fault
-    entities = resolve.resolve(arena, files, sections, symbols)[0]
-    kinds = [
-        ENTITY.unpack_from(entities, i * ENTITY.size)[2] for i in range(count(entities, ENTITY))
-    ]
-    names = [entity_name(arena, symbols, entities, i) for i in range(len(kinds))]
+    files, sections, symbols, faults = elfread.parse(arena, extents)
+    assert not faults
+    merged = MergedTables(ObjectTables(arena, files, sections, symbols))
+    resolve.resolve(merged)
+    kinds = merged.entities.column("kind")
+    names = [entity_name(merged, i) for i in range(len(kinds))]
     link = read(images, expected.link.arch)
     assert [n for n, k in zip(names, kinds, strict=True) if k == FUNCTION_KIND] == [
         symbol.name for symbol in link.functions

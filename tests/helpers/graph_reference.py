@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from pylink.tables import CALL, DEFINED, ENTITY, KERNEL
+from helpers.tables import merged, table
+
+from pylink._native.tables import Calls, Entities, MergedTables, ObjectTables
+from pylink.tables import DEFINED, KERNEL
 
 NO_BOUND = 0xFFFFFFFF
 TAKEN = 64
@@ -27,26 +30,40 @@ class Graph:
     def count(self) -> int:
         return len(self.registers)
 
-    def entities(self) -> bytes:
+    def entities(self) -> Entities:
         taken = {function for function, _ in self.taken}
-        return b"".join(
-            ENTITY.pack(
-                i,
-                i,
-                0,
-                DEFINED | (KERNEL if i in self.kernels else 0) | (TAKEN if i in taken else 0),
-                0,
-                0,
-                self.registers[i],
-                self.frames[i],
-            )
-            for i in range(self.count)
+        return table(
+            Entities,
+            (
+                {
+                    "first": i,
+                    "winner": i,
+                    "flags": DEFINED
+                    | (KERNEL if i in self.kernels else 0)
+                    | (TAKEN if i in taken else 0),
+                    "regcount": self.registers[i],
+                    "frame": self.frames[i],
+                }
+                for i in range(self.count)
+            ),
         )
 
-    def call_rows(self) -> bytes:
+    def call_rows(self) -> Calls:
         rows = [(a, b, -1) for a, b in self.calls] + [(a, p, -3) for a, p in self.indirect]
         rows += [(a, p, -2) for a, p in self.taken]
-        return b"".join(CALL.pack(a, b, block, 1) for a, b, block in rows)
+        return table(
+            Calls,
+            ({"caller": a, "callee": b, "block": block, "won": 1} for a, b, block in rows),
+        )
+
+    def merged(self, inputs: ObjectTables | None = None) -> MergedTables:
+        """What merge knows of the graph before it finds out what lives."""
+        return merged(
+            inputs,
+            entities=self.entities(),
+            calls=self.call_rows(),
+            prototypes=bytes(8 * self.prototypes),
+        )
 
     def callees(self, function: int) -> set[int]:
         """Functions that `function` may call, at once or through a pointer."""

@@ -11,6 +11,8 @@ from struct import Struct
 
 import numpy as np
 
+from pylink._native.tables import Patches
+
 PATCH = Struct("<QQIHH")
 Patch = tuple[int, int, int, int, int]
 
@@ -33,9 +35,9 @@ for formula, bits, places in (
     FIELDS.update({type_: (formula, first, bits) for type_, first in places.items()})
 
 
-def pack(patches: Iterable[Patch]) -> bytes:
+def pack(patches: Iterable[Patch]) -> Patches:
     """The table that the kernel takes."""
-    return b"".join(PATCH.pack(*patch) for patch in patches)
+    return Patches(b"".join(PATCH.pack(*patch) for patch in patches))
 
 
 def patch_reference(image: bytearray, patches: Iterable[Patch]) -> None:

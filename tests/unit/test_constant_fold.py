@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from struct import pack
-
 import pytest
+from helpers.tables import merged, objects, table
 
 from pylink._native import constants
+from pylink._native.tables import Outs, PlacedTables
 from pylink.facts import sectionkinds
-from pylink.tables import OUT, SECTION, SPAN
 
 
 def fold(*pieces: tuple[bytes, int]) -> tuple[bytes, int]:
@@ -16,14 +15,15 @@ def fold(*pieces: tuple[bytes, int]) -> tuple[bytes, int]:
     arena = b"".join(data for data, _ in pieces)
     rows, at = [], 0
     for data, align in pieces:
-        row = [0, at, len(data), 2, 0, 1, 0, 0, align, 0, 0, -1, sectionkinds.CONSTANT, 3]
-        rows.append(SECTION.pack(*row))
+        row = {"offset": at, "size": len(data), "align": align, "bank": 3}
+        rows.append({**row, "flags": 2, "type": 1, "kind": sectionkinds.CONSTANT})
         at += len(data)
-    out = bytearray(OUT.size)
-    out_of = pack(f"<{len(pieces)}i", *[0] * len(pieces))
-    outs, blob, spans, null_value = constants.fold_pieces(arena, b"".join(rows), out_of, bytes(out))
-    assert SPAN.unpack(spans)[3] == len(blob) == OUT.unpack(outs)[6]
-    return blob, null_value
+    whole = merged(objects(arena, sections=rows), out_of=bytes(4 * len(pieces)))
+    placed = PlacedTables(whole, outs=table(Outs, [{}]))
+    constants.fold_pieces(placed)
+    (blob,), (spans,) = placed.blobs, placed.spans
+    assert spans.column("size") == [len(blob)] == placed.outs.column("size")
+    return blob, placed.null_value
 
 
 def vector(value: int, size: int) -> bytes:
@@ -69,4 +69,4 @@ def test_a_dropped_piece_leaves_the_null_value_alone() -> None:
 
 def test_number_of_sections_must_agree() -> None:
     with pytest.raises(ValueError, match="one output section"):
-        constants.fold_pieces(b"", b"", pack("<i", 0), b"")
+        constants.fold_pieces(PlacedTables(merged(out_of=bytes(4))))

@@ -91,14 +91,19 @@ def test_attributes_that_name_functions() -> None:
 
 
 def test_an_unchanged_header_is_not_written_again(tmp_path: Path) -> None:
-    header.write(tmp_path)
-    path = tmp_path / header.NAME
-    before = path.stat().st_mtime_ns
-    header.write(tmp_path)
-    assert path.stat().st_mtime_ns == before
-    path.write_text("")
-    header.write(tmp_path)
-    assert "K_TEXT = 20" in path.read_text()
+    native = Path(__file__).parents[2] / "src" / "_native"
+    for name, line in (
+        (header.NAME, "K_TEXT = 20"),
+        (header.COLUMNS_NAME, '#define SPAN_ROW "out:i spare:I offset:Q size:Q"'),
+    ):
+        header.write(native, tmp_path)
+        path = tmp_path / name
+        before = path.stat().st_mtime_ns
+        header.write(native, tmp_path)
+        assert path.stat().st_mtime_ns == before
+        path.write_text("")
+        header.write(native, tmp_path)
+        assert line in path.read_text()
 
 
 def test_a_kind_of_section_is_a_number_and_a_row(monkeypatch: pytest.MonkeyPatch) -> None:

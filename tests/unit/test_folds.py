@@ -6,10 +6,11 @@ from struct import pack
 from typing import NamedTuple
 
 import pytest
+from helpers.tables import merged, objects
 
 from pylink._native.elfread import find_ties
 from pylink._native.folds import find_stronger, pair_sections
-from pylink.tables import FILE, SECTION, SYMBOL
+from pylink._native.tables import ObjectTables
 
 CAPMERC, MERC_DEBUG, MERC_RELA, TEXT = 26, 27, 30, 20
 LOST, REPLACED, WON = 1, 2, 3
@@ -29,23 +30,24 @@ RELOCATIONS = Row(".nv.merc.rela.debug_frame", 24, MERC_RELA)
 UNIT = (CAPSULE, FRAME, STRINGS, RELOCATIONS)
 
 
-def tables(*files: tuple[Row, ...]) -> tuple[bytes, bytes, bytes]:
-    """Arena, FileRow and SectionRow tables of files with these sections."""
-    arena, rows, sections = b"", b"", b""
+def tables(*files: tuple[Row, ...]) -> ObjectTables:
+    """Files with these sections."""
+    arena = b""
+    rows: list[dict[str, int]] = []
+    sections: list[dict[str, int]] = []
     for number, file in enumerate(files):
-        first = len(sections) // SECTION.size
-        rows += FILE.pack(0, 0, first, len(file), 0, 0, 0, 0, 0, 0, 0)
+        rows.append({"first_section": len(sections), "section_count": len(file)})
         for name, size, kind in file:
             text = name.encode()
-            fields = (len(text), 1, 0, 0, 1, 0, number, -1, kind, 0)
-            sections += SECTION.pack(len(arena), 0, size, 0, *fields)
+            place = {"name": len(arena), "name_size": len(text), "file": number}
+            sections.append({**place, "size": size, "type": 1, "align": 1, "kind": kind})
             arena += text + b"\0"
-    return arena, rows, sections
+    return objects(arena, files=rows, sections=sections)
 
 
 def test_files_that_agree_in_sizes_and_names_tie() -> None:
-    assert find_ties(*tables(UNIT, UNIT[::-1], UNIT, (FRAME,), UNIT)) == [0, 2, 4]
-    assert find_ties(*tables(UNIT[::-1], UNIT, UNIT[::-1], UNIT)) == [0, 1, 2, 3]
+    assert find_ties(tables(UNIT, UNIT[::-1], UNIT, (FRAME,), UNIT)) == [0, 2, 4]
+    assert find_ties(tables(UNIT[::-1], UNIT, UNIT[::-1], UNIT)) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -60,46 +62,44 @@ def test_files_that_agree_in_sizes_and_names_tie() -> None:
     ids=["capsule size", "capsule name", "debug size", "relocations", "count"],
 )
 def test_files_that_differ_do_not_tie(other: tuple[Row, ...]) -> None:
-    assert find_ties(*tables(UNIT, other)) == []
+    assert find_ties(tables(UNIT, other)) == []
 
 
 def test_other_sections_do_not_count() -> None:
     text = Row(".text.f1", 128, TEXT)
-    assert find_ties(*tables(UNIT, (text, *UNIT))) == [0, 1]
-    assert find_ties(*tables((text,), (text,))) == []
-    assert find_ties(*tables((CAPSULE,), (CAPSULE,))) == []
-    assert find_ties(*tables()) == []
+    assert find_ties(tables(UNIT, (text, *UNIT))) == [0, 1]
+    assert find_ties(tables((text,), (text,))) == []
+    assert find_ties(tables((CAPSULE,), (CAPSULE,))) == []
+    assert find_ties(tables()) == []
 
 
 def test_each_section_of_a_pair_gets_its_twin() -> None:
     rows = tables(UNIT, (Row(".text.f1", 128, TEXT), *UNIT), UNIT)
-    assert pair_sections(*rows, pack("<2i", 1, 0)) == pack(
-        "<13i", *[-1] * 4, -1, -1, 1, -1, -1, *[-1] * 4
-    )
-    both = pair_sections(*rows, pack("<4i", 1, 0, 2, 0))
-    assert both == pack("<13i", *[-1] * 4, -1, -1, 1, -1, -1, -1, 1, -1, -1)
+    assert list(pair_sections(rows, pack("<2i", 1, 0))) == [*[-1] * 4, -1, -1, 1, -1, -1, *[-1] * 4]
+    both = pair_sections(rows, pack("<4i", 1, 0, 2, 0))
+    assert list(both) == [*[-1] * 4, -1, -1, 1, -1, -1, -1, 1, -1, -1]
 
 
 @pytest.mark.parametrize("suffix", ["abbrev", "loc", "pubnames", "pubtypes", "str"])
 def test_sections_with_plain_bytes_stay(suffix: str) -> None:
     unit = (Row(f".nv.merc.debug_{suffix}", 8), Row(".nv.merc.nv_debug_ptx_txt.7", 9))
-    assert pair_sections(*tables(unit, unit), pack("<2i", 1, 0)) == pack("<4i", -1, -1, -1, -1)
+    assert list(pair_sections(tables(unit, unit), pack("<2i", 1, 0))) == [-1, -1, -1, -1]
 
 
 def test_pairs_that_do_not_correspond_are_refused() -> None:
     for other in ((FRAME,), (STRINGS, FRAME), (FRAME._replace(size=65), STRINGS)):
         with pytest.raises(ValueError, match="do not correspond"):
-            pair_sections(*tables(other, UNIT), pack("<2i", 1, 0))
+            pair_sections(tables(other, UNIT), pack("<2i", 1, 0))
     for pair in ((0, 2), (-1, 0)):
         with pytest.raises(IndexError):
-            pair_sections(*tables(UNIT, UNIT), pack("<2i", *pair))
+            pair_sections(tables(UNIT, UNIT), pack("<2i", *pair))
 
 
 def stronger(theirs: int, ours: int, kind: int = FUNCTION) -> int:
-    files = b"".join(FILE.pack(0, 0, 0, 0, first, 2, 2, 0, 0, 0, 0) for first in (0, 2))
-    null = SYMBOL.pack(0, 0, 0, 0, 0, 0, -1, 0, 0, 0)
-    symbol = SYMBOL.pack(0, 0, 0, 0, 0, 0, 0, 1, 2 << 4 | kind, 0)
-    return find_stronger(files, (null + symbol) * 2, bytes((0, theirs, 0, ours)), 0, 1)
+    files = [{"first_symbol": first, "symbol_count": 2} for first in (0, 2)]
+    null, symbol = {"section": -1}, {"section": 0, "shndx": 1, "info": 2 << 4 | kind}
+    inputs = objects(files=files, symbols=[null, symbol, null, symbol])
+    return find_stronger(merged(inputs, symbol_role=bytes((0, theirs, 0, ours))), 0, 1)
 
 
 def test_a_lost_copy_does_not_stand_for_one_that_counts() -> None:

@@ -9,21 +9,21 @@ from helpers import graph_reference as reference
 from helpers.graph_reference import Graph, random_graph
 
 from pylink._native import functions, resolve
-from pylink.tables import ENTITY, FUNCTION, LIVE
+from pylink._native.tables import Marks
+from pylink.rows import FunctionRow
+from pylink.tables import LIVE
 
 
 def find_live(graph: Graph, selected: bytes = b"", keep_all: bool = False) -> set[int]:
-    entities = resolve.find_live(
-        graph.entities(), graph.call_rows(), bytes(8 * graph.prototypes), selected, keep_all
-    )
-    return {i for i, row in enumerate(ENTITY.iter_unpack(entities)) if row[3] & LIVE}
+    merged = graph.merged()
+    resolve.find_live(merged, Marks(selected), keep_all)
+    return {i for i, flags in enumerate(merged.entities.column("flags")) if flags & LIVE}
 
 
-def analyze(graph: Graph) -> list[tuple[int, ...]]:
-    table = functions.analyze(
-        b"", b"", graph.entities(), b"", b"", graph.call_rows(), bytes(8 * graph.prototypes)
-    )
-    return list(FUNCTION.iter_unpack(table))
+def analyze(graph: Graph) -> list[FunctionRow]:
+    merged = graph.merged()
+    functions.analyze(merged)
+    return list(merged.functions)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -34,9 +34,9 @@ def test_agrees_with_reference(seed: int) -> None:
         assert find_live(graph) == reference.live(graph)
         rows = analyze(graph)
         for function in range(graph.count):
-            assert rows[function][1] == reference.stack(graph, function), function
+            assert rows[function].stack == reference.stack(graph, function), function
         for kernel in graph.kernels:
-            assert rows[kernel][0] == reference.registers(graph, kernel)
+            assert rows[kernel].regcount == reference.registers(graph, kernel)
 
 
 def test_no_functions() -> None:
@@ -56,13 +56,13 @@ def test_only_selected_kernels_are_roots() -> None:
 def test_a_long_chain_needs_no_deep_stack() -> None:
     count = 200_000
     graph = Graph({0}, [8] * count, [8] * count, [(i, i + 1) for i in range(count - 1)])
-    assert analyze(graph)[0][1] == 8 * count
+    assert analyze(graph)[0].stack == 8 * count
     assert len(find_live(graph)) == count
 
 
 def test_recursion_has_no_bound_and_spreads_to_callers_only() -> None:
     graph = Graph({0}, [8, 40, 24, 16], [8] * 4, [(0, 1), (1, 2), (2, 1), (2, 3)])
     rows = analyze(graph)
-    assert [row[1] for row in rows] == [reference.NO_BOUND] * 3 + [8]
-    assert rows[0][0] == 40
-    assert rows[0][2] == 1  # the function whose registers the kernel took
+    assert [row.stack for row in rows] == [reference.NO_BOUND] * 3 + [8]
+    assert rows[0].regcount == 40
+    assert rows[0].raised_by == 1  # the function whose registers the kernel took

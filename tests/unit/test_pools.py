@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from random import Random
-from struct import Struct
 
 import pytest
 from helpers import graph_reference as reference
 from helpers.graph_reference import Graph, random_graph
+from helpers.tables import merged, objects, table
 
 from pylink._native import pools, resolve
+from pylink._native.tables import Marks, Numbers
 from pylink.facts import sectionkinds
-from pylink.tables import SECTION, SYMBOL
+from pylink.phases.init import RELOCATABLE
 
-POOL = Struct("<iiQQIIII")
 BANK = 2
 LOST, WON = 1, 3
 BORN, OF_LOST, ALONE = 1, 2, 4
@@ -26,12 +26,15 @@ Pool = tuple[int, int, int, bool]
 Placed = list[tuple[int, int, int, int, int, int]]
 
 
-def section(kind: int, target: int, size: int = 0, align: int = 1, bank: int = 0) -> bytes:
-    return SECTION.pack(0, 0, size, 0, 0, 0, 0, 0, align, 0, 0, target, kind, bank)
+Row = dict[str, int]
 
 
-def symbol(section: int, value: int = 0, size: int = 0) -> bytes:
-    return SYMBOL.pack(0, value, size, 0, 0, 0, section, 0, OBJECT, 0)
+def section(kind: int, target: int, size: int = 0, align: int = 1, bank: int = 0) -> Row:
+    return {"kind": kind, "target": target, "size": size, "align": align, "bank": bank}
+
+
+def symbol(section: int, value: int = 0, size: int = 0) -> Row:
+    return {"section": section, "value": value, "size": size, "info": OBJECT}
 
 
 def place(
@@ -53,21 +56,18 @@ def place(
         copy += not stays
     symbols = [symbol(i) for i in range(len(entities))]
     symbols += [symbol(len(entities) + i) for i in range(len(own)) if i not in unnamed]
-    calls, prototypes = graph.call_rows(), bytes(8 * graph.prototypes)
-    table = pools.place_pools(
-        b"".join(sections),
-        b"".join(symbols),
-        resolve.find_live(graph.entities(), calls, prototypes, b"", False),
-        b"".join(i.to_bytes(4, "little") for i in entities),
-        bytes(roles),
-        calls,
-        prototypes,
-        stay,
+    merged = graph.merged(
+        objects(sections=sections, symbols=symbols, mode=RELOCATABLE if stay else 0)
     )
+    resolve.find_live(merged, Marks(), False)
+    merged.symbol_entity = table(Numbers, entities)
+    merged.symbol_role = table(Marks, roles)
+    pools.place_pools(merged)
     placed: Placed = []
-    for at, kernel, offset, end, function, align, flags, _ in POOL.iter_unpack(table):
-        assert own[at - len(entities)][0] == function
-        placed.append((at - len(entities), kernel, offset, end, align, flags))
+    for row in merged.pools:
+        at = row.section - len(entities)
+        assert own[at][0] == row.function
+        placed.append((at, row.kernel, row.offset, row.end, row.align, row.flags))
     return placed
 
 
@@ -199,16 +199,19 @@ def test_a_pool_without_constants_stays_with_its_function() -> None:
 
 
 def test_a_pool_ends_with_its_constants() -> None:
-    sections = section(sectionkinds.TEXT, 0) + section(sectionkinds.TEXT, 1)
-    sections += b"".join(section(sectionkinds.CONSTANT_FUNC, i, 32, 4, BANK) for i in (0, 1))
-    symbols = symbol(0) + symbol(1) + b"".join(symbol(at, 4, 8) for at in (2, 3))
+    sections = [section(sectionkinds.TEXT, 0), section(sectionkinds.TEXT, 1)]
+    sections += [section(sectionkinds.CONSTANT_FUNC, i, 32, 4, BANK) for i in (0, 1)]
+    symbols = [symbol(0), symbol(1), symbol(2, 4, 8), symbol(3, 4, 8)]
+    inputs = objects(sections=sections, symbols=symbols)
     sizes = [
-        SECTION.unpack_from(pools.cut_pools(sections, symbols, bytes(roles)), at * SECTION.size)[2]
+        pools.cut_pools(merged(inputs, symbol_role=bytes((*roles, 0, 0))))[at].size
         for roles in ((WON, LOST), (LOST, WON))
         for at in (2, 3)
     ]
     assert sizes == [12, 32, 32, 12]
-    assert pools.cut_pools(sections, symbols[: 2 * SYMBOL.size], bytes((WON, WON))) == sections
+    unnamed = objects(sections=sections, symbols=symbols[:2])
+    both = merged(unnamed, symbol_role=bytes((WON, WON)))
+    assert pools.cut_pools(both) is unnamed.sections
 
 
 def test_relocatable_output_leaves_the_pools_of_functions_where_they_are() -> None:

@@ -20,16 +20,17 @@ from helpers import oracle
 from helpers.cubin_builder import one_kernel
 from helpers.dedup_sources import TEMPLATES
 from helpers.demo import ARCHES, cubins
+from helpers.tables import merged, objects
 
 import pylink
 from pylink._native import counts, elfread, hardware, inputfiles
+from pylink._native.tables import PlacedTables
 from pylink.facts.relocations import relocation_name
 from pylink.phases.init import Job
 from pylink.profile.clock import Clock, between, read_counter
 from pylink.profile.counted import FILE_COUNT, KIND_COUNT, TIME
 from pylink.profile.model import Profile
 from pylink.report import read_report
-from pylink.tables import FILE
 
 PHASES = ["init", "read", "merge", "layout", "relocate", "finalize", "write"]
 
@@ -224,21 +225,16 @@ def test_times_of_another_size_are_refused() -> None:
 
 
 def test_counting_checks_its_tables() -> None:
-    none = [b""] * 9
-
-    def with_(**tables: bytes) -> list[bytes]:
-        names = ["files", "sections", "symbols", "out_of", "stand_ins", "outs", "section_index"]
-        return [tables.get(name, b"") for name in (*names, "places", "fixes")]
-
-    with pytest.raises(ValueError, match="one output section per section"):
-        counts.count_sections(*with_(out_of=bytes(4)))
-    with pytest.raises(ValueError, match="one stand-in per section"):
-        counts.count_sections(*with_(stand_ins=bytes(4)))
-    with pytest.raises(ValueError, match="differ in length"):
-        counts.count_sections(*with_(section_index=bytes(4)))
+    with pytest.raises(ValueError, match="0 homes of sections for 1 rows"):
+        counts.count_sections(PlacedTables(merged(objects(sections=[{}]))))
+    with pytest.raises(ValueError, match="4 stand-ins for 0 rows"):
+        counts.count_sections(PlacedTables(merged(stand_ins=bytes(16))))
+    with pytest.raises(ValueError, match="1 indices of sections for 0 rows"):
+        counts.count_relocations(PlacedTables(merged(), section_index=bytes(4)))
+    past = merged(objects(files=[{"first_section": 1}]))
     with pytest.raises(IndexError, match="file 0 runs past"):
-        counts.count_sections(*with_(files=b"\xff" * FILE.size))
-    files, sums, kinds = counts.count_sections(*none)
+        counts.count_sections(PlacedTables(past))
+    files, sums, kinds = counts.count_sections(PlacedTables(merged()))
     assert files == b""
     assert sums == bytes(FILE_COUNT.size)
     assert len(kinds) % KIND_COUNT.size == 0

@@ -47,7 +47,7 @@ def test_numpy_agrees_with_reference() -> None:
     ]
     expected = bytearray(image)
     patch_reference(expected, patches)
-    patch_numpy(image, pack(patches))
+    patch_numpy(image, pack(patches).data)
     assert image == expected
 
 

@@ -21,7 +21,8 @@ from helpers.cubin_builder import (
 
 import pylink
 from pylink._native import elfread, inputfiles, resolve
-from pylink.tables import CALL, CLASH, ENTITY, symbol_file, symbol_name
+from pylink._native.tables import MergedTables, ObjectTables
+from pylink.tables import entity_name
 
 WON = 3
 COMMON_FLAG = 32
@@ -36,17 +37,16 @@ class Resolved:
         arena, extents, _, _ = inputfiles.read_files(
             names, [len(image) for image in images], [*images]
         )
-        self.files, sections, self.symbols, fault = elfread.parse(arena, extents)
-        assert fault == b""
-        self.table, self.entity, self.role, self.calls, _, self.clashes = resolve.resolve(
-            arena, self.files, sections, self.symbols
-        )
+        files, sections, self.symbols, faults = elfread.parse(arena, extents)
+        assert not faults
+        self.merged = MergedTables(ObjectTables(arena, files, sections, self.symbols))
+        self.clashes = resolve.resolve(self.merged)
         self.rows = {}
         self.winners = {}
-        for row in ENTITY.iter_unpack(self.table):
-            name = symbol_name(arena, self.symbols, row[0])
+        for number, row in enumerate(self.merged.entities):
+            name = entity_name(self.merged, number)
             self.rows[name] = row
-            self.winners[name] = symbol_file(self.symbols, row[1])
+            self.winners[name] = self.symbols[row.winner].file
 
 
 def function(bind: int, registers: int = 8) -> Cubin:
@@ -79,8 +79,8 @@ def test_of_weak_functions_the_first_with_fewest_registers_wins(
 ) -> None:
     linked = Resolved(*(function(WEAK, count) for count in registers))
     assert linked.winners["f"] == winner
-    assert linked.rows["f"][6] == registers[winner]
-    assert list(linked.role).count(WON) == 1
+    assert linked.rows["f"].regcount == registers[winner]
+    assert list(linked.merged.symbol_role).count(WON) == 1
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
@@ -94,14 +94,14 @@ def test_a_strong_function_wins_over_weak_ones(order: tuple[int, ...]) -> None:
 def test_two_strong_definitions_clash() -> None:
     for cubins in ([function(GLOBAL)] * 2, [variable(GLOBAL)] * 2):
         linked = Resolved(*cubins)
-        (clash,) = CLASH.iter_unpack(linked.clashes)
-        assert clash[0] == 1
-        assert [symbol_file(linked.symbols, row) for row in clash[1:]] == [1, 0]
+        (clash,) = linked.clashes
+        assert clash.kind == 1
+        assert [linked.symbols[row].file for row in (clash.symbol, clash.first)] == [1, 0]
 
 
 def test_sizes_must_agree() -> None:
     linked = Resolved(variable(WEAK, 4), variable(WEAK, 8))
-    assert [clash[0] for clash in CLASH.iter_unpack(linked.clashes)] == [2]
+    assert linked.clashes.column("kind") == [2]
 
 
 def test_of_weak_variables_the_first_wins() -> None:
@@ -113,8 +113,8 @@ def test_of_weak_variables_the_first_wins() -> None:
 def test_common_symbols_take_the_largest_size(order: tuple[int, ...]) -> None:
     cubins = [common(4), common(400), common(8)]
     row = Resolved(*(cubins[i] for i in order)).rows["v"]
-    assert row[3] & COMMON_FLAG
-    assert row[4] == 400
+    assert row.flags & COMMON_FLAG
+    assert row.size == 400
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -122,14 +122,14 @@ def test_a_definition_wins_over_a_common_symbol(first: bool) -> None:
     cubins = [variable(GLOBAL), common(4)]
     linked = Resolved(*(cubins if first else cubins[::-1]))
     assert linked.winners["v"] == (0 if first else 1)
-    assert not linked.rows["v"][3] & COMMON_FLAG
+    assert not linked.rows["v"].flags & COMMON_FLAG
 
 
 def test_local_symbols_of_one_name_stay_apart() -> None:
     cubin = variable(LOCAL, name="local")
     linked = Resolved(cubin, cubin)
-    assert len(linked.table) == 2 * ENTITY.size
-    assert [role for role in linked.role if role] == [WON, WON]
+    assert len(linked.merged.entities) == 2
+    assert [role for role in linked.merged.symbol_role if role] == [WON, WON]
 
 
 def test_calls_of_copies_that_lost_do_not_count() -> None:
@@ -138,8 +138,8 @@ def test_calls_of_copies_that_lost_do_not_count() -> None:
     won.call(1, won.external("only_won"))
     linked = Resolved(lost, won)
     names = list(linked.rows)
-    rows = list(CALL.iter_unpack(linked.calls))
-    assert [(names[row[1]], row[3]) for row in rows] == [("only_lost", 0), ("only_won", 1)]
+    rows = list(linked.merged.calls)
+    assert [(names[row.callee], row.won) for row in rows] == [("only_lost", 0), ("only_won", 1)]
 
 
 def test_undefined_symbols_are_named_with_the_file_that_needs_them() -> None:
@@ -163,4 +163,4 @@ def test_dead_code_needs_no_definitions() -> None:
 
 
 def test_no_files() -> None:
-    assert resolve.resolve(b"", b"", b"", b"") == (b"",) * 6
+    assert not Resolved().rows

@@ -21,52 +21,44 @@ from helpers.shared_reference import layout_relocatable as relocatable_reference
 from helpers.shared_reference import layout_shared as layout_reference
 
 from pylink._native import shared
+from pylink._native.tables import SharedTables
 
 FAMILIES = (FAMILY_A, FAMILY_B, FAMILY_C)
 
 
-def pack_variables(program: Program) -> bytes:
-    return b"".join(
-        struct.pack("=QQiI", v.size, v.align, v.owner, v.referenced | v.extern << 1)
-        for v in program.variables
+def tables_of(program: Program) -> SharedTables:
+    return SharedTables(
+        program.kernel_count,
+        program.tie_count,
+        variables=b"".join(
+            struct.pack("=QQiI", v.size, v.align, v.owner, v.referenced | v.extern << 1)
+            for v in program.variables
+        ),
+        uses=b"".join(struct.pack("=II", *use) for use in program.uses),
+        extern_uses=b"".join(struct.pack("=Ii", *use) for use in program.extern_uses),
     )
 
 
-def unpack_sections(table: bytes) -> list[Section]:
+def sections_of(shared: SharedTables) -> list[Section]:
     return [
-        Section(size, align, address, bool(flags & 1), bool(flags & 2))
-        for size, align, address, flags, _ in struct.iter_unpack("=QQqII", table)
+        Section(row.size, row.align, row.extern_address, bool(row.flags & 1), bool(row.flags & 2))
+        for row in shared.kernels
     ]
-
-
-def unpack_offsets(table: bytes) -> list[int]:
-    return [offset for (offset,) in struct.iter_unpack("=q", table)]
 
 
 def layout(family: int, program: Program) -> Layout:
     """Call the native kernel with the arguments of the reference."""
-    offsets, kernels, ties = shared.layout_shared(
-        family,
-        program.kernel_count,
-        program.tie_count,
-        pack_variables(program),
-        b"".join(struct.pack("=II", *use) for use in program.uses),
-        b"".join(struct.pack("=Ii", *use) for use in program.extern_uses),
-        program.keeps_common,
-    )
-    *sections, debug_shared = unpack_sections(kernels)
-    return Layout(unpack_offsets(offsets), sections, unpack_offsets(ties), debug_shared)
+    tables = tables_of(program)
+    shared.layout_shared(tables, family, program.keeps_common)
+    *sections, debug_shared = sections_of(tables)
+    return Layout(list(tables.offsets), sections, list(tables.ties), debug_shared)
 
 
 def relocatable(program: Program) -> tuple[list[Section], list[int]]:
     """Call the native kernel for relocatable links with the arguments of the reference."""
-    kernels, ties = shared.layout_relocatable(
-        program.kernel_count,
-        program.tie_count,
-        pack_variables(program),
-        b"".join(struct.pack("=Ii", *use) for use in program.extern_uses),
-    )
-    return unpack_sections(kernels), unpack_offsets(ties)
+    tables = tables_of(program)
+    shared.layout_relocatable(tables)
+    return sections_of(tables), list(tables.ties)
 
 
 def random_program(
@@ -236,16 +228,21 @@ def test_relocatable_kernel_with_extern_array_has_the_recorded_size(
 
 
 def test_bad_tables_are_refused() -> None:
-    good = struct.pack("=QQiI", 4, 4, 0, 1)
-    with pytest.raises(ValueError, match="inside a row"):
-        shared.layout_shared(0, 1, 0, good[:-1], b"", b"", False)
+    good = [Variable(4, 4, 0)]
+
+    def lay_out(program: Program, family: int = 0) -> None:
+        shared.layout_shared(tables_of(program), family, False)
+
+    lay_out(Program(1, 0, good, [], []))
     with pytest.raises(ValueError, match="family"):
-        shared.layout_shared(3, 1, 0, good, b"", b"", False)
+        lay_out(Program(1, 0, good, [], []), family=3)
+    with pytest.raises(ValueError, match="31 bits"):
+        lay_out(Program(-1, 0, [], [], []))
     with pytest.raises(ValueError, match="32 bits"):
-        shared.layout_shared(0, 1, 0, struct.pack("=QQiI", 1 << 32, 4, 0, 1), b"", b"", False)
+        lay_out(Program(1, 0, [Variable(1 << 32, 4, 0)], [], []))
     with pytest.raises(IndexError, match="variable 0"):
-        shared.layout_shared(0, 0, 0, good, b"", b"", False)
+        lay_out(Program(0, 0, good, [], []))
     with pytest.raises(IndexError, match="use 0"):
-        shared.layout_shared(0, 1, 0, good, struct.pack("=II", 1, 0), b"", False)
+        lay_out(Program(1, 0, good, [(1, 0)], []))
     with pytest.raises(IndexError, match="extern use 0"):
-        shared.layout_shared(0, 1, 1, good, b"", struct.pack("=Ii", 0, 1), False)
+        lay_out(Program(1, 1, good, [], [(0, 1)]))

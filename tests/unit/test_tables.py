@@ -27,22 +27,6 @@ CODES = {
     "Range": "QQ",  # of fatbin.pyx
 }
 ROWS = [
-    (tables.FILE, "rows.pxd", "FileRow"),
-    (tables.SECTION, "rows.pxd", "SectionRow"),
-    (tables.SYMBOL, "rows.pxd", "SymbolRow"),
-    (tables.ENTITY, "rows.pxd", "EntityRow"),
-    (tables.CALL, "rows.pxd", "CallRow"),
-    (tables.CLASH, "rows.pxd", "ClashRow"),
-    (tables.FAULT, "rows.pxd", "FaultRow"),
-    (tables.FUNCTION, "rows.pxd", "FunctionRow"),
-    (tables.OUT, "rows.pxd", "OutRow"),
-    (tables.SPAN, "rows.pxd", "SpanRow"),
-    (tables.PLACE, "rows.pxd", "PlaceRow"),
-    (tables.FIX, "rows.pxd", "FixRow"),
-    (tables.KEEP, "rows.pxd", "KeepRow"),
-    (tables.POOL, "poolrows.pxd", "PoolRow"),
-    (tables.PATCH, "rows.pxd", "PatchRow"),
-    (tables.REBUILD, "rows.pxd", "RebuildRow"),
     (hosted.ENTRY, "fatbin.pyx", "EntryRow"),
     (hosted.SOURCE, "fatbin.pyx", "SourceRow"),
     (damage.FAULT, "fatbin.pyx", "FaultRow"),

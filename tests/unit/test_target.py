@@ -5,12 +5,14 @@ from __future__ import annotations
 from struct import pack
 
 import pytest
+from helpers.tables import merged as merge_of
+from helpers.tables import objects
 
 from pylink._native import notes
+from pylink._native.tables import ObjectTables
 from pylink.facts import sectionkinds
 from pylink.facts.compat import compiled
 from pylink.facts.target import FAMILY_B, FAMILY_C, Target
-from pylink.tables import SECTION
 
 NAMES = "75 80 86 87 88 89 90 90a 100 100a 100f 103 103a 103f 110 110a 110f 120 120a 120f 121 121a"
 
@@ -65,14 +67,21 @@ def test_only_code_without_mercury_limits_an_output(sm: int, target: str, limite
     assert Target(target).limits(sm) is limited
 
 
-def compat(*files: bytes) -> tuple[bytes, bytes]:
-    """An arena of .nv.compat sections, one for each file, and their SectionRow table."""
-    arena, table = b"", b""
-    for number, data in enumerate(files):
-        place = (0, len(arena), len(data), 0, 0, 0, 0, 0, 4, 0, number)
-        table += SECTION.pack(*place, -1, sectionkinds.COMPAT, 0)
-        arena += data
-    return arena, table
+def section(kind: int, data: bytes, number: int = 0) -> dict[str, int]:
+    return {"kind": kind, "size": len(data), "file": number}
+
+
+def compat(*files: bytes, code: bytes | None = None) -> ObjectTables:
+    """A .nv.compat section for each file, and code of the first one."""
+    rows = [section(sectionkinds.COMPAT, data, number) for number, data in enumerate(files)]
+    if code is not None:
+        rows.append(section(sectionkinds.TEXT, code))
+    at = 0
+    for row in rows:
+        row["offset"] = at
+        at += row["size"]
+    arena = b"".join(files) + (code or b"")
+    return objects(arena, files=[{}] * max(len(files), 1), sections=rows)
 
 
 def byte(attribute: int, value: int) -> bytes:
@@ -89,7 +98,7 @@ def merged(
 ) -> bytes:
     """What becomes of the files' attributes, without the suffix of the target in front."""
     rows = compiled(toolkit, family)
-    result = notes.merge_compat(*compat(*files), rows, specific, mask, fastpath)
+    result = notes.merge_compat(compat(*files), rows, specific, mask, fastpath)
     assert result[:4] == byte(9, specific)
     return result[4:]
 
@@ -133,11 +142,10 @@ def test_features_are_what_all_inputs_and_the_target_have() -> None:
 
 def test_code_decides_on_a_feature_that_inputs_lack() -> None:
     record = bytes((4, 0x0B, 8, 0)) + pack("<2I", 0x01, 0)
-    arena, table = compat(record)
-    table += SECTION.pack(*(0,) * 8, 128, 0, 0, -1, sectionkinds.TEXT, 0)
+    inputs = compat(record, code=b"")
     for mask, fastpath, word in ((0x09, 8, 0x09), (0x09, 0, 0x01), (0x01, 8, 0x01)):
         rows = compiled(130, FAMILY_C)
-        got = notes.merge_compat(arena, table, rows, False, mask, fastpath)
+        got = notes.merge_compat(inputs, rows, False, mask, fastpath)
         assert got == byte(9, 0) + record[:4] + pack("<2I", word, 0)
 
 
@@ -215,18 +223,15 @@ def instruction(form: int, *, plain: bool = True, kind: int = 0) -> bytes:
     ],
 )
 def test_instructions_off_the_fast_path(code: bytes, bits: int) -> None:
-    place = (0, 0, len(code), 0, 0, 0, 0, 0, 128, 0, 0)
-    text = SECTION.pack(*place, -1, sectionkinds.TEXT, 0)
-    assert notes.fastpath_bits(code, text, pack("<i", 4)) == bits
-    assert notes.fastpath_bits(code, text, pack("<i", -1)) == 8
+    inputs = compat(code=code)
+    assert notes.fastpath_bits(merge_of(inputs, out_of=pack("<i", 4))) == bits
+    assert notes.fastpath_bits(merge_of(inputs, out_of=pack("<i", -1))) == 8
 
 
 @pytest.mark.parametrize(("word", "bits"), [(0x09, 8), (0x01, 0)])
 def test_code_of_a_file_that_promises_is_not_searched(word: int, bits: int) -> None:
-    arena, table = compat(bytes((4, 0x0B, 8, 0)) + pack("<2I", word, 0))
-    code = instruction(0x7229)
-    table += SECTION.pack(0, len(arena), len(code), *(0,) * 5, 128, 0, 0, -1, sectionkinds.TEXT, 0)
-    assert notes.fastpath_bits(arena + code, table, pack("<2i", 3, 4)) == bits
+    inputs = compat(bytes((4, 0x0B, 8, 0)) + pack("<2I", word, 0), code=instruction(0x7229))
+    assert notes.fastpath_bits(merge_of(inputs, out_of=pack("<2i", 3, 4))) == bits
 
 
 def test_damaged_records_change_nothing() -> None:
@@ -235,22 +240,21 @@ def test_damaged_records_change_nothing() -> None:
 
 
 def test_which_files_hold_code_for_one_architecture_alone() -> None:
-    tables = compat(byte(2, 1) + byte(9, 1), byte(9, 0), byte(2, 1))
-    assert notes.specific_files(*tables, 4) == bytes((1, 0, 0, 0))
+    inputs = compat(byte(2, 1) + byte(9, 1), byte(9, 0), byte(2, 1))
+    assert notes.specific_files(inputs) == bytes((1, 0, 0))
 
 
 def test_virtual_architectures_of_inputs() -> None:
     """The extremes of the notes, with the first file that has each; a file may have several."""
     arena = b""
-    table = b""
+    rows = []
     for file, numbers in enumerate([(90,), (80, 100), (), (80,), (100,), (80, 80)]):
-        section = b"".join(pack("<24xHHI", 2, number, 0) for number in numbers)
-        row = [0, len(arena), len(section), 0, 0, 7, 0, 0, 4, 0, file, -1, sectionkinds.CUINFO, 0]
-        table += SECTION.pack(*row)
-        arena += section
-    assert notes.virtual_archs(arena, table) == (80, 1, 3, 100, 1)
-    assert notes.virtual_archs(arena, table[: SECTION.size]) == (90, 0, 1, 90, 0)
-    assert notes.virtual_archs(arena, b"") == (0, -1, 0, 0, -1)
+        data = b"".join(pack("<24xHHI", 2, number, 0) for number in numbers)
+        rows.append({"offset": len(arena), **section(sectionkinds.CUINFO, data, file)})
+        arena += data
+    assert notes.virtual_archs(objects(arena, sections=rows)) == (80, 1, 3, 100, 1)
+    assert notes.virtual_archs(objects(arena, sections=rows[:1])) == (90, 0, 1, 90, 0)
+    assert notes.virtual_archs(objects(arena)) == (0, -1, 0, 0, -1)
     # A note that is cut off does not count.
-    row = [0, 0, 31, 0, 0, 7, 0, 0, 4, 0, 0, -1, sectionkinds.CUINFO, 0]
-    assert notes.virtual_archs(arena, SECTION.pack(*row))[1] == -1
+    cut = section(sectionkinds.CUINFO, arena[:31])
+    assert notes.virtual_archs(objects(arena, sections=[cut]))[1] == -1

@@ -10,6 +10,7 @@ from imageheaders cimport *
 from imagesymbols cimport *
 from imagewriter cimport *
 from pages cimport *
+from pylink._native.tables cimport MergedTables, ObjectTables, PlacedTables, Spans
 from rows cimport *
 from vec cimport *
 from workers cimport *
@@ -50,36 +51,40 @@ cdef void copy_pieces(void* context, size_t item) noexcept nogil:
                    p.input + p.sections[i].offset, p.sections[i].size)
 
 
-def copy_contents(bytes arena, bytes sections, bytes outs, bytes section_order, bytes places,
-                  bytes out_of, bytes base, bytes stand_ins, list blobs, list spans, uint64_t size):
-    """A new image of `size` bytes with the contents of every section that comes from the inputs
-    or from a blob; the rest of it is zeros. Sections that `stand_ins` names another for are left
-    out; it may be empty."""
-    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
-    cdef size_t count = PyBytes_GET_SIZE(section_order) // 4
-    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
-    cdef const int32_t* order = <const int32_t*>PyBytes_AS_STRING(section_order)
-    cdef const PlaceRow* place = <const PlaceRow*>PyBytes_AS_STRING(places)
-    cdef bytes image = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
+def copy_contents(PlacedTables placed not None):
+    """A new image with the contents of every section that comes from the inputs or from a blob.
+
+    The rest of it is zeros. Sections that another one stands for are left out.
+    """
+    cdef MergedTables merged = placed.merged
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = placed.outs.count, i
+    cdef size_t count = placed.section_order.count
+    cdef const OutRow* row = placed.outs.rows
+    cdef const int32_t* order = placed.section_order.rows
+    cdef const PlaceRow* place = placed.places.rows
+    cdef bytes image = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>placed.size)
     cdef uint8_t* data = <uint8_t*>PyBytes_AS_STRING(image)
     cdef uint64_t* filled = <uint64_t*>calloc(n + 1, 8)
-    cdef uint64_t at = 0, end
+    cdef uint64_t at = 0, end, size = placed.size
     cdef const SpanRow* span
+    cdef Spans table
+    cdef bytes blob
     cdef const uint8_t* made
     cdef size_t spans_here
     cdef int32_t o
     cdef Pieces p
     if filled == NULL:
         raise MemoryError
-    p.input = <const uint8_t*>PyBytes_AS_STRING(arena)
+    p.input = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     p.image = data
-    p.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
-    p.section_count = PyBytes_GET_SIZE(sections) // sizeof(SectionRow)
+    p.sections = objects.sections.rows
+    p.section_count = objects.sections.count
     p.outs = row
     p.places = place
-    p.out_of = <const int32_t*>PyBytes_AS_STRING(out_of)
-    p.base = <const uint64_t*>PyBytes_AS_STRING(base)
-    p.stand_in = <const int32_t*>PyBytes_AS_STRING(stand_ins) if stand_ins else NULL
+    p.out_of = merged.out_of.rows
+    p.base = merged.base.rows
+    p.stand_in = merged.stand_ins.rows if merged.stand_ins.count else NULL
     with nogil:
         prefer_large_pages(data, size)
         for_each(copy_pieces, &p, (p.section_count + CHUNK - 1) // CHUNK, size)
@@ -90,9 +95,9 @@ def copy_contents(bytes arena, bytes sections, bytes outs, bytes section_order, 
             if p.base[i] > filled[o]:
                 memset(data + place[o].offset + filled[o], 0, p.base[i] - filled[o])
             filled[o] = p.base[i] + p.sections[i].size
-    for table, blob in zip(spans, blobs):
-        span = <const SpanRow*>PyBytes_AS_STRING(table)
-        spans_here = PyBytes_GET_SIZE(table) // sizeof(SpanRow)
+    for table, blob in zip(placed.spans, placed.blobs):
+        span = table.rows
+        spans_here = table.count
         made = <const uint8_t*>PyBytes_AS_STRING(blob)
         with nogil:
             for i in range(spans_here):
@@ -115,17 +120,17 @@ def copy_contents(bytes arena, bytes sections, bytes outs, bytes section_order, 
     return image
 
 
-def write_relocations(bytes image, bytes outs, bytes section_index, bytes places, bytes keeps,
-                      bytes symbol_index, bytes section_symbol_index, bytes instance_index):
+def write_relocations(bytes image not None, PlacedTables placed not None):
     """Write the entries of every relocation section that stays, newest first."""
-    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
-    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
-    cdef const uint32_t* index = <const uint32_t*>PyBytes_AS_STRING(section_index)
-    cdef const PlaceRow* place = <const PlaceRow*>PyBytes_AS_STRING(places)
-    cdef const KeepRow* keep = <const KeepRow*>PyBytes_AS_STRING(keeps)
-    cdef const uint32_t* symbol = <const uint32_t*>PyBytes_AS_STRING(symbol_index)
-    cdef const uint32_t* section = <const uint32_t*>PyBytes_AS_STRING(section_symbol_index)
-    cdef const uint32_t* instance = <const uint32_t*>PyBytes_AS_STRING(instance_index)
+    cdef MergedTables merged = placed.merged
+    cdef size_t n = placed.outs.count, i
+    cdef const OutRow* row = placed.outs.rows
+    cdef const uint32_t* index = placed.section_index.rows
+    cdef const PlaceRow* place = placed.places.rows
+    cdef const KeepRow* keep = merged.keeps.rows
+    cdef const uint32_t* symbol = placed.symbol_index.rows
+    cdef const uint32_t* section = placed.section_symbol_index.rows
+    cdef const uint32_t* instance = placed.instance_index.rows
     cdef uint8_t* start = <uint8_t*>PyBytes_AS_STRING(image)
     cdef uint8_t* data
     cdef int32_t at
@@ -151,47 +156,42 @@ def write_relocations(bytes image, bytes outs, bytes section_index, bytes places
                 at = keep[at].next
 
 
-cdef void open_writer(Writer* w, bytes image, bytes sections, bytes symbols, bytes entities,
-                      bytes outs, bytes places, bytes section_index, int family,
-                      bint executable) noexcept:
+cdef void open_writer(Writer* w, bytes image, PlacedTables placed) noexcept:
+    cdef MergedTables merged = placed.merged
     memset(w, 0, sizeof(Writer))
     w.image = <uint8_t*>PyBytes_AS_STRING(image)
-    w.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
-    w.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    w.entities = <const EntityRow*>PyBytes_AS_STRING(entities)
-    w.outs = <const OutRow*>PyBytes_AS_STRING(outs)
-    w.places = <const PlaceRow*>PyBytes_AS_STRING(places)
-    w.index = <const uint32_t*>PyBytes_AS_STRING(section_index)
-    w.family = family
-    w.executable = executable
+    w.sections = merged.objects.sections.rows
+    w.symbols = merged.objects.symbols.rows
+    w.entities = merged.entities.rows
+    w.outs = placed.outs.rows
+    w.places = placed.places.rows
+    w.index = placed.section_index.rows
+    w.family = merged.objects.family
+    w.executable = merged.objects.executable
 
 
-def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, bytes outs,
-                  bytes out_symbols, bytes symbol_order, bytes section_index, bytes places,
-                  bytes values, bytes homes, bytes merc_values, bytes dynamic, uint64_t null_value,
-                  int family, bint executable, bint preserved):
+def write_symbols(bytes image not None, PlacedTables placed not None, bint preserved):
     """Write .symtab and .nv.merc.symtab; returns their sh_info values.
 
-    `merc_values` overrides `values` in the mercury table. With `preserved` (--preserve-relocs)
-    shared variables have internal visibility.
+    With `preserved` (--preserve-relocs) shared variables have internal visibility.
     """
     cdef Writer w
-    cdef size_t n = PyBytes_GET_SIZE(symbol_order) // 4, i, out_count
-    cdef const int32_t* order = <const int32_t*>PyBytes_AS_STRING(symbol_order)
-    cdef const OutSymbolRow* symbol = <const OutSymbolRow*>PyBytes_AS_STRING(out_symbols)
-    cdef const uint64_t* mercury_value = <const uint64_t*>PyBytes_AS_STRING(merc_values)
+    cdef size_t n = placed.symbol_order.count, i, out_count
+    cdef const int32_t* order = placed.symbol_order.rows
+    cdef const OutSymbolRow* symbol = placed.out_symbols.rows
+    cdef const uint64_t* mercury_value = placed.merc_values.rows
     cdef Sym* table = NULL
     cdef Sym* mercury = NULL
     cdef uint32_t* wide = NULL
     cdef uint32_t* merc_wide = NULL
     cdef uint32_t info = 1, mercury_info = 0
-    open_writer(&w, image, sections, symbols, entities, outs, places, section_index, family,
-                executable)
-    w.values = <const uint64_t*>PyBytes_AS_STRING(values)
-    w.homes = <const int32_t*>PyBytes_AS_STRING(homes)
-    w.dynamic = <const uint64_t*>PyBytes_AS_STRING(dynamic)
+    cdef uint64_t null_value = placed.null_value
+    open_writer(&w, image, placed)
+    w.values = placed.symbol_values.rows
+    w.homes = placed.homes.rows
+    w.dynamic = placed.dynamic.rows
     w.preserved = preserved
-    out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
+    out_count = placed.outs.count
     with nogil:
         for i in range(out_count):
             if w.outs[i].kind == K_SYMTAB:
@@ -226,34 +226,31 @@ def write_symbols(bytes image, bytes sections, bytes symbols, bytes entities, by
     return info, mercury_info
 
 
-def write_headers(bytes image, bytes sections, bytes symbols, bytes entities, bytes outs,
-                  bytes section_order, bytes section_index, bytes places, bytes symbol_index,
-                  bytes phdrs, bytes shstrtab, bytes strtab, uint64_t shoff,
-                  uint32_t symtab_info, uint32_t mercury_info, uint32_t e_flags, int64_t note,
-                  int family, bint executable):
+def write_headers(bytes image not None, PlacedTables placed not None, uint32_t symtab_info,
+                  uint32_t mercury_info, uint32_t e_flags, int64_t note):
     """Write string tables, capsule heads, section headers, program headers and the ELF header.
 
     `note` is by how many bytes nvlink's own note is longer than ours.
     """
-    cdef size_t count = PyBytes_GET_SIZE(section_order) // 4, i
-    cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
-    cdef const int32_t* order = <const int32_t*>PyBytes_AS_STRING(section_order)
+    cdef size_t count = placed.section_order.count, i
+    cdef size_t out_count = placed.outs.count
+    cdef const int32_t* order = placed.section_order.rows
     cdef Writer w
     cdef Shdr* table
     cdef Ehdr* header
     cdef const OutRow* row
     cdef uint32_t cuinfo = 0
     cdef uint16_t number
-    cdef uint64_t phnum = PyBytes_GET_SIZE(phdrs) // sizeof(Phdr)
-    cdef const char* shstrings = PyBytes_AS_STRING(shstrtab)
-    cdef const char* strings = PyBytes_AS_STRING(strtab)
-    open_writer(&w, image, sections, symbols, entities, outs, places, section_index, family,
-                executable)
-    w.symbol_index = <const uint32_t*>PyBytes_AS_STRING(symbol_index)
+    cdef uint64_t shoff = placed.table_offset
+    cdef uint64_t phnum = PyBytes_GET_SIZE(placed.phdrs) // sizeof(Phdr)
+    cdef const char* shstrings = PyBytes_AS_STRING(placed.shstrtab)
+    cdef const char* strings = PyBytes_AS_STRING(placed.strtab)
+    open_writer(&w, image, placed)
+    w.symbol_index = placed.symbol_index.rows
     table = <Shdr*>(w.image + shoff)
     header = <Ehdr*>w.image
-    memcpy(w.image + shoff + (count + 1) * sizeof(Shdr), PyBytes_AS_STRING(phdrs),
-           PyBytes_GET_SIZE(phdrs))
+    memcpy(w.image + shoff + (count + 1) * sizeof(Shdr), PyBytes_AS_STRING(placed.phdrs),
+           PyBytes_GET_SIZE(placed.phdrs))
     with nogil:
         for i in range(out_count):
             if w.outs[i].kind == K_TKINFO:
@@ -288,11 +285,11 @@ def write_headers(bytes image, bytes sections, bytes symbols, bytes entities, by
                 memcpy(w.image + w.places[order[i]].offset, &number, 2)
         memset(header, 0, sizeof(Ehdr))
         memcpy(header.e_ident, <const char*>b"\x7fELF\x02\x01\x01\x41\x08", 9)
-        header.e_type = ET_EXEC if executable else ET_REL
+        header.e_type = ET_EXEC if w.executable else ET_REL
         header.e_machine = EM_CUDA
         header.e_version = 1
         header.e_shoff = shoff
-        if family != FAMILY_C:
+        if w.family != FAMILY_C:
             cuinfo = min(cuinfo, <uint32_t>0xff)
         header.e_flags = e_flags | cuinfo << 24
         header.e_ehsize = sizeof(Ehdr)
@@ -301,7 +298,7 @@ def write_headers(bytes image, bytes sections, bytes symbols, bytes entities, by
         if phnum:
             header.e_phoff = shoff + (count + 1) * sizeof(Shdr)
             header.e_phnum = <uint16_t>phnum
-        if phnum or family != FAMILY_C:
+        if phnum or w.family != FAMILY_C:
             header.e_phentsize = sizeof(Phdr)
         if count + 1 < SHN_LORESERVE:
             header.e_shnum = <uint16_t>(count + 1)

@@ -13,11 +13,12 @@ from libc.string cimport memcpy
 from elf64 cimport *
 from exitcapsule cimport CAPSULE_HEADER, Slot, read_record
 from exitwords cimport WORD
+from pylink._native.tables cimport MergedTables, Patches, PlacedTables
 from rows cimport *
 from vec cimport *
 
 
-def patch(bytes image, bytes patches):
+def patch(bytes image not None, Patches patches not None):
     """Write every PatchRow into `image`, which no one else may hold yet.
 
     Returns the first row whose type cannot be resolved or whose field runs past the image, or
@@ -25,8 +26,8 @@ def patch(bytes image, bytes patches):
     """
     cdef uint8_t* data = <uint8_t*>PyBytes_AS_STRING(image)
     cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(image)
-    cdef const PatchRow* row = <const PatchRow*>PyBytes_AS_STRING(patches)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(patches) // <Py_ssize_t>sizeof(PatchRow)
+    cdef const PatchRow* row = patches.rows
+    cdef Py_ssize_t n = patches.count
     cdef Py_ssize_t bad
     with nogil:
         bad = patch_rows(data, size, row, n)
@@ -88,29 +89,26 @@ cdef Py_ssize_t patch_rows(uint8_t* data, uint64_t size, const PatchRow* row,
     return -1
 
 
-def resolve_values(bytes fixes, bytes outs, bytes places, bytes entities, bytes values,
-                   bytes homes, bytes base, bytes functions_extern, bytes lost,
-                   bint arrays_by_name):
+def resolve_values(PlacedTables placed not None):
     """The PatchRow of every FixRow that changes bytes, in order of the table.
 
-    `values` and `homes` are a uint64 and an OutRow per entity; `functions_extern` is the uint64
-    offset of extern arrays per function entity or, with `arrays_by_name` (-g), per array; `lost`
-    marks, a byte per entity, the shared variables without a place. Relocations of capsules are
-    left to `patch_capsules`.
+    Relocations of capsules are left to `patch_capsules`.
     """
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(fixes) // <Py_ssize_t>sizeof(FixRow), i
-    cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
-    cdef const OutRow* out = <const OutRow*>PyBytes_AS_STRING(outs)
-    cdef const PlaceRow* place = <const PlaceRow*>PyBytes_AS_STRING(places)
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
-    cdef const uint64_t* value = <const uint64_t*>PyBytes_AS_STRING(values)
-    cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
-    cdef const uint64_t* piece = <const uint64_t*>PyBytes_AS_STRING(base)
-    cdef const uint64_t* dynamic = <const uint64_t*>PyBytes_AS_STRING(functions_extern)
-    cdef const uint8_t* gone = <const uint8_t*>PyBytes_AS_STRING(lost)
+    cdef MergedTables merged = placed.merged
+    cdef Py_ssize_t n = merged.fixes.count, i
+    cdef const FixRow* fix = merged.fixes.rows
+    cdef const OutRow* out = placed.outs.rows
+    cdef const PlaceRow* place = placed.places.rows
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const uint64_t* value = placed.values.rows
+    cdef const int32_t* home = placed.homes.rows
+    cdef const uint64_t* piece = merged.base.rows
+    cdef const uint64_t* dynamic = placed.dynamic.rows
+    cdef const uint8_t* gone = placed.lost.rows
     cdef Vec patches
     cdef PatchRow* row
-    cdef bint ok = True
+    # With -g, extern arrays have an address each instead of one in each function.
+    cdef bint arrays_by_name = merged.objects.mode & M_DEBUG != 0, ok = True
     vec_init(&patches, sizeof(PatchRow))
     ok = vec_reserve(&patches, n)
     with nogil:
@@ -155,7 +153,7 @@ def resolve_values(bytes fixes, bytes outs, bytes places, bytes entities, bytes 
     if not ok:
         vec_free(&patches)
         raise MemoryError
-    return vec_take(&patches)
+    return Patches(vec_take(&patches))
 
 
 cdef inline uint32_t bank_of(const OutRow* out, int32_t home) noexcept nogil:
@@ -193,8 +191,7 @@ cdef int by_place(const void* a, const void* b) noexcept nogil:
     return -1 if x.offset < y.offset else x.offset > y.offset
 
 
-def patch_capsules(bytes image, bytes fixes, bytes outs, bytes places, bytes entities,
-                   bytes values, bytes homes):
+def patch_capsules(bytes image not None, PlacedTables placed not None):
     """Write constant offsets into the records of mercury capsules.
 
     The record of an instruction that reads a constant bank has 32 bytes and begins 02 22. Bank 3
@@ -203,13 +200,14 @@ def patch_capsules(bytes image, bytes fixes, bytes outs, bytes places, bytes ent
     0x1c takes S + A. An offset that the code takes as a number (type 59) stands in no record.
     Returns the OutRow of the first capsule whose records do not follow each other, or -1.
     """
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(fixes) // <Py_ssize_t>sizeof(FixRow), i
-    cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
-    cdef const OutRow* out = <const OutRow*>PyBytes_AS_STRING(outs)
-    cdef const PlaceRow* place = <const PlaceRow*>PyBytes_AS_STRING(places)
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
-    cdef const uint64_t* value = <const uint64_t*>PyBytes_AS_STRING(values)
-    cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
+    cdef MergedTables merged = placed.merged
+    cdef Py_ssize_t n = merged.fixes.count, i
+    cdef const FixRow* fix = merged.fixes.rows
+    cdef const OutRow* out = placed.outs.rows
+    cdef const PlaceRow* place = placed.places.rows
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const uint64_t* value = placed.values.rows
+    cdef const int32_t* home = placed.homes.rows
     cdef uint8_t* data = <uint8_t*>PyBytes_AS_STRING(image)
     cdef Vec references
     cdef Reference* row

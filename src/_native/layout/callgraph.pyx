@@ -1,32 +1,33 @@
 """Contents of .nv.callgraph and .nv.prototype."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from pylink._native.tables cimport MergedTables, PlacedTables
 from rows cimport *
 from vec cimport *
 
 
-def emit_callgraph(bytes calls, bytes entities, bytes symbol_index, bytes prototype_offsets,
-                   bint once):
+def emit_callgraph(PlacedTables placed not None):
     """Contents of .nv.callgraph and .nv.prototype: rows by birth of the function they begin with.
 
     Direct and indirect calls of one function come newest first; the other rows once a function.
-    With `once` (-r) a direct call that copies of the function share stands at the oldest's place.
+    With -r a direct call that copies of the function share stands at the oldest's place.
     """
-    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
-    cdef size_t count = PyBytes_GET_SIZE(calls) // sizeof(CallRow)
-    cdef const CallRow* call = <const CallRow*>PyBytes_AS_STRING(calls)
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
-    cdef const uint32_t* index = <const uint32_t*>PyBytes_AS_STRING(symbol_index)
-    cdef const uint32_t* offsets = <const uint32_t*>PyBytes_AS_STRING(prototype_offsets)
+    cdef MergedTables merged = placed.merged
+    cdef size_t n = merged.entities.count
+    cdef size_t count = merged.calls.count
+    cdef const CallRow* call = merged.calls.rows
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const uint32_t* index = placed.symbol_index.rows
+    cdef const uint32_t* offsets = merged.prototype_offsets.rows
     cdef int32_t* head = <int32_t*>calloc(n + 1, 4)
     cdef int32_t* next_row = <int32_t*>calloc(count + 1, 4)
     cdef int32_t* oldest = <int32_t*>calloc(n + 1, 4)       # by callee: the row that stays
     cdef Vec graph, prototypes
     cdef int32_t block
+    cdef bint once = not merged.objects.executable
     cdef bint ok = head != NULL and next_row != NULL and oldest != NULL
     vec_init(&graph, 8)
     vec_init(&prototypes, 8)

@@ -11,28 +11,27 @@ The only trace of the fold outside the bank is the value of the null symbol: the
 the last piece that the fold looked at and kept.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from names cimport *
+from pylink._native.tables cimport MergedTables, ObjectTables, Outs, PlacedTables, Spans
 from rows cimport *
 from vec cimport *
 
 
-def fold_pieces(bytes arena, bytes sections, bytes out_of, bytes outs):
-    """Lay out the physical bank: `(outs, blob, spans, null_value)`.
-
-    The OutRow table with the bank's physical size, its contents with their SpanRow (both empty
-    when no input has constants), and the st_value of the null symbol.
-    """
-    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
-    cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const int32_t* out = <const int32_t*>PyBytes_AS_STRING(out_of)
-    cdef bytes new_outs = PyBytes_FromStringAndSize(PyBytes_AS_STRING(outs),
-                                                    PyBytes_GET_SIZE(outs))
+def fold_pieces(PlacedTables placed not None):
+    """Lay out the physical bank: fills `outs` and `null_value`, and adds the bank's contents."""
+    placed.fill()
+    cdef MergedTables merged = placed.merged
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = objects.sections.count, i
+    cdef size_t out_count = placed.outs.count
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const int32_t* out = merged.out_of.rows
+    cdef bytes new_outs = placed.outs.copy()
     cdef OutRow* row = <OutRow*>PyBytes_AS_STRING(new_outs)
     cdef Vec blob, spans
     cdef Pool pool
@@ -41,7 +40,7 @@ def fold_pieces(bytes arena, bytes sections, bytes out_of, bytes outs):
     cdef uint64_t null_value = 0
     cdef int32_t bank = -1
     cdef bint ok
-    if <size_t>PyBytes_GET_SIZE(out_of) != 4 * n:
+    if <size_t>PyBytes_GET_SIZE(merged.out_of.data) != 4 * n:
         raise ValueError("one output section per input section")
     vec_init(&blob, 1)
     vec_init(&spans, sizeof(SpanRow))
@@ -62,10 +61,12 @@ def fold_pieces(bytes arena, bytes sections, bytes out_of, bytes outs):
                 span.size = row[bank].size = blob.count
     index_free(&kept)
     pool_free(&pool)
-    result = new_outs, vec_take(&blob), vec_take(&spans), null_value
+    made = vec_take(&blob), Spans(vec_take(&spans))
     if not ok:
         raise MemoryError
-    return result
+    placed.outs = Outs(new_outs)
+    placed.null_value = null_value or placed.null_value
+    placed.add(*made)
 
 
 cdef bint place_piece(const SectionRow* s, const uint8_t* base, NameIndex* kept, Pool* pool,
@@ -113,11 +114,12 @@ cdef inline bint is_zero(const uint8_t* bytes_, size_t size) noexcept nogil:
     return True
 
 
-def find_cut_relocation(bytes outs, bytes keeps):
+def find_cut_relocation(PlacedTables placed not None):
     """Whether a relocation that stays lies behind the end of the folded bank."""
-    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
-    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
-    cdef const KeepRow* keep = <const KeepRow*>PyBytes_AS_STRING(keeps)
+    cdef MergedTables merged = placed.merged
+    cdef size_t n = placed.outs.count, i
+    cdef const OutRow* row = placed.outs.rows
+    cdef const KeepRow* keep = merged.keeps.rows
     cdef int32_t at
     for i in range(n):
         if row[i].kind != K_RELOC or row[i].target < 0:

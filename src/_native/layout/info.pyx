@@ -15,22 +15,20 @@ from facts cimport *
 from graph cimport *
 from infoinherit cimport *
 from inforecords cimport *
+from pylink._native.tables cimport MergedTables, ObjectTables, PlacedTables, Spans
 from rows cimport *
 from vec cimport *
 
 
-def emit_info(bytes arena, bytes files, bytes sections, bytes symbols, bytes entities,
-              bytes symbol_entity, bytes symbol_role, bytes calls, bytes prototypes,
-              bytes functions, bytes outs, bytes out_of, bytes symbol_index,
-              bytes section_symbol_index, int family, bint executable, bytes inherited,
-              bytes closing):
+def emit_info(PlacedTables placed not None, bytes inherited not None, bytes closing not None):
     """Contents of every information section.
 
     `inherited` is the table of `pylink.facts.inherited`; `closing` are the records that end those
-    of each function. Returns `(blob, spans, mixed)`: the bytes,
-    packed SpanRow rows that say which OutRow each part belongs to, and the entities of kernels
-    that reach functions for one CTA and for a pair of them.
+    of each function. Adds the bytes to the contents that the link makes, and returns the entities
+    of kernels that reach functions for one CTA and for a pair of them.
     """
+    cdef MergedTables merged = placed.merged
+    cdef ObjectTables objects = merged.objects
     cdef Info m
     memset(&m, 0, sizeof(Info))
     if PyBytes_GET_SIZE(inherited) % sizeof(InheritRow):
@@ -39,24 +37,24 @@ def emit_info(bytes arena, bytes files, bytes sections, bytes symbols, bytes ent
               PyBytes_GET_SIZE(inherited) // sizeof(InheritRow))
     m.closing = <const uint8_t*>PyBytes_AS_STRING(closing)
     m.closing_size = <uint32_t>PyBytes_GET_SIZE(closing)
-    m.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
-    m.files = <const FileRow*>PyBytes_AS_STRING(files)
-    m.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
-    m.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    m.entities = <const EntityRow*>PyBytes_AS_STRING(entities)
-    m.entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
-    m.role = <const uint8_t*>PyBytes_AS_STRING(symbol_role)
-    m.functions = <const FunctionRow*>PyBytes_AS_STRING(functions)
-    m.outs = <const OutRow*>PyBytes_AS_STRING(outs)
-    m.out_of = <const int32_t*>PyBytes_AS_STRING(out_of)
-    m.index = <const uint32_t*>PyBytes_AS_STRING(symbol_index)
-    m.section_index = <const uint32_t*>PyBytes_AS_STRING(section_symbol_index)
-    m.file_count = PyBytes_GET_SIZE(files) // sizeof(FileRow)
-    m.section_count = PyBytes_GET_SIZE(sections) // sizeof(SectionRow)
-    m.entity_count = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
-    m.out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
-    m.family = family
-    m.executable = executable
+    m.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    m.files = objects.files.rows
+    m.sections = objects.sections.rows
+    m.symbols = objects.symbols.rows
+    m.entities = merged.entities.rows
+    m.entity = merged.symbol_entity.rows
+    m.role = merged.symbol_role.rows
+    m.functions = merged.functions.rows
+    m.outs = placed.outs.rows
+    m.out_of = merged.out_of.rows
+    m.index = placed.symbol_index.rows
+    m.section_index = placed.section_symbol_index.rows
+    m.file_count = objects.files.count
+    m.section_count = objects.sections.count
+    m.entity_count = merged.entities.count
+    m.out_count = placed.outs.count
+    m.family = objects.family
+    m.executable = objects.executable
     vec_init(&m.reached, 4)
     vec_init(&m.givers, 4)
     vec_init(&m.records, sizeof(Record))
@@ -64,9 +62,9 @@ def emit_info(bytes arena, bytes files, bytes sections, bytes symbols, bytes ent
     vec_init(&m.mixed, 4)
     vec_init(&m.blob, 1)
     vec_init(&m.spans, sizeof(SpanRow))
-    cdef size_t nodes = m.entity_count + PyBytes_GET_SIZE(prototypes) // 8
-    cdef bint ok = graph_init(&m.graph, <const CallRow*>PyBytes_AS_STRING(calls),
-                              PyBytes_GET_SIZE(calls) // sizeof(CallRow), m.entity_count, nodes)
+    cdef size_t nodes = m.entity_count + merged.prototypes.count
+    cdef bint ok = graph_init(&m.graph, merged.calls.rows,
+                              merged.calls.count, m.entity_count, nodes)
     m.stamp = <uint32_t*>calloc(nodes + 1, 4)
     m.stack = <uint32_t*>calloc(nodes + 1, 4)
     m.info_out = <int32_t*>calloc(m.entity_count + 1, 4)
@@ -84,10 +82,12 @@ def emit_info(bytes arena, bytes files, bytes sections, bytes symbols, bytes ent
     vec_free(&m.givers)
     vec_free(&m.records)
     vec_free(&m.listed)
-    result = vec_take(&m.blob), vec_take(&m.spans), take_numbers(&m.mixed)
+    made = vec_take(&m.blob), Spans(vec_take(&m.spans))
+    mixed = take_numbers(&m.mixed)
     if not ok:
         raise MemoryError
-    return result
+    placed.add(*made)
+    return mixed
 
 
 cdef bint emit_all(Info* m) noexcept nogil:
@@ -211,11 +211,11 @@ cdef bint emit_file_info(Info* m, uint16_t kind) noexcept nogil:
     return not m.executable or emit_stack_sizes(m)
 
 
-def has_file_records(bytes arena, bytes files, bytes sections, bytes entities,
-                     bytes symbol_entity, bytes symbol_role, bint executable):
+def has_file_records(MergedTables merged not None):
     """Whether .nv.info of the output has any record; nvlink leaves out an empty one."""
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
-    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), f
+    cdef ObjectTables objects = merged.objects
+    cdef const EntityRow* e = merged.entities.rows
+    cdef size_t n = merged.entities.count, f
     cdef uint32_t i
     cdef uint64_t at
     cdef const uint8_t* data
@@ -224,14 +224,14 @@ def has_file_records(bytes arena, bytes files, bytes sections, bytes entities,
         if e[i].kind == E_FUNC and e[i].flags & EF_LIVE and e[i].flags & EF_DEFINED:
             return True
     memset(&m, 0, sizeof(Info))
-    m.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
-    m.files = <const FileRow*>PyBytes_AS_STRING(files)
-    m.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
+    m.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    m.files = objects.files.rows
+    m.sections = objects.sections.rows
     m.entities = e
-    m.entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
-    m.role = <const uint8_t*>PyBytes_AS_STRING(symbol_role)
-    m.executable = executable
-    for f in range(PyBytes_GET_SIZE(files) // sizeof(FileRow)):
+    m.entity = merged.symbol_entity.rows
+    m.role = merged.symbol_role.rows
+    m.executable = objects.executable
+    for f in range(objects.files.count):
         for i in range(m.files[f].first_section,
                        m.files[f].first_section + m.files[f].section_count):
             at = 0

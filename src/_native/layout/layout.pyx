@@ -9,34 +9,40 @@ from elf64 cimport *
 from layoutnames cimport *
 from layoutorder cimport *
 from layoutsegments cimport *
+from pylink._native.tables cimport (
+    FilePlaces, Indices, MergedTables, Numbers, ObjectTables, OutSymbols, Outs, PlacedTables,
+    Spans, Values,
+)
 from rows cimport *
 from ties cimport *
 from vec cimport *
 
 
-def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, bytes outs,
-                  bytes out_symbols, bytes out_of, bytes base, bint executable):
+def assign_values(PlacedTables placed not None):
     """Offsets of data symbols in their sections; common symbols get room at the end of .nv.global.
 
-    Returns `(values, homes, outs)`: uint64 value and int32 OutRow per entity (-1: none), and the
-    OutRow table with the grown .nv.global. Shared variables are placed elsewhere.
+    Fills `values`, `homes`, and `outs` with the grown .nv.global. Shared variables are placed
+    elsewhere.
     """
-    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
-    cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
-    cdef size_t symbol_count = PyBytes_GET_SIZE(out_symbols) // sizeof(OutSymbolRow)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const SymbolRow* sym = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
-    cdef const OutSymbolRow* born = <const OutSymbolRow*>PyBytes_AS_STRING(out_symbols)
-    cdef const int32_t* out = <const int32_t*>PyBytes_AS_STRING(out_of)
-    cdef const uint64_t* piece = <const uint64_t*>PyBytes_AS_STRING(base)
+    placed.fill()
+    cdef MergedTables merged = placed.merged
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = merged.entities.count, i
+    cdef size_t out_count = merged.outs.count
+    cdef size_t symbol_count = merged.out_symbols.count
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const SymbolRow* sym = objects.symbols.rows
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const OutSymbolRow* born = merged.out_symbols.rows
+    cdef const int32_t* out = merged.out_of.rows
+    cdef const uint64_t* piece = merged.base.rows
     cdef bytes values = PyBytes_FromStringAndSize(NULL, 8 * n)
     cdef bytes homes = PyBytes_FromStringAndSize(NULL, 4 * n)
-    cdef bytes grown = PyBytes_FromStringAndSize(PyBytes_AS_STRING(outs), PyBytes_GET_SIZE(outs))
+    cdef bytes grown = merged.outs.copy()
     cdef uint64_t* value = <uint64_t*>PyBytes_AS_STRING(values)
     cdef int32_t* home = <int32_t*>PyBytes_AS_STRING(homes)
     cdef OutRow* row = <OutRow*>PyBytes_AS_STRING(grown)
-    cdef const int32_t* entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
+    cdef const int32_t* entity = merged.symbol_entity.rows
     cdef int32_t* constant0 = <int32_t*>calloc(n + 1, 4)
     cdef int32_t* pool = <int32_t*>calloc(n + 1, 4)
     cdef int32_t section, common = -1
@@ -77,7 +83,7 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_en
                     # So are the constants of one that was replaced.
                     section = entity[s[s[section].target].target]
                     home[i] = pool[section] - 1 if section >= 0 else -1
-        place_system_shared(e, n, sym, home, executable, row, value)
+        place_system_shared(e, n, sym, home, objects.executable, row, value)
         for i in range(symbol_count):
             section = born[symbol_count - 1 - i].entity
             if section < 0 or common < 0 or not e[section].flags & EF_COMMON:
@@ -92,7 +98,9 @@ def assign_values(bytes sections, bytes symbols, bytes entities, bytes symbol_en
                 row[common].align = <uint32_t>align
     free(constant0)
     free(pool)
-    return values, homes, grown
+    placed.values = Values(values)
+    placed.homes = Numbers(homes)
+    placed.outs = Outs(grown)
 
 
 cdef void place_system_shared(const EntityRow* e, size_t n, const SymbolRow* symbols,
@@ -127,25 +135,21 @@ cdef void place_system_shared(const EntityRow* e, size_t n, const SymbolRow* sym
             outs[outs[out].merc].align = outs[out].align
 
 
-def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family,
-          int traits, bint has_file_records):
+def order(PlacedTables placed not None, bint has_file_records):
     """Number the sections and symbols of the output.
 
-    `traits` are the TRAIT_ bits of the release.
-
-    Returns `(section_order, section_index, symbol_order, symbol_index, section_symbol_index,
-    instance_index)`: OutRow numbers in file order; uint32 header index per OutRow (0: omitted);
-    OutSymbolRow numbers in symbol-table order; uint32 symbol index per entity and per OutRow (0:
-    none); symbol index of the externsharedinstance per kernel entity.
+    Fills the two orders and the four columns of indices.
     """
-    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i, at
-    cdef size_t symbol_count = PyBytes_GET_SIZE(out_symbols) // sizeof(OutSymbolRow)
-    cdef size_t entity_count = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
-    cdef size_t call_count = PyBytes_GET_SIZE(calls) // sizeof(CallRow)
-    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
-    cdef const OutSymbolRow* symbol = <const OutSymbolRow*>PyBytes_AS_STRING(out_symbols)
-    cdef const CallRow* call = <const CallRow*>PyBytes_AS_STRING(calls)
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    placed.fill()
+    cdef MergedTables merged = placed.merged
+    cdef size_t n = placed.outs.count, i, at
+    cdef size_t symbol_count = merged.out_symbols.count
+    cdef size_t entity_count = merged.entities.count
+    cdef size_t call_count = merged.calls.count
+    cdef const OutRow* row = placed.outs.rows
+    cdef const OutSymbolRow* symbol = merged.out_symbols.rows
+    cdef const CallRow* call = merged.calls.rows
+    cdef const EntityRow* e = merged.entities.rows
     cdef bytes section_index = PyBytes_FromStringAndSize(NULL, 4 * n)
     cdef bytes symbol_index = PyBytes_FromStringAndSize(NULL, 4 * entity_count)
     cdef bytes section_symbol_index = PyBytes_FromStringAndSize(NULL, 4 * n)
@@ -168,8 +172,9 @@ def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family
             if (call[i].block == BLOCK_PROTOTYPE and e[call[i].caller].flags & EF_LIVE
                     and not e[call[i].caller].flags & EF_TAKEN):
                 prototypes = True
-        ok = order_sections(row, n, family, prototypes, has_file_records,
-                            is_lean(family, traits), &sections, index)
+        ok = order_sections(row, n, merged.objects.family, prototypes, has_file_records,
+                            is_lean(merged.objects.family, merged.objects.traits),
+                            &sections, index)
         for part in range(3):
             for i in range(symbol_count):
                 if symbol[i].part != part or symbol[i].dropped:
@@ -184,11 +189,14 @@ def order(bytes outs, bytes out_symbols, bytes calls, bytes entities, int family
                 else:
                     by_entity[symbol[i].entity] = <uint32_t>at
                 ok = ok and push_number(&symbols, <int32_t>i)
-    tables = (vec_take(&sections), section_index, vec_take(&symbols), symbol_index,
-              section_symbol_index, instance_index)
+    placed.section_order = Numbers(vec_take(&sections))
+    placed.symbol_order = Numbers(vec_take(&symbols))
+    placed.section_index = Indices(section_index)
+    placed.symbol_index = Indices(symbol_index)
+    placed.section_symbol_index = Indices(section_symbol_index)
+    placed.instance_index = Indices(instance_index)
     if not ok:
         raise MemoryError
-    return tables
 
 
 cdef enum:
@@ -219,40 +227,39 @@ cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,
             and memcmp(arena + source.name, <const char*>b".nv.merc.debug_line", 19) == 0)
 
 
-def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes section_index,
-          list spans, bytes symbol_order, bytes out_symbols, bytes shstrtab,
-          bytes born_names, bytes strtab, int family, int traits, bint executable):
+def place(PlacedTables placed not None):
     """Give every section its size and offset in the file.
 
-    `spans` are SpanRow tables of the contents that the link made; `born_names` is the .strtab that
-    `outs` was born with, `strtab` that of the output. Returns `(places, shstrtab,
-    phdrs, table_offset, size)`: PlaceRow per OutRow, the final .shstrtab, packed program headers,
-    the offset of the section header table, and the file size, both in bytes.
+    Fills `places`, the final `shstrtab`, `phdrs`, `table_offset` and `size`.
     """
-    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
-    cdef size_t count = PyBytes_GET_SIZE(section_order) // 4
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
-    cdef const int32_t* order = <const int32_t*>PyBytes_AS_STRING(section_order)
-    cdef const uint32_t* index = <const uint32_t*>PyBytes_AS_STRING(section_index)
+    placed.fill()
+    cdef MergedTables merged = placed.merged
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = placed.outs.count, i
+    cdef size_t count = placed.section_order.count
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const OutRow* row = placed.outs.rows
+    cdef const int32_t* order = placed.section_order.rows
+    cdef const uint32_t* index = placed.section_index.rows
     cdef bytes places = PyBytes_FromStringAndSize(NULL, n * sizeof(PlaceRow))
     cdef PlaceRow* place = <PlaceRow*>PyBytes_AS_STRING(places)
     cdef const SpanRow* span
+    cdef Spans made
     cdef Vec names, headers
     cdef uint64_t at = sizeof(Ehdr), offset
-    cdef bint ok = True, lean = is_lean(family, traits)
-    cdef uint32_t reserve = 0, gap = MERCURY_GAP if family == FAMILY_C else 0
-    cdef const char* strings = PyBytes_AS_STRING(born_names)
+    cdef bint ok = True, lean = is_lean(objects.family, objects.traits)
+    cdef bint later = objects.family == FAMILY_C    # a second program makes the final file
+    cdef uint32_t reserve = 0, gap = MERCURY_GAP if later else 0
+    cdef const char* strings = PyBytes_AS_STRING(merged.strtab)     # the names of birth
     cdef int32_t o
-    cdef size_t symbols = PyBytes_GET_SIZE(symbol_order) // 4
+    cdef size_t symbols = placed.symbol_order.count
     cdef size_t early = 0, held
     cdef uint8_t rule
     vec_init(&names, 1)
     vec_init(&headers, sizeof(Phdr))
     for i in range(symbols):
-        early += (<const OutSymbolRow*>PyBytes_AS_STRING(out_symbols))[
-            (<const int32_t*>PyBytes_AS_STRING(symbol_order))[i]].part != PART_TAIL
+        early += merged.out_symbols.rows[placed.symbol_order.rows[i]].part != PART_TAIL
     for i in range(n):
         place[i].size = row[i].size
         place[i].offset = 0
@@ -269,22 +276,24 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
             if row[i].notes & OF_LATE:
                 gap = 0
         elif rule == SIZE_STRINGS:
-            place[i].size = PyBytes_GET_SIZE(strtab)
+            place[i].size = PyBytes_GET_SIZE(placed.strtab)
         # Family C: renamed sections leave the difference to their first names, relocation
         # sections all of the first name, as room behind .strtab.
-        if family == FAMILY_C and row[i].kind == K_CONSTANT and row[i].bank == 3 and index[i]:
+        if not later or not index[i]:
+            continue
+        if row[i].kind == K_CONSTANT and row[i].bank == 3:
             reserve += 3 if row[i].rela < 0 else 25
-        elif family == FAMILY_C and row[i].kind == K_CONSTANT_FUNC and index[i]:
+        elif row[i].kind == K_CONSTANT_FUNC:
             reserve += 8
             if row[i].rela >= 0:
                 reserve += <uint32_t>strlen(strings + row[row[i].rela].symbol_name)
-    for table in spans:
-        for i in range(PyBytes_GET_SIZE(table) // sizeof(SpanRow)):
-            span = <const SpanRow*>PyBytes_AS_STRING(table) + i
+    for made in placed.spans:
+        for i in range(made.count):
+            span = made.rows + i
             place[span.out].size = span.size
             place[span.out].made = 1
-    ok = mercury_names(&names, row, order, count, place, PyBytes_AS_STRING(shstrtab),
-                       PyBytes_GET_SIZE(shstrtab), strings)
+    ok = mercury_names(&names, row, order, count, place, PyBytes_AS_STRING(merged.shstrtab),
+                       PyBytes_GET_SIZE(merged.shstrtab), strings)
     if ok and lean:
         ok = used_names(&names, order, count, place, gap)
         reserve = gap = 0
@@ -304,76 +313,80 @@ def place(bytes arena, bytes sections, bytes outs, bytes section_order, bytes se
         at = offset if is_nobits(&row[o]) else offset + place[o].size
         if row[o].kind == K_SHSTRTAB:
             at += gap
-        elif family == FAMILY_C and row[o].kind == K_STRTAB:
+        elif later and row[o].kind == K_STRTAB:
             at += reserve
     at = round_up(at, 8)
     offset = at
     at += (count + 1) * sizeof(Shdr)
-    if executable:
-        ok = ok and program_headers(&headers, row, order, count, place, family, at)
+    if objects.executable:
+        ok = ok and program_headers(&headers, row, order, count, place, objects.family, at)
         at += headers.count * sizeof(Phdr)
-    result = places, full, vec_take(&headers), offset, at
+    phdrs = vec_take(&headers)
     if not ok:
         raise MemoryError
-    return result
+    placed.places = FilePlaces(places)
+    placed.shstrtab = full
+    placed.phdrs = phdrs
+    placed.table_offset = offset
+    placed.size = at
 
 
-def lean_names(bytes outs, bytes out_symbols, bytes symbol_order, bytes strtab, bytes graph,
-               bytes prototypes):
+def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototypes not None):
     """.strtab of what there is: names in the order of the symbols, then strings of prototypes.
 
-    `graph` and `prototypes` are the contents of .nv.callgraph and .nv.prototype. Returns `(outs,
-    out_symbols, strtab, graph, prototypes)`, all with the new offsets.
+    Fills `strtab` and `out_symbols`. `graph` and `prototypes` are the contents of .nv.callgraph and
+    .nv.prototype. Returns `(outs, graph, prototypes)`, all with the new offsets.
     """
-    cdef bytes rows = copy(outs), named = copy(out_symbols)
+    placed.fill()
+    cdef bytes rows = placed.outs.copy(), named = placed.out_symbols.copy()
+    cdef const char* born = PyBytes_AS_STRING(placed.strtab)
     cdef bytes calls = copy(graph), pairs = copy(prototypes)
     cdef StringTable table
     cdef bint ok = strings_init(&table)
     ok = ok and write_lean_names(
         &table, <OutRow*>PyBytes_AS_STRING(rows), <OutSymbolRow*>PyBytes_AS_STRING(named),
-        <const int32_t*>PyBytes_AS_STRING(symbol_order), PyBytes_GET_SIZE(symbol_order) // 4,
-        PyBytes_AS_STRING(strtab))
-    ok = (ok and renew_prototypes(&table, PyBytes_AS_STRING(strtab),
-                                  <uint32_t*>PyBytes_AS_STRING(calls),
+        placed.symbol_order.rows, placed.symbol_order.count, born)
+    ok = (ok and renew_prototypes(&table, born, <uint32_t*>PyBytes_AS_STRING(calls),
                                   PyBytes_GET_SIZE(calls) // 8, False)
-          and renew_prototypes(&table, PyBytes_AS_STRING(strtab),
-                               <uint32_t*>PyBytes_AS_STRING(pairs),
+          and renew_prototypes(&table, born, <uint32_t*>PyBytes_AS_STRING(pairs),
                                PyBytes_GET_SIZE(pairs) // 8, True))
     strings = PyBytes_FromStringAndSize(<char*>table.data, table.size) if ok else b""
     strings_free(&table)
     if not ok:
         raise MemoryError
-    return rows, named, strings, calls, pairs
+    placed.out_symbols = OutSymbols(named)
+    placed.strtab = strings
+    return Outs(rows), calls, pairs
 
 
 cdef bytes copy(bytes table):
     return PyBytes_FromStringAndSize(PyBytes_AS_STRING(table), PyBytes_GET_SIZE(table))
 
 
-def find_kind(bytes outs, int kind):
+def find_kind(Outs outs not None, int kind):
     """The number of the first OutRow of that kind, or -1."""
-    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
-    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef size_t n = outs.count, i
+    cdef const OutRow* row = outs.rows
     for i in range(n):
         if row[i].kind == kind:
             return i
     return -1
 
 
-def constant_size(bytes outs, int bank):
+def constant_size(Outs outs not None, int bank):
     """Bytes of the file-scope constant bank, 0 without one."""
-    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
-    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef size_t n = outs.count, i
+    cdef const OutRow* row = outs.rows
     for i in range(n):
         if row[i].kind == K_CONSTANT and row[i].bank == bank:
             return row[i].size
     return 0
 
 
-def find_large_pools(bytes outs, uint64_t limit):
+def find_large_pools(Outs outs not None, uint64_t limit):
     """The OutRow numbers of the literal pools and jump tables with more than `limit` bytes."""
-    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
-    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef size_t n = outs.count, i
+    cdef const OutRow* row = outs.rows
     cdef list found = []
     for i in range(n):
         if row[i].kind == K_CONSTANT_FUNC and row[i].bank == 2 and row[i].size > limit:

@@ -8,6 +8,7 @@ from attributes cimport find_record, record_size
 from compat cimport *
 from elf64 cimport Ehdr
 from fastpath cimport code_leaves_fastpath
+from pylink._native.tables cimport Indices, MergedTables, ObjectTables
 from rows cimport *
 from vec cimport *
 
@@ -30,11 +31,11 @@ cdef packed struct CuinfoNote:
     uint16_t spare
 
 
-def join_sections(bytes arena, bytes sections, int kind):
+def join_sections(ObjectTables objects not None, int kind):
     """The bytes of every input section of that kind, one after the other."""
-    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef size_t n = objects.sections.count, i
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const SectionRow* s = objects.sections.rows
     cdef Vec joined
     cdef bint ok = True
     vec_init(&joined, 1)
@@ -48,15 +49,15 @@ def join_sections(bytes arena, bytes sections, int kind):
     return result
 
 
-def virtual_archs(bytes arena, bytes sections):
+def virtual_archs(ObjectTables objects not None):
     """The SM numbers of the PTX that inputs were made from, as their notes say: the extremes.
 
     (lowest, first file with it, files with it, highest, first file with it); files are -1 without
     any note.
     """
-    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef size_t n = objects.sections.count, i
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const SectionRow* s = objects.sections.rows
     cdef uint64_t at
     cdef uint32_t sm, lowest = 0, highest = 0, low_files = 0
     cdef int64_t low = -1, high = -1, last = -1
@@ -81,11 +82,11 @@ def virtual_archs(bytes arena, bytes sections):
     return lowest, low, low_files, highest, high
 
 
-def has_attribute(bytes arena, bytes sections, int kind, int attribute):
+def has_attribute(ObjectTables objects not None, int kind, int attribute):
     """Whether any input section of that kind has an EIATTR record with that attribute."""
-    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef size_t n = objects.sections.count, i
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const SectionRow* s = objects.sections.rows
     for i in range(n):
         if s[i].kind == kind and find_record(base + s[i].offset, s[i].size,
                                              <uint8_t>attribute) != NULL:
@@ -93,16 +94,16 @@ def has_attribute(bytes arena, bytes sections, int kind, int attribute):
     return False
 
 
-def toolkits(bytes arena, bytes files, bytes sections):
-    """`(newest, toolkits)`: the uint32 number of the toolkit that made each file, and the largest.
+def toolkits(ObjectTables objects not None):
+    """`(newest, toolkits)`: the number of the toolkit that made each file, and the largest.
 
     That of the note .note.nv.cuinfo, or, in files of CUDA 12, the version in the ELF header.
     """
-    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
-    cdef size_t count = PyBytes_GET_SIZE(files) // sizeof(FileRow)
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const FileRow* f = <const FileRow*>PyBytes_AS_STRING(files)
+    cdef size_t n = objects.sections.count, i
+    cdef size_t count = objects.files.count
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const FileRow* f = objects.files.rows
     cdef bytes result = PyBytes_FromStringAndSize(NULL, 4 * count)
     cdef uint32_t* toolkit = <uint32_t*>PyBytes_AS_STRING(result)
     cdef uint32_t newest = 0
@@ -118,14 +119,15 @@ def toolkits(bytes arena, bytes files, bytes sections):
         note = <const CuinfoNote*>(base + s[i].offset)
         toolkit[s[i].file] = max(toolkit[s[i].file], note.toolkit)
         newest = max(newest, note.toolkit)
-    return newest, result
+    return newest, Indices(result)
 
 
-def specific_files(bytes arena, bytes sections, int files):
+def specific_files(ObjectTables objects not None):
     """A byte per file: 1 when its .nv.compat says that its code is for one architecture alone."""
-    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef size_t n = objects.sections.count, i
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const SectionRow* s = objects.sections.rows
+    cdef size_t files = objects.files.count
     cdef bytes result = PyBytes_FromStringAndSize(NULL, files)
     cdef uint8_t* specific = <uint8_t*>PyBytes_AS_STRING(result)
     cdef const uint8_t* record
@@ -133,25 +135,26 @@ def specific_files(bytes arena, bytes sections, int files):
     for i in range(n):
         if s[i].kind != K_COMPAT:
             continue
-        if s[i].file >= <uint32_t>files:
+        if s[i].file >= files:
             raise IndexError(f"section {i} is in an unknown file")
         record = find_record(base + s[i].offset, s[i].size, COMPAT_SPECIFIC)
         specific[s[i].file] |= record != NULL and record[2] != 0
     return result
 
 
-def fastpath_bits(bytes arena, bytes sections, bytes out_of):
+def fastpath_bits(MergedTables merged not None):
     """The bits of attribute 0x0b that the code of the output keeps, whatever its files say: 8 or 0.
 
     `out_of` is the OutRow of each input section, as `merge` returns it. Files that promise the
     bit are not searched.
     """
-    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i, first = 0, j
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const int32_t* out = <const int32_t*>PyBytes_AS_STRING(out_of)
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = objects.sections.count, i, first = 0, j
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const int32_t* out = merged.out_of.rows
     cdef bint promised = False, found = False
-    if <size_t>PyBytes_GET_SIZE(out_of) != 4 * n:
+    if <size_t>PyBytes_GET_SIZE(merged.out_of.data) != 4 * n:
         raise ValueError("one output section per section")
     with nogil:
         for i in range(n):
@@ -173,17 +176,17 @@ cdef inline bint promises_fastpath(const uint8_t* data, uint64_t size) noexcept 
     return record != NULL and record_size(record) > 4 and record[4] & FASTPATH_CODE != 0
 
 
-def merge_compat(bytes arena, bytes sections, bytes rows, bint arch_specific, uint64_t features,
-                 uint8_t fastpath):
+def merge_compat(ObjectTables objects not None, bytes rows not None, bint arch_specific,
+                 uint64_t features, uint8_t fastpath):
     """The attributes of .nv.compat, merged over all inputs by `rows` (`pylink.facts.compat`).
 
     Attribute 9 depends on the target; 0x0b are the bits that all inputs with code have and those of
     `fastpath`, as far as the target has them (`features`). Order and formats are those of the first
     input, behind it what later ones add.
     """
-    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef size_t n = objects.sections.count, i
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const SectionRow* s = objects.sections.rows
     cdef bytes coded = bytes(s[n - 1].file + 1 if n else 0)
     cdef uint8_t* has_code = <uint8_t*>PyBytes_AS_STRING(coded)
     cdef Compat m

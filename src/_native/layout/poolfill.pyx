@@ -1,12 +1,15 @@
 """Fill the pools that `pools.place_pools` placed."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport bsearch, calloc, free, qsort
 from libc.string cimport memcpy, memset
 
 from elf64 cimport *
 from poolrows cimport *
+from pylink._native.tables cimport (
+    MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Values,
+)
 from rows cimport *
 from vec cimport *
 
@@ -27,35 +30,34 @@ ctypedef struct Tables:
     uint32_t function
 
 
-def apply_pools(bytes arena, bytes sections, bytes symbols, bytes entities, bytes pools,
-                bytes outs, bytes values, bytes homes):
-    """Fill the kernels' pools: `(outs, values, homes, blob, spans, null_value)`.
+def apply_pools(PlacedTables placed not None):
+    """Fill the kernels' pools, and add the whole contents of every one that grew.
 
-    The values of the functions' own constants become offsets in the pools; `blob` has the whole
-    contents of every pool that grew, `null_value` is the st_value of the null symbol: where the
-    last pool of a copy that lost was put.
+    The `values` of the functions' own constants become offsets in the pools, their `homes` and the
+    `outs` follow; `null_value` is the st_value of the null symbol: where the last pool of a copy
+    that lost was put.
     """
-    cdef size_t n = PyBytes_GET_SIZE(pools) // sizeof(PoolRow), i
-    cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
-    cdef size_t entity_count = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
-    cdef size_t section_count = PyBytes_GET_SIZE(sections) // sizeof(SectionRow)
-    cdef size_t sym_count = PyBytes_GET_SIZE(symbols) // sizeof(SymbolRow)
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const SymbolRow* sym = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
-    cdef const PoolRow* row = <const PoolRow*>PyBytes_AS_STRING(pools)
-    cdef bytes new_outs = PyBytes_FromStringAndSize(PyBytes_AS_STRING(outs),
-                                                    PyBytes_GET_SIZE(outs))
-    cdef bytes new_values = PyBytes_FromStringAndSize(PyBytes_AS_STRING(values),
-                                                      PyBytes_GET_SIZE(values))
-    cdef bytes new_homes = PyBytes_FromStringAndSize(PyBytes_AS_STRING(homes),
-                                                     PyBytes_GET_SIZE(homes))
+    placed.fill()
+    cdef MergedTables merged = placed.merged
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = merged.pools.count, i
+    cdef size_t out_count = placed.outs.count
+    cdef size_t entity_count = merged.entities.count
+    cdef size_t section_count = objects.sections.count
+    cdef size_t sym_count = objects.symbols.count
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const SymbolRow* sym = objects.symbols.rows
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const PoolRow* row = merged.pools.rows
+    cdef bytes new_outs = placed.outs.copy()
+    cdef bytes new_values = placed.values.copy()
+    cdef bytes new_homes = placed.homes.copy()
     cdef OutRow* out = <OutRow*>PyBytes_AS_STRING(new_outs)
     cdef uint64_t* value = <uint64_t*>PyBytes_AS_STRING(new_values)
     cdef int32_t* home = <int32_t*>PyBytes_AS_STRING(new_homes)
     cdef int32_t* pool_of = <int32_t*>calloc(entity_count + 1, 4)   # kernel: OutRow
-    cdef int32_t* placed = <int32_t*>calloc(section_count + 1, 4)   # section: a PoolRow + 1
+    cdef int32_t* pool_row = <int32_t*>calloc(section_count + 1, 4)  # section: a PoolRow + 1
     cdef uint64_t* start = <uint64_t*>calloc(out_count + 1, 8)      # OutRow: place in the blob
     cdef Vec blob, spans
     cdef SpanRow* span
@@ -64,7 +66,7 @@ def apply_pools(bytes arena, bytes sections, bytes symbols, bytes entities, byte
     cdef uint64_t null_value = 0
     cdef Tables tables
     cdef bint any_lost = False
-    cdef bint ok = pool_of != NULL and placed != NULL and start != NULL
+    cdef bint ok = pool_of != NULL and pool_row != NULL and start != NULL
     memset(&tables, 0, sizeof(Tables))
     vec_init(&tables.labels, sizeof(Label))
     vec_init(&blob, 1)
@@ -77,7 +79,7 @@ def apply_pools(bytes arena, bytes sections, bytes symbols, bytes entities, byte
                     pool_of[out[i].entity] = <int32_t>i
             for i in range(n):
                 o = pool_of[row[i].kernel]
-                placed[row[i].section] = <int32_t>i + 1
+                pool_row[row[i].section] = <int32_t>i + 1
                 out[o].size = max(out[o].size, row[i].end)
                 out[o].align = max(out[o].align, row[i].align)
                 if row[i].flags & POOL_LOST:
@@ -117,17 +119,21 @@ def apply_pools(bytes arena, bytes sections, bytes symbols, bytes entities, byte
                     stays = row[i].section
             for i in range(entity_count):
                 section = sym[e[i].winner].section
-                if e[i].kind == E_CONSTANT and section >= 0 and placed[section]:
-                    value[i] = row[placed[section] - 1].offset + sym[e[i].winner].value
-                    home[i] = pool_of[row[placed[section] - 1].kernel]
+                if e[i].kind == E_CONSTANT and section >= 0 and pool_row[section]:
+                    value[i] = row[pool_row[section] - 1].offset + sym[e[i].winner].value
+                    home[i] = pool_of[row[pool_row[section] - 1].kernel]
     free(pool_of)
-    free(placed)
+    free(pool_row)
     free(start)
     tables_free(&tables)
-    result = new_outs, new_values, new_homes, vec_take(&blob), vec_take(&spans), null_value
+    made = vec_take(&blob), Spans(vec_take(&spans))
     if not ok:
         raise MemoryError
-    return result
+    placed.outs = Outs(new_outs)
+    placed.values = Values(new_values)
+    placed.homes = Numbers(new_homes)
+    placed.null_value = null_value
+    placed.add(*made)
 
 
 cdef bint tables_init(Tables* t, const uint8_t* arena, const SectionRow* s, size_t section_count,

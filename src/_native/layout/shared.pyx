@@ -29,12 +29,13 @@ groups that the variable cannot join: 1000 variables that all overlap, 100 uses 
 docs/format-notes/shared-memory.md has the evidence. Rows: see the stub.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from elf64 cimport round_up
+from pylink._native.tables cimport Offsets, SharedSizes, SharedTables
 from rows cimport FAMILY_A, FAMILY_B, FAMILY_C
 from sharedrows cimport *
 from vec cimport Vec, vec_free, vec_init, vec_push
@@ -249,60 +250,48 @@ cdef void decide_sections(int family, bint keeps_common, bint has_extern, uint64
             row.size += RESERVED
 
 
-cdef bint check_variables(bytes variables, Py_ssize_t kernel_count) except -1:
+cdef bint check_tables(SharedTables shared) except -1:
     """Check the rows; whether there is an extern array."""
-    cdef const VariableRow* rows = <const VariableRow*>PyBytes_AS_STRING(variables)
-    cdef Py_ssize_t size = PyBytes_GET_SIZE(variables), i
+    cdef const VariableRow* rows = shared.variables.rows
+    cdef const ExternUseRow* use = shared.extern_uses.rows
+    cdef size_t i
     cdef bint has_extern = False
-    if size % <Py_ssize_t>sizeof(VariableRow):
-        raise ValueError("the table of variables ends inside a row")
-    for i in range(size // <Py_ssize_t>sizeof(VariableRow)):
-        if not DEAD <= rows[i].owner < kernel_count:
+    for i in range(shared.variables.count):
+        if not DEAD <= rows[i].owner < shared.kernel_count:
             raise IndexError(f"variable {i}: no kernel {rows[i].owner}")
         if rows[i].size > <uint64_t>0xffffffff or rows[i].align > <uint64_t>0xffffffff:
             raise ValueError(f"variable {i}: size or alignment does not fit 32 bits")
         if rows[i].flags & EXTERN:
             has_extern = True
+    for i in range(shared.extern_uses.count):
+        if (use[i].kernel >= <size_t>shared.kernel_count
+                or not -1 <= use[i].tie < shared.tie_count):
+            raise IndexError(f"extern use {i}: no such kernel or tie")
     return has_extern
 
 
-cdef int check_extern_uses(bytes uses, Py_ssize_t kernel_count, Py_ssize_t tie_count) except -1:
-    cdef const ExternUseRow* rows = <const ExternUseRow*>PyBytes_AS_STRING(uses)
-    cdef Py_ssize_t size = PyBytes_GET_SIZE(uses), i
-    if size % <Py_ssize_t>sizeof(ExternUseRow):
-        raise ValueError("the table of extern uses ends inside a row")
-    for i in range(size // <Py_ssize_t>sizeof(ExternUseRow)):
-        if rows[i].kernel >= <size_t>kernel_count or not -1 <= rows[i].tie < tie_count:
-            raise IndexError(f"extern use {i}: no such kernel or tie")
-    return 0
-
-
-def layout_shared(int family, Py_ssize_t kernel_count, Py_ssize_t tie_count,
-                  bytes variables not None, bytes uses not None, bytes extern_uses not None,
-                  bint keeps_common):
+def layout_shared(SharedTables shared not None, int family, bint keeps_common):
+    shared.fill()
     cdef Placing w
-    cdef Py_ssize_t i
-    cdef Py_ssize_t extern_count = PyBytes_GET_SIZE(extern_uses) // <Py_ssize_t>sizeof(ExternUseRow)
-    cdef const VariableRow* rows = <const VariableRow*>PyBytes_AS_STRING(variables)
-    cdef const UseRow* use = <const UseRow*>PyBytes_AS_STRING(uses)
-    cdef const ExternUseRow* extern_use = <const ExternUseRow*>PyBytes_AS_STRING(extern_uses)
+    cdef Py_ssize_t kernel_count = shared.kernel_count, tie_count = shared.tie_count, i
+    cdef size_t extern_count = shared.extern_uses.count
+    cdef const VariableRow* rows = shared.variables.rows
+    cdef const UseRow* use = shared.uses.rows
+    cdef const ExternUseRow* extern_use = shared.extern_uses.rows
     cdef bint has_extern
     cdef uint64_t most_aligned = 1
     cdef int64_t common_size
     cdef KernelRow* kernel
-    w.variable_count = <size_t>PyBytes_GET_SIZE(variables) // sizeof(VariableRow)
-    w.use_count = <size_t>PyBytes_GET_SIZE(uses) // sizeof(UseRow)
+    w.variable_count = shared.variables.count
+    w.use_count = shared.uses.count
     w.kernel_count = <size_t>kernel_count
     w.common_count = 0
-    if PyBytes_GET_SIZE(uses) % sizeof(UseRow):
-        raise ValueError("the table of uses ends inside a row")
     if family not in (FAMILY_A, FAMILY_B, FAMILY_C):
         raise ValueError(f"no such family: {family}")
     if not (0 <= kernel_count < 2**30 and 0 <= tie_count < 2**30
             and w.variable_count < 2**31 and w.use_count < 2**31):
         raise ValueError("a count does not fit 31 bits")
-    has_extern = check_variables(variables, kernel_count)
-    check_extern_uses(extern_uses, kernel_count, tie_count)
+    has_extern = check_tables(shared)
     for i in range(<Py_ssize_t>w.use_count):
         if use[i].variable >= w.variable_count or use[i].kernel >= w.kernel_count:
             raise IndexError(f"use {i}: no such variable or kernel")
@@ -325,28 +314,30 @@ def layout_shared(int family, Py_ssize_t kernel_count, Py_ssize_t tie_count,
         common_size = place_common(rows, &w, kernel, offset, &most_aligned)
         if common_size >= 0:
             place_private(rows, &w, kernel, offset)
-            place_externs(extern_use, <size_t>extern_count, w.kernel_count, <size_t>tie_count,
+            place_externs(extern_use, extern_count, w.kernel_count, <size_t>tie_count,
                           w.leader, w.address, kernel, address)
             kernel[kernel_count].size = <uint64_t>common_size
             decide_sections(family, keeps_common, has_extern, most_aligned, &w, kernel)
     free(w.group_size)
     if common_size < 0:
         raise MemoryError
-    return offsets, kernels, addresses
+    shared.offsets = Offsets(offsets)
+    shared.kernels = SharedSizes(kernels)
+    shared.ties = Offsets(addresses)
 
 
-def layout_relocatable(Py_ssize_t kernel_count, Py_ssize_t tie_count, bytes variables not None,
-                       bytes extern_uses not None):
-    cdef const VariableRow* rows = <const VariableRow*>PyBytes_AS_STRING(variables)
-    cdef Py_ssize_t count = PyBytes_GET_SIZE(variables) // <Py_ssize_t>sizeof(VariableRow), i, k
-    cdef Py_ssize_t use_count = PyBytes_GET_SIZE(extern_uses) // <Py_ssize_t>sizeof(ExternUseRow)
-    cdef const ExternUseRow* use = <const ExternUseRow*>PyBytes_AS_STRING(extern_uses)
+def layout_relocatable(SharedTables shared not None):
+    shared.fill()
+    cdef Py_ssize_t kernel_count = shared.kernel_count, tie_count = shared.tie_count
+    cdef const VariableRow* rows = shared.variables.rows
+    cdef Py_ssize_t count = shared.variables.count, i, k
+    cdef size_t use_count = shared.extern_uses.count
+    cdef const ExternUseRow* use = shared.extern_uses.rows
     cdef uint64_t most_aligned = 1
     cdef bint has_extern
     if not (0 <= kernel_count < 2**30 and 0 <= tie_count < 2**30):
         raise ValueError("a count does not fit 31 bits")
-    has_extern = check_variables(variables, kernel_count)
-    check_extern_uses(extern_uses, kernel_count, tie_count)
+    has_extern = check_tables(shared)
     cdef bytes kernels = PyBytes_FromStringAndSize(
         NULL, (kernel_count + 1) * <Py_ssize_t>sizeof(KernelRow))
     cdef bytes addresses = PyBytes_FromStringAndSize(NULL, tie_count * 8)
@@ -372,7 +363,7 @@ def layout_relocatable(Py_ssize_t kernel_count, Py_ssize_t tie_count, bytes vari
             kernel[k].align = max(kernel[k].align, rows[i].align)
         if has_extern:
             kernel[kernel_count].align = max(kernel[kernel_count].align, <uint64_t>EXTERN_ALIGN)
-        place_externs(use, <size_t>use_count, <size_t>kernel_count, <size_t>tie_count,
+        place_externs(use, use_count, <size_t>kernel_count, <size_t>tie_count,
                       <uint32_t*>(best + kernel_count + tie_count), best, kernel, address)
         for k in range(kernel_count + 1):
             kernel[k].align = max(kernel[k].align, most_aligned)
@@ -385,4 +376,5 @@ def layout_relocatable(Py_ssize_t kernel_count, Py_ssize_t tie_count, bytes vari
             if kernel[k].size <= kernel[k].align:
                 kernel[k].size += kernel[k].align
     free(best)
-    return kernels, addresses
+    shared.kernels = SharedSizes(kernels)
+    shared.ties = Offsets(addresses)

@@ -4,13 +4,17 @@
 places back as values of symbols and sizes of sections.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from elf64 cimport *
 from graph cimport *
+from pylink._native.tables cimport (
+    ExternUses, Marks, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, SharedTables,
+    SharedUses, SharedVariables, Values,
+)
 from rows cimport *
 from sharedrows cimport (COMMON, DEAD, EXTERN, HAS_SYMBOL, REFERENCED, SURVIVES, ExternUseRow,
                          KernelRow, UseRow, VariableRow)
@@ -22,43 +26,41 @@ ctypedef struct Reference:
     int32_t next            # next reference of the same function, or -1
 
 
-def gather(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, bytes calls,
-           bytes prototypes, bytes fixes, bytes outs, bytes referenced,
-           bytes uses_array, bint tie_by_name, bint executable):
+def gather(MergedTables merged not None):
     """The tables that the layout of shared memory starts from.
 
-    `referenced` marks, a byte per entity, what any code refers to. Ties of extern arrays are
-    entities: the function with the use or, with `tie_by_name` (-g), the array. Without
-    `executable` (-r) only the kernels' own code counts, and `uses_array` says which kernels name
-    arrays through their instance. Returns `(variables, uses, extern_uses, variable_entities,
-    kernel_entities)`, the last two as int32 tables.
+    Ties of extern arrays are entities: the function with the use or, with -g, the array. With -r
+    only the kernels' own code counts, and `uses_array` says which kernels name arrays through their
+    instance.
     """
-    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
-    cdef size_t nodes = n + PyBytes_GET_SIZE(prototypes) // 8
-    cdef size_t symbol_count = PyBytes_GET_SIZE(symbols) // sizeof(SymbolRow)
-    cdef size_t fix_count = PyBytes_GET_SIZE(fixes) // sizeof(FixRow)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const SymbolRow* sym = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
-    cdef const int32_t* entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
-    cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
-    cdef const OutRow* out = <const OutRow*>PyBytes_AS_STRING(outs)
-    cdef const uint8_t* used = <const uint8_t*>PyBytes_AS_STRING(referenced)
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = merged.entities.count
+    cdef size_t nodes = n + merged.prototypes.count
+    cdef size_t symbol_count = objects.symbols.count
+    cdef size_t fix_count = merged.fixes.count
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const SymbolRow* sym = objects.symbols.rows
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const int32_t* entity = merged.symbol_entity.rows
+    cdef const FixRow* fix = merged.fixes.rows
+    cdef const OutRow* out = merged.outs.rows
+    cdef const uint8_t* used = merged.referenced.rows
     cdef Vec variables, uses, extern_uses, owners, kernels, references
     cdef CallGraph graph
     cdef int32_t* number = <int32_t*>calloc(n + 1, 4)       # by entity: variable or kernel
     cdef int32_t* first = <int32_t*>calloc(n + 1, 4)        # by entity: newest Reference
     cdef uint32_t* stamp = <uint32_t*>calloc(nodes + 1, 4)
     cdef uint32_t* stack = <uint32_t*>calloc(nodes + 1, 4)
-    cdef bint ok
+    # With -g, extern arrays have an address each instead of one in each function.
+    cdef bint tie_by_name = objects.mode & M_DEBUG != 0, ok
     vec_init(&variables, sizeof(VariableRow))
     vec_init(&uses, sizeof(UseRow))
     vec_init(&extern_uses, sizeof(ExternUseRow))
     vec_init(&owners, 4)
     vec_init(&kernels, 4)
     vec_init(&references, sizeof(Reference))
-    ok = graph_init(&graph, <const CallRow*>PyBytes_AS_STRING(calls),
-                    PyBytes_GET_SIZE(calls) // sizeof(CallRow), n, nodes)
+    ok = graph_init(&graph, merged.calls.rows,
+                    merged.calls.count, n, nodes)
     ok = ok and number != NULL and first != NULL and stamp != NULL and stack != NULL
     if ok:
         with nogil:
@@ -71,21 +73,24 @@ def gather(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, b
                   and list_uses(&graph, n, <int32_t*>kernels.data, kernels.count,
                                 <VariableRow*>variables.data, first,
                                 <Reference*>references.data, references.count, stamp, stack,
-                                <int32_t*>owners.data if tie_by_name else NULL, executable,
+                                <int32_t*>owners.data if tie_by_name else NULL, objects.executable,
                                 &uses, &extern_uses))
-    if ok and not executable:
-        ok = list_instances(<const uint8_t*>PyBytes_AS_STRING(uses_array), number, n, &extern_uses)
+    if ok and not objects.executable:
+        ok = list_instances(merged.uses_array.rows, number, n, &extern_uses)
     graph_free(&graph)
     free(number)
     free(first)
     free(stamp)
     free(stack)
     vec_free(&references)
-    tables = (vec_take(&variables), vec_take(&uses), vec_take(&extern_uses), vec_take(&owners),
-              vec_take(&kernels))
+    shared = SharedTables(
+        kernels.count, n,
+        variables=SharedVariables(vec_take(&variables)), uses=SharedUses(vec_take(&uses)),
+        extern_uses=ExternUses(vec_take(&extern_uses)),
+        variable_entities=Numbers(vec_take(&owners)), kernel_entities=Numbers(vec_take(&kernels)))
     if not ok:
         raise MemoryError
-    return tables
+    return shared
 
 
 cdef bint list_kernels(const EntityRow* e, size_t n, int32_t* number, Vec* kernels) noexcept nogil:
@@ -224,7 +229,7 @@ cdef enum:
 
 
 # What `apply` fills in.
-ctypedef struct Places:
+ctypedef struct SharedPlaces:
     const SectionRow* sections
     const SymbolRow* symbols
     const EntityRow* entities
@@ -245,48 +250,45 @@ ctypedef struct Places:
     bint keep_symbols
 
 
-def apply(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, bytes outs,
-          bytes values, bytes homes, bytes variable_entities, bytes kernel_entities,
-          bytes offsets, bytes kernels, bytes ties, bytes uses,
-          bint executable, bint keep_symbols, int family):
+def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_symbols):
     """Values of shared variables, and the sections that hold them.
 
-    Without `executable` (-r) variables keep their alignments as values. With `keep_symbols` they
-    stay in the symbol table: those with one user, `uses` tells, in that kernel's section, with
-    values that count the bytes the system reserves. Returns `(values, symbol_values, merc_values,
-    homes, outs, dynamic, lost)`: the tables with shared memory filled in, st_value in both symbol
-    tables, the uint64 address of extern arrays per tie or kernel, and a byte per entity for
-    variables without a place.
+    With -r variables keep their alignments as values. With `keep_symbols` they stay in the symbol
+    table: those with one user, `uses` tells, in that kernel's section, with values that count the
+    bytes the system reserves. Fills `values`, `homes` and `outs` with shared memory in them,
+    `symbol_values`, `merc_values`, `dynamic` and `lost`.
     """
-    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
-    cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
-    cdef size_t variable_count = PyBytes_GET_SIZE(variable_entities) // 4
-    cdef size_t kernel_count = PyBytes_GET_SIZE(kernel_entities) // 4
-    cdef size_t tie_count = PyBytes_GET_SIZE(ties) // 8
-    cdef bytes new_values = PyBytes_FromStringAndSize(PyBytes_AS_STRING(values), 8 * n)
+    placed.fill()
+    cdef MergedTables merged = placed.merged
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = merged.entities.count, i
+    cdef size_t out_count = placed.outs.count
+    cdef size_t variable_count = shared.variable_entities.count
+    cdef size_t kernel_count = shared.kernel_entities.count
+    cdef size_t tie_count = shared.ties.count
+    cdef bytes new_values = PyBytes_FromStringAndSize(PyBytes_AS_STRING(placed.values.data), 8 * n)
     cdef bytes symbol_values
     cdef bytes merc_values
-    cdef bytes new_homes = PyBytes_FromStringAndSize(PyBytes_AS_STRING(homes), 4 * n)
-    cdef bytes new_outs = PyBytes_FromStringAndSize(PyBytes_AS_STRING(outs),
-                                                    PyBytes_GET_SIZE(outs))
+    cdef bytes new_homes = PyBytes_FromStringAndSize(PyBytes_AS_STRING(placed.homes.data), 4 * n)
+    cdef bytes new_outs = placed.outs.copy()
     cdef bytes dynamic = PyBytes_FromStringAndSize(NULL, 8 * n)
     cdef bytes lost = PyBytes_FromStringAndSize(NULL, n)
-    cdef const int32_t* variable = <const int32_t*>PyBytes_AS_STRING(variable_entities)
-    cdef const int64_t* offset = <const int64_t*>PyBytes_AS_STRING(offsets)
-    cdef const KernelRow* size = <const KernelRow*>PyBytes_AS_STRING(kernels)
-    cdef const int64_t* tie = <const int64_t*>PyBytes_AS_STRING(ties)
-    cdef const UseRow* use = <const UseRow*>PyBytes_AS_STRING(uses)
-    cdef size_t use_count = PyBytes_GET_SIZE(uses) // sizeof(UseRow)
+    cdef const int32_t* variable = shared.variable_entities.rows
+    cdef const int64_t* offset = shared.offsets.rows
+    cdef const KernelRow* size = shared.kernels.rows
+    cdef const int64_t* tie = shared.ties.rows
+    cdef const UseRow* use = shared.uses.rows
+    cdef size_t use_count = shared.uses.count
     cdef int32_t* user
-    cdef Places p
+    cdef SharedPlaces p
     # A separate copy each: equal bytes objects may not share memory that is written to.
-    symbol_values = PyBytes_FromStringAndSize(PyBytes_AS_STRING(values), 8 * n)
-    merc_values = PyBytes_FromStringAndSize(PyBytes_AS_STRING(values), 8 * n)
-    p.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
-    p.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    p.entities = <const EntityRow*>PyBytes_AS_STRING(entities)
-    p.entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
-    p.kernels = <const int32_t*>PyBytes_AS_STRING(kernel_entities)
+    symbol_values = PyBytes_FromStringAndSize(PyBytes_AS_STRING(placed.values.data), 8 * n)
+    merc_values = PyBytes_FromStringAndSize(PyBytes_AS_STRING(placed.values.data), 8 * n)
+    p.sections = objects.sections.rows
+    p.symbols = objects.symbols.rows
+    p.entities = merged.entities.rows
+    p.entity = merged.symbol_entity.rows
+    p.kernels = shared.kernel_entities.rows
     p.outs = <OutRow*>PyBytes_AS_STRING(new_outs)
     p.value = <uint64_t*>PyBytes_AS_STRING(new_values)
     p.symbol_value = <uint64_t*>PyBytes_AS_STRING(symbol_values)
@@ -295,9 +297,9 @@ def apply(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, by
     p.dynamic = <uint64_t*>PyBytes_AS_STRING(dynamic)
     p.lost = <uint8_t*>PyBytes_AS_STRING(lost)
     p.common = -1
-    p.reserved = RESERVED if executable and family != FAMILY_A else 0
-    p.array_reserved = RESERVED if executable and family == FAMILY_C else 0
-    p.executable = executable
+    p.reserved = RESERVED if objects.executable and objects.family != FAMILY_A else 0
+    p.array_reserved = RESERVED if objects.executable and objects.family == FAMILY_C else 0
+    p.executable = objects.executable
     p.keep_symbols = keep_symbols
     p.shared_out = <int32_t*>calloc(n + 1, 4)
     user = <int32_t*>calloc(variable_count + 1, 4)
@@ -318,7 +320,7 @@ def apply(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, by
             p.dynamic[i] = <uint64_t>tie[i] if i < tie_count else 0
             if p.entities[i].kind == E_SHARED:
                 # An own variable of a code copy that lost is in no table.
-                p.lost[i] = executable
+                p.lost[i] = objects.executable
                 p.home[i] = -1
         for i in range(kernel_count):
             if size[i].extern_address >= 0:
@@ -327,13 +329,19 @@ def apply(bytes sections, bytes symbols, bytes entities, bytes symbol_entity, by
                 take_size(&p.outs[p.shared_out[p.kernels[i]]], &size[i])
         if p.common >= 0:
             take_size(&p.outs[p.common], &size[kernel_count])
-        if family == FAMILY_B and executable and size[kernel_count].size > RESERVED:
+        if objects.family == FAMILY_B and objects.executable and size[kernel_count].size > RESERVED:
             p.array_reserved = RESERVED
         for i in range(variable_count):
-            place_variable(&p, variable[i], offset[i] if executable else -1, user[i])
+            place_variable(&p, variable[i], offset[i] if objects.executable else -1, user[i])
     free(p.shared_out)
     free(user)
-    return new_values, symbol_values, merc_values, new_homes, new_outs, dynamic, lost
+    placed.values = Values(new_values)
+    placed.symbol_values = Values(symbol_values)
+    placed.merc_values = Values(merc_values)
+    placed.homes = Numbers(new_homes)
+    placed.outs = Outs(new_outs)
+    placed.dynamic = Values(dynamic)
+    placed.lost = Marks(lost)
 
 
 cdef void find_users(const UseRow* use, size_t count, int32_t* user, size_t n) noexcept nogil:
@@ -348,7 +356,7 @@ cdef void find_users(const UseRow* use, size_t count, int32_t* user, size_t n) n
             user[use[i].variable] = MANY_USERS
 
 
-cdef void place_variable(Places* p, int32_t v, int64_t offset, int32_t user) noexcept nogil:
+cdef void place_variable(SharedPlaces* p, int32_t v, int64_t offset, int32_t user) noexcept nogil:
     cdef const EntityRow* e = &p.entities[v]
     cdef int32_t section = p.symbols[e.winner].section, kernel
     cdef bint array = e.flags & EF_UNSIZED != 0
@@ -381,11 +389,11 @@ cdef inline void take_size(OutRow* out, const KernelRow* size) noexcept nogil:
         0 if size.flags & HAS_SYMBOL else OF_NO_SYMBOL)
 
 
-def find_oversized(bytes kernel_entities, bytes kernels, uint64_t limit, int family):
+def find_oversized(SharedTables shared not None, uint64_t limit, int family):
     """Kernels with more shared memory of their own than `limit` bytes: (entity, bytes)."""
-    cdef size_t n = PyBytes_GET_SIZE(kernel_entities) // 4, i
-    cdef const int32_t* kernel = <const int32_t*>PyBytes_AS_STRING(kernel_entities)
-    cdef const KernelRow* row = <const KernelRow*>PyBytes_AS_STRING(kernels)
+    cdef size_t n = shared.kernel_entities.count, i
+    cdef const int32_t* kernel = shared.kernel_entities.rows
+    cdef const KernelRow* row = shared.kernels.rows
     cdef uint64_t reserved = 0 if family == FAMILY_A else RESERVED
     cdef list found = []
     for i in range(n):

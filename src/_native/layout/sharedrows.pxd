@@ -14,21 +14,21 @@ cdef enum:
     HAS_SYMBOL = 2
     EXTERN_ALIGN = 16
 
-cdef struct VariableRow:
+cdef packed struct VariableRow:
     uint64_t size
     uint64_t align
     int32_t owner
     uint32_t flags
 
-cdef struct UseRow:
+cdef packed struct UseRow:
     uint32_t variable
     uint32_t kernel
 
-cdef struct ExternUseRow:
+cdef packed struct ExternUseRow:
     uint32_t kernel
     int32_t tie
 
-cdef struct KernelRow:
+cdef packed struct KernelRow:
     uint64_t size
     uint64_t align
     int64_t extern_address

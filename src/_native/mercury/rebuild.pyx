@@ -1,11 +1,12 @@
 """Between the tables of the link and the kernels that rebuild debug sections (family C)."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
 from elf64 cimport *
+from pylink._native.tables cimport Fixes, Keeps, MergedTables, ObjectTables, Outs
 from rows cimport *
 from vec cimport *
 
@@ -37,12 +38,13 @@ cdef enum:
     IGNORED = 3
 
 
-def find_debug(bytes arena, bytes sections, bytes outs, bytes name):
+def find_debug(MergedTables merged not None, bytes name not None):
     """The OutRow of the plain debug section of that name, or -1."""
-    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
-    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = merged.outs.count, i
+    cdef const OutRow* row = merged.outs.rows
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     for i in range(n):
         if (row[i].kind == K_DEBUG and row[i].source >= 0
                 and s[row[i].source].name_size == <uint32_t>PyBytes_GET_SIZE(name)
@@ -52,21 +54,21 @@ def find_debug(bytes arena, bytes sections, bytes outs, bytes name):
     return -1
 
 
-def pieces_of(bytes sections, bytes out_of, bytes entities, bytes out_symbols, bytes rebuilds,
-              int out):
+def pieces_of(MergedTables merged not None, int out):
     """What the rebuild of section `out` starts from: `(pieces, relocations, numbers, inputs)`.
 
     The first two are tables of pylink._native.debug; `numbers` are the RebuildRow numbers (int32)
     of the relocation rows, `inputs` the input sections (int32) of the pieces.
     """
-    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
-    cdef size_t count = PyBytes_GET_SIZE(rebuilds) // sizeof(RebuildRow), at = 0
-    cdef size_t symbols = PyBytes_GET_SIZE(out_symbols) // sizeof(OutSymbolRow)
-    cdef size_t entity_count = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(out_of)
-    cdef const OutSymbolRow* symbol = <const OutSymbolRow*>PyBytes_AS_STRING(out_symbols)
-    cdef const RebuildRow* row = <const RebuildRow*>PyBytes_AS_STRING(rebuilds)
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = objects.sections.count, i
+    cdef size_t count = merged.rebuilds.count, at = 0
+    cdef size_t symbols = merged.out_symbols.count
+    cdef size_t entity_count = merged.entities.count
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const int32_t* home = merged.out_of.rows
+    cdef const OutSymbolRow* symbol = merged.out_symbols.rows
+    cdef const RebuildRow* row = merged.rebuilds.rows
     cdef uint32_t* key = <uint32_t*>calloc(entity_count + 1, 4)
     cdef Vec pieces, relocations, numbers, inputs
     cdef PieceRow* piece
@@ -116,19 +118,20 @@ def pieces_of(bytes sections, bytes out_of, bytes entities, bytes out_symbols, b
     return tables
 
 
-def headers_of(bytes sections, bytes out_of, bytes base, bytes fixes, bytes outs, int out):
+def headers_of(MergedTables merged not None, int out):
     """Mercury twins of the pieces of line section `out`, and the resolved fields of their headers.
 
     Both are empty when no field is resolved there, or when a piece has no twin.
     """
-    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef ObjectTables objects = merged.objects
+    cdef const OutRow* row = merged.outs.rows
     cdef int32_t twin = row[out].merc
-    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
-    cdef size_t count = PyBytes_GET_SIZE(fixes) // sizeof(FixRow), at = 0, plain = 0
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(out_of)
-    cdef const uint64_t* start = <const uint64_t*>PyBytes_AS_STRING(base)
-    cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
+    cdef size_t n = objects.sections.count, i
+    cdef size_t count = merged.fixes.count, at = 0, plain = 0
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const int32_t* home = merged.out_of.rows
+    cdef const uint64_t* start = merged.base.rows
+    cdef const FixRow* fix = merged.fixes.rows
     cdef Vec pieces, patches
     cdef PieceRow* piece
     cdef HeaderRow* patch
@@ -165,12 +168,13 @@ def headers_of(bytes sections, bytes out_of, bytes base, bytes fixes, bytes outs
     return tables
 
 
-def live_names(bytes arena, bytes symbols, bytes entities):
+def live_names(MergedTables merged not None):
     """Names of the output's functions, each ended by NUL."""
-    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const SymbolRow* s = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = merged.entities.count, i
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const SymbolRow* s = objects.symbols.rows
+    cdef const EntityRow* e = merged.entities.rows
     cdef Vec names
     cdef uint8_t* place
     cdef const SymbolRow* symbol
@@ -193,20 +197,20 @@ def live_names(bytes arena, bytes symbols, bytes entities):
     return result
 
 
-def adopt(bytes outs, bytes keeps, bytes rebuilds, list results):
-    """Enter rebuilt sections: `(outs, keeps)`.
+def adopt(MergedTables merged not None, list results not None):
+    """Enter rebuilt sections into `outs` and `keeps`.
 
     `results` has (OutRow, RebuildRow numbers, moved rows, size in bytes) for each.
     """
-    cdef bytes new_outs = PyBytes_FromStringAndSize(PyBytes_AS_STRING(outs),
-                                                    PyBytes_GET_SIZE(outs))
+    merged.fill()
+    cdef bytes new_outs = merged.outs.copy()
     cdef OutRow* row = <OutRow*>PyBytes_AS_STRING(new_outs)
-    cdef const RebuildRow* source = <const RebuildRow*>PyBytes_AS_STRING(rebuilds)
+    cdef const RebuildRow* source = merged.rebuilds.rows
     cdef const int32_t* number
     cdef const MovedRow* move
     cdef Vec added
     cdef KeepRow* keep
-    cdef size_t before = PyBytes_GET_SIZE(keeps) // sizeof(KeepRow), i, count
+    cdef size_t before = merged.keeps.count, i, count
     cdef OutRow* reloc
     cdef bint ok = True
     vec_init(&added, sizeof(KeepRow))
@@ -235,31 +239,31 @@ def adopt(bytes outs, bytes keeps, bytes rebuilds, list results):
     tail = vec_take(&added)
     if not ok:
         raise MemoryError
-    return new_outs, keeps + tail
+    merged.outs = Outs(new_outs)
+    merged.keeps = Keeps(merged.keeps.data + tail)
 
 
-def retarget(bytes fixes, bytes keeps, bytes base, bytes inputs, bytes units, int out):
+def retarget(MergedTables merged not None, bytes inputs not None, bytes units not None, int out):
     """Let references to line units name the places of the units after the rebuild.
 
-    `inputs` and `units` describe the rebuilt section `out`. Returns `(fixes, keeps)`.
+    `inputs` and `units` describe the rebuilt section `out`.
     """
-    cdef bytes new_fixes = PyBytes_FromStringAndSize(PyBytes_AS_STRING(fixes),
-                                                     PyBytes_GET_SIZE(fixes))
-    cdef bytes new_keeps = PyBytes_FromStringAndSize(PyBytes_AS_STRING(keeps),
-                                                     PyBytes_GET_SIZE(keeps))
+    merged.fill()
+    cdef bytes new_fixes = merged.fixes.copy()
+    cdef bytes new_keeps = merged.keeps.copy()
     cdef FixRow* fix = <FixRow*>PyBytes_AS_STRING(new_fixes)
     cdef KeepRow* keep = <KeepRow*>PyBytes_AS_STRING(new_keeps)
-    cdef const uint64_t* start = <const uint64_t*>PyBytes_AS_STRING(base)
+    cdef const uint64_t* start = merged.base.rows
     cdef const int32_t* piece = <const int32_t*>PyBytes_AS_STRING(inputs)
     cdef const UnitRow* unit = <const UnitRow*>PyBytes_AS_STRING(units)
-    cdef size_t n = PyBytes_GET_SIZE(fixes) // sizeof(FixRow), i
-    cdef size_t keep_count = PyBytes_GET_SIZE(keeps) // sizeof(KeepRow)
+    cdef size_t n = merged.fixes.count, i
+    cdef size_t keep_count = merged.keeps.count
     cdef size_t count = PyBytes_GET_SIZE(units) // sizeof(UnitRow)
     cdef size_t inputs_count = PyBytes_GET_SIZE(inputs) // 4
     cdef int64_t place
     cdef int32_t low, high
     if not count:
-        return fixes, keeps
+        return
     low = piece[0]
     high = piece[inputs_count - 1]
     with nogil:
@@ -277,7 +281,8 @@ def retarget(bytes fixes, bytes keeps, bytes base, bytes inputs, bytes units, in
             place = find_unit(unit, count, piece, start, <uint64_t>keep[i].addend, -1)
             if place >= 0:
                 keep[i].addend = place
-    return new_fixes, new_keeps
+    merged.fixes = Fixes(new_fixes)
+    merged.keeps = Keeps(new_keeps)
 
 
 cdef int64_t find_unit(const UnitRow* unit, size_t count, const int32_t* piece,

@@ -5,21 +5,22 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memset
 
 from elf64 cimport *
+from pylink._native.tables cimport MergedTables, Numbers, ObjectTables
 from rows cimport *
 from ties cimport *
 
 
-def find_stronger(bytes files, bytes symbols, bytes symbol_role, int32_t reference,
-                  int32_t candidate):
+def find_stronger(MergedTables merged not None, int32_t reference, int32_t candidate):
     """The first symbol row of the candidate whose function copy counts while the reference's lost.
 
     A copy that lost loses the relocations of its debug data, too, so that the reference's sections
     could not stand for it. -1 when there is none. IndexError for a file that is not there.
     """
-    cdef const FileRow* f = <const FileRow*>PyBytes_AS_STRING(files)
-    cdef const SymbolRow* s = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    cdef const uint8_t* role = <const uint8_t*>PyBytes_AS_STRING(symbol_role)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(files) // <Py_ssize_t>sizeof(FileRow)
+    cdef ObjectTables objects = merged.objects
+    cdef const FileRow* f = objects.files.rows
+    cdef const SymbolRow* s = objects.symbols.rows
+    cdef const uint8_t* role = merged.symbol_role.rows
+    cdef Py_ssize_t n = objects.files.count
     cdef uint32_t i, ours, theirs
     if not (0 <= reference < n and 0 <= candidate < n):
         raise IndexError(f"files {reference} and {candidate} of {n}")
@@ -32,19 +33,19 @@ def find_stronger(bytes files, bytes symbols, bytes symbol_role, int32_t referen
     return -1
 
 
-def pair_sections(bytes arena, bytes files, bytes sections, bytes pairs):
+def pair_sections(ObjectTables objects not None, bytes pairs not None):
     """An int32 per section: the one that stands for it, or -1.
 
     `pairs` are int32 numbers of a candidate and its reference, alternately. Sections that share
     the bytes of a plain section stay. IndexError for a file that is not there, ValueError when the
     Mercury debug sections of a pair do not correspond one to one.
     """
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const FileRow* f = <const FileRow*>PyBytes_AS_STRING(files)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const FileRow* f = objects.files.rows
+    cdef const SectionRow* s = objects.sections.rows
     cdef const int32_t* pair = <const int32_t*>PyBytes_AS_STRING(pairs)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(files) // <Py_ssize_t>sizeof(FileRow)
-    cdef Py_ssize_t section_count = PyBytes_GET_SIZE(sections) // <Py_ssize_t>sizeof(SectionRow)
+    cdef Py_ssize_t n = objects.files.count
+    cdef Py_ssize_t section_count = objects.sections.count
     cdef bytes table = PyBytes_FromStringAndSize(NULL, 4 * section_count)
     cdef int32_t* stands = <int32_t*>PyBytes_AS_STRING(table)
     cdef Py_ssize_t i
@@ -57,7 +58,7 @@ def pair_sections(bytes arena, bytes files, bytes sections, bytes pairs):
             raise IndexError(f"files {a} and {b} of {n}")
         if not pair_files(base, s, &f[a], &f[b], stands):
             raise ValueError(f"the sections of files {a} and {b} do not correspond")
-    return table
+    return Numbers(table)
 
 
 cdef bint pair_files(const uint8_t* arena, const SectionRow* s, const FileRow* candidate,

@@ -4,7 +4,7 @@ One that sets the number of its registers itself (REG_RECONFIG), or reaches a fu
 keeps its own count.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
 
@@ -12,6 +12,7 @@ from attributes cimport find_record, register_limit
 from elf64 cimport *
 from facts cimport *
 from graph cimport *
+from pylink._native.tables cimport Functions, MergedTables, ObjectTables
 from rows cimport *
 
 
@@ -32,19 +33,19 @@ ctypedef struct Search:
     uint8_t* reconfigures   # sets the number of registers, or reaches a function that does
 
 
-def analyze(bytes arena, bytes sections, bytes entities, bytes symbol_entity, bytes symbol_role,
-            bytes calls, bytes prototypes):
-    """Register and stack need of every function: a FunctionRow per entity, O(calls)."""
-    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
-    cdef size_t nodes = n + PyBytes_GET_SIZE(prototypes) // 8, i
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+def analyze(MergedTables merged not None):
+    """Register and stack need of every function, O(calls): fills `functions`."""
+    merged.fill()
+    cdef size_t n = merged.entities.count
+    cdef size_t nodes = n + merged.prototypes.count, i
+    cdef const EntityRow* e = merged.entities.rows
     cdef bytes result = PyBytes_FromStringAndSize(NULL, n * sizeof(FunctionRow))
     cdef FunctionRow* rows = <FunctionRow*>PyBytes_AS_STRING(result)
     cdef uint32_t* memory
     cdef int64_t alone
     cdef Search s
-    if not graph_init(&s.graph, <const CallRow*>PyBytes_AS_STRING(calls),
-                      PyBytes_GET_SIZE(calls) // sizeof(CallRow), n, nodes):
+    if not graph_init(&s.graph, merged.calls.rows,
+                      merged.calls.count, n, nodes):
         raise MemoryError
     memory = <uint32_t*>calloc(12 * (nodes + 1), 4)
     if memory == NULL:
@@ -61,8 +62,8 @@ def analyze(bytes arena, bytes sections, bytes entities, bytes symbol_entity, by
     s.highest = <int32_t*>(memory + 7 * (nodes + 1))
     s.stack = memory + 8 * (nodes + 1)
     s.kernel = <uint8_t*>(memory + 9 * (nodes + 1))
-    find_info(rows, n, sections, symbol_entity, symbol_role)
-    find_reconfiguring(arena, sections, rows, n, s.reconfigures)
+    find_info(rows, n, merged)
+    find_reconfiguring(merged, rows, n, s.reconfigures)
     with nogil:
         for i in range(nodes):
             s.highest[i] = <int32_t>i
@@ -86,7 +87,7 @@ def analyze(bytes arena, bytes sections, bytes entities, bytes symbol_entity, by
                     rows[i].regcount = s.regcount[i]
     graph_free(&s.graph)
     free(memory)
-    return result
+    merged.functions = Functions(result)
 
 
 cdef int64_t lone_kernel(const EntityRow* e, size_t n) noexcept nogil:
@@ -103,7 +104,7 @@ cdef int64_t lone_kernel(const EntityRow* e, size_t n) noexcept nogil:
 
 cdef uint32_t what_it_keeps(const Search* s, const EntityRow* e, size_t n, size_t kernel,
                             int64_t alone) noexcept nogil:
-    """Keeps bits of a kernel. A lone one takes over from every live function, others nothing."""
+    """KeepsBit bits of a kernel. A lone one takes over from every live function, others nothing."""
     cdef size_t i
     if alone < 0:
         return KEEPS_REGISTERS if s.reconfigures[kernel] else 0
@@ -232,10 +233,10 @@ cdef size_t close_component(Search* s, uint32_t root, size_t waiting, const Enti
     return first
 
 
-cdef void find_reconfiguring(bytes arena, bytes sections, const FunctionRow* rows, size_t n,
+cdef void find_reconfiguring(MergedTables merged, const FunctionRow* rows, size_t n,
                              uint8_t* reconfigures):
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(merged.objects.arena)
+    cdef const SectionRow* s = merged.objects.sections.rows
     cdef size_t i
     cdef int32_t info
     for i in range(n):
@@ -245,16 +246,15 @@ cdef void find_reconfiguring(bytes arena, bytes sections, const FunctionRow* row
                                           EIATTR_REG_RECONFIG) != NULL
 
 
-cdef void find_info(FunctionRow* rows, size_t n, bytes sections, bytes symbol_entity,
-                    bytes symbol_role):
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const int32_t* entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
-    cdef const uint8_t* role = <const uint8_t*>PyBytes_AS_STRING(symbol_role)
+cdef void find_info(FunctionRow* rows, size_t n, MergedTables merged):
+    cdef const SectionRow* s = merged.objects.sections.rows
+    cdef const int32_t* entity = merged.symbol_entity.rows
+    cdef const uint8_t* role = merged.symbol_role.rows
     cdef size_t i
     cdef int32_t symbol
     for i in range(n):
         rows[i].info = rows[i].merc_info = -1
-    for i in range(PyBytes_GET_SIZE(sections) // sizeof(SectionRow)):
+    for i in range(merged.objects.sections.count):
         if s[i].kind != K_INFO_FUNC and s[i].kind != K_MERC_INFO_FUNC:
             continue
         symbol = s[s[i].target].target
@@ -266,18 +266,19 @@ cdef void find_info(FunctionRow* rows, size_t n, bytes sections, bytes symbol_en
             rows[entity[symbol]].merc_info = <int32_t>i
 
 
-def find_trouble(bytes arena, bytes sections, bytes entities, bytes functions):
+def find_trouble(MergedTables merged not None):
     """Kernels whose callees ask too much: `(recursive, crowded)`.
 
     `recursive` lists, in order of birth, kernels without a bound on their stack, once for each
     callee without one; `crowded` says whether any kernel reaches a function with more registers
     than the kernel itself was limited to.
     """
-    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
-    cdef const FunctionRow* f = <const FunctionRow*>PyBytes_AS_STRING(functions)
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = merged.entities.count, i
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const FunctionRow* f = merged.functions.rows
     cdef list recursive = []
     cdef bint crowded = False
     for i in range(n):

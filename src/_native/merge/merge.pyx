@@ -11,7 +11,7 @@ Walks over the lists then write the names, and from sm_100 on a second program m
 of what is there. Afterwards no section or symbol appears.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset, strlen
@@ -24,40 +24,38 @@ from mergenames cimport write_names
 from mergestate cimport *
 from names cimport *
 from poolrows cimport POOL_BORN, PoolRow
+from pylink._native.tables cimport (
+    Fixes, Indices, Keeps, Marks, MergedTables, Numbers, ObjectTables, OutSymbols, Outs,
+    Rebuilds, Values,
+)
 from rows cimport *
 from vec cimport *
 
 
-def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entities,
-          bytes symbol_entity, bytes symbol_role, bytes prototypes, bytes pools,
-          bytes stand_ins, int family, int mode, int traits):
+def merge(MergedTables merged not None):
     """Give birth to every section and symbol of the output and sort the relocations.
 
-    Tables as `elfread.parse` and `resolve` return them. `pools` is the table of
-    `pools.place_pools`: kernels without a pool get a section for those of device functions.
-    `stand_ins` is an int32 per input section: the folded Mercury section's reference, or -1; it may
-    be empty. `traits` are the TRAIT_ bits of the release (`pylink.facts.releases`).
-    Returns a tuple: OutRow, OutSymbolRow, KeepRow, FixRow and RebuildRow tables; per input
-    section int32 OutRow and uint64 offset of its piece; .shstrtab and .strtab so far; the uint32
-    .strtab offset of each prototype string; a byte per entity that any code refers to; a byte per
-    kernel entity whose own code names extern arrays through an instance (-r).
+    Kernels without a pool get a section for those of device functions that `pools` has. Fills all
+    columns of the output, .shstrtab and .strtab as far as they are known.
     """
+    merged.fill()
+    cdef ObjectTables objects = merged.objects
     cdef Merge m
     memset(&m, 0, sizeof(Merge))
-    m.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
-    m.files = <const FileRow*>PyBytes_AS_STRING(files)
-    m.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
-    m.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    m.entities = <EntityRow*>PyBytes_AS_STRING(entities)
-    m.entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
-    m.role = <const uint8_t*>PyBytes_AS_STRING(symbol_role)
-    m.file_count = PyBytes_GET_SIZE(files) // sizeof(FileRow)
-    m.section_count = PyBytes_GET_SIZE(sections) // sizeof(SectionRow)
-    m.symbol_count = PyBytes_GET_SIZE(symbols) // sizeof(SymbolRow)
-    m.entity_count = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
-    m.family = family
-    m.mode = mode
-    m.traits = traits
+    m.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    m.files = objects.files.rows
+    m.sections = objects.sections.rows
+    m.symbols = objects.symbols.rows
+    m.entities = <EntityRow*>PyBytes_AS_STRING(merged.entities.data)
+    m.entity = merged.symbol_entity.rows
+    m.role = merged.symbol_role.rows
+    m.file_count = objects.files.count
+    m.section_count = objects.sections.count
+    m.symbol_count = objects.symbols.count
+    m.entity_count = merged.entities.count
+    m.family = objects.family
+    m.mode = objects.mode
+    m.traits = objects.traits
     vec_init(&m.outs, sizeof(OutRow))
     vec_init(&m.section_list, sizeof(Listed))
     vec_init(&m.local_list, sizeof(Listed))
@@ -65,18 +63,17 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     vec_init(&m.keeps, sizeof(KeepRow))
     vec_init(&m.fixes, sizeof(FixRow))
     vec_init(&m.rebuilds, sizeof(RebuildRow))
-    if (<size_t>PyBytes_GET_SIZE(symbol_entity) != 4 * m.symbol_count
-            or <size_t>PyBytes_GET_SIZE(symbol_role) != m.symbol_count):
+    if merged.symbol_entity.count != m.symbol_count or merged.symbol_role.count != m.symbol_count:
         raise ValueError("one entity and one role per symbol")
-    if stand_ins:
-        if <size_t>PyBytes_GET_SIZE(stand_ins) != 4 * m.section_count:
+    if merged.stand_ins.count:
+        if merged.stand_ins.count != m.section_count:
             raise ValueError("one stand-in per section")
-        m.stand_in = <const int32_t*>PyBytes_AS_STRING(stand_ins)
+        m.stand_in = merged.stand_ins.rows
     cdef bytes out_of = PyBytes_FromStringAndSize(NULL, 4 * m.section_count)
     cdef bytes base = PyBytes_FromStringAndSize(NULL, 8 * m.section_count)
     cdef bytes referenced = PyBytes_FromStringAndSize(NULL, m.entity_count)
-    cdef const PoolRow* pool_rows = <const PoolRow*>PyBytes_AS_STRING(pools)
-    cdef size_t pool_count = PyBytes_GET_SIZE(pools) // sizeof(PoolRow), i
+    cdef const PoolRow* pool_rows = merged.pools.rows
+    cdef size_t pool_count = merged.pools.count, i
     for i in range(pool_count):
         if pool_rows[i].kernel < 0 or <size_t>pool_rows[i].kernel >= m.entity_count:
             raise IndexError(f"pool {i} names an unknown entity")
@@ -115,10 +112,10 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
             merge_all(&m, pool_rows, pool_count)
         ok = not m.failed
     shstr = strs = b""
-    cdef size_t prototype_count = PyBytes_GET_SIZE(prototypes) // 8
+    cdef size_t prototype_count = merged.prototypes.count
     cdef bytes prototype_offsets = PyBytes_FromStringAndSize(NULL, 4 * prototype_count)
     if ok:
-        prototype_names(&m, <const uint64_t*>PyBytes_AS_STRING(prototypes), prototype_count,
+        prototype_names(&m, merged.prototypes.rows, prototype_count,
                         <uint32_t*>PyBytes_AS_STRING(prototype_offsets))
         shstr = PyBytes_FromStringAndSize(<char*>m.shstr.data, m.shstr.size)
         strs = PyBytes_FromStringAndSize(<char*>m.str.data, m.str.size)
@@ -135,12 +132,20 @@ def merge(bytes arena, bytes files, bytes sections, bytes symbols, bytes entitie
     vec_free(&m.local_list)
     free(m.born)
     free(m.sections_of)
-    tables = (vec_take(&m.outs), vec_take(&m.out_symbols), vec_take(&m.keeps),
-              vec_take(&m.fixes), vec_take(&m.rebuilds), out_of, base, shstr, strs,
-              prototype_offsets, referenced, uses_array)
+    merged.outs = Outs(vec_take(&m.outs))
+    merged.out_symbols = OutSymbols(vec_take(&m.out_symbols))
+    merged.keeps = Keeps(vec_take(&m.keeps))
+    merged.fixes = Fixes(vec_take(&m.fixes))
+    merged.rebuilds = Rebuilds(vec_take(&m.rebuilds))
+    merged.out_of = Numbers(out_of)
+    merged.base = Values(base)
+    merged.shstrtab = shstr
+    merged.strtab = strs
+    merged.prototype_offsets = Indices(prototype_offsets)
+    merged.referenced = Marks(referenced)
+    merged.uses_array = Marks(uses_array)
     if not ok:
         raise MemoryError
-    return tables
 
 
 cdef void merge_all(Merge* m, const PoolRow* pools, size_t pool_count) noexcept nogil:

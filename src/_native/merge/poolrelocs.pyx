@@ -1,12 +1,13 @@
 """Mercury relocations of pools, which go where `pools.place_pools` placed their bytes."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, qsort
 from libc.string cimport memset
 
 from elf64 cimport *
 from poolrows cimport *
+from pylink._native.tables cimport Keeps, MergedTables, ObjectTables, Outs
 from rows cimport *
 from vec cimport *
 
@@ -39,23 +40,23 @@ ctypedef struct Inputs:
     int32_t listed              # a section, numbered from 1
 
 
-def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, bytes entities,
-                      bytes symbol_entity, bytes pools, bytes outs, bytes keeps):
-    """Family C: the mercury relocations of pools go with their bytes: `(outs, keeps)`.
+def adopt_relocations(MergedTables merged not None):
+    """Family C: the mercury relocations of pools go with their bytes: in `outs` and `keeps`.
 
     A kernel's own entries come first, then function by function those of each constant in its
     pool, the constant of the highest place first. Those of a copy that lost stand before those of
     the copy that stays, the last copy's first. Each run has the reverse order of the input.
     """
-    cdef size_t n = PyBytes_GET_SIZE(pools) // sizeof(PoolRow), i
-    cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
-    cdef size_t section_count = PyBytes_GET_SIZE(sections) // sizeof(SectionRow)
-    cdef size_t symbol_count = PyBytes_GET_SIZE(symbols) // sizeof(SymbolRow)
-    cdef const PoolRow* row = <const PoolRow*>PyBytes_AS_STRING(pools)
-    cdef bytes new_outs = PyBytes_FromStringAndSize(PyBytes_AS_STRING(outs),
-                                                    PyBytes_GET_SIZE(outs))
+    merged.fill()
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = merged.pools.count, i
+    cdef size_t out_count = merged.outs.count
+    cdef size_t section_count = objects.sections.count
+    cdef size_t symbol_count = objects.symbols.count
+    cdef const PoolRow* row = merged.pools.rows
+    cdef bytes new_outs = merged.outs.copy()
     cdef OutRow* out = <OutRow*>PyBytes_AS_STRING(new_outs)
-    cdef size_t entity_count = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
+    cdef size_t entity_count = merged.entities.count
     cdef int32_t* reloc_of = <int32_t*>calloc(entity_count + 1, 4)  # kernel: OutRow of the list
     cdef int32_t* tail_of = <int32_t*>calloc(entity_count + 1, 4)   # kernel: last entry there
     cdef Inputs inputs
@@ -64,11 +65,11 @@ def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, b
     cdef size_t first = 0, last
     cdef int32_t reloc
     cdef bint ok, own
-    inputs.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
-    inputs.files = <const FileRow*>PyBytes_AS_STRING(files)
-    inputs.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
-    inputs.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    inputs.entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
+    inputs.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    inputs.files = objects.files.rows
+    inputs.sections = objects.sections.rows
+    inputs.symbols = objects.symbols.rows
+    inputs.entity = merged.symbol_entity.rows
     inputs.list_of = <int32_t*>calloc(symbol_count + 1, 4)
     inputs.end_of = <int32_t*>calloc(section_count + 1, 4)
     inputs.listed = 0
@@ -77,8 +78,8 @@ def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, b
     vec_init(&table, sizeof(KeepRow))
     ok = (reloc_of != NULL and tail_of != NULL and inputs.list_of != NULL
           and inputs.end_of != NULL
-          and vec_append(&table, PyBytes_AS_STRING(keeps),
-                         PyBytes_GET_SIZE(keeps) // sizeof(KeepRow)))
+          and vec_append(&table, PyBytes_AS_STRING(merged.keeps.data),
+                         merged.keeps.count))
     if ok:
         with nogil:
             ok = find_pools(&inputs, section_count, symbol_count)
@@ -107,10 +108,11 @@ def adopt_relocations(bytes arena, bytes files, bytes sections, bytes symbols, b
     free(inputs.end_of)
     vec_free(&inputs.constants)
     vec_free(&inputs.entries)
-    result = new_outs, vec_take(&table)
+    keeps = Keeps(vec_take(&table))
     if not ok:
         raise MemoryError
-    return result
+    merged.outs = Outs(new_outs)
+    merged.keeps = keeps
 
 
 cdef int by_place(const void* a, const void* b) noexcept nogil:

@@ -7,7 +7,7 @@ of a weak function that came after the one that stays add their pools to its poo
 (docs/format-notes/literal-pools.md).
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, qsort
 from libc.string cimport memset
@@ -15,6 +15,7 @@ from libc.string cimport memset
 from elf64 cimport *
 from graph cimport *
 from poolrows cimport *
+from pylink._native.tables cimport LiteralPools, MergedTables, ObjectTables, Sections
 from rows cimport *
 from vec cimport *
 
@@ -36,19 +37,19 @@ ctypedef struct Pools:
     Vec rows
 
 
-def cut_pools(bytes sections, bytes symbols, bytes symbol_role):
+def cut_pools(MergedTables merged not None):
     """`sections` with the sizes that count: the pool of a copy that stays ends with its constants.
 
     What an earlier stage put behind them, the pools of copies that lost, has none. Other sections
     keep their sizes.
     """
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const SymbolRow* symbol = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    cdef const uint8_t* role = <const uint8_t*>PyBytes_AS_STRING(symbol_role)
-    cdef Py_ssize_t size = PyBytes_GET_SIZE(sections)
-    cdef size_t section_count = size // sizeof(SectionRow)
-    cdef size_t symbol_count = PyBytes_GET_SIZE(symbols) // sizeof(SymbolRow), i
-    cdef bytes result = sections
+    cdef ObjectTables objects = merged.objects
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const SymbolRow* symbol = objects.symbols.rows
+    cdef const uint8_t* role = merged.symbol_role.rows
+    cdef size_t section_count = objects.sections.count
+    cdef size_t symbol_count = objects.symbols.count, i
+    cdef bytes result = None
     cdef SectionRow* row = NULL
     cdef uint64_t* end = NULL           # by symbol of a function: where its constants end
     cdef int32_t at
@@ -59,7 +60,7 @@ def cut_pools(bytes sections, bytes symbols, bytes symbol_role):
                 raise MemoryError
             break
     if end == NULL:
-        return sections
+        return objects.sections
     with nogil:
         for i in range(symbol_count):
             at = symbol[i].section
@@ -73,35 +74,36 @@ def cut_pools(bytes sections, bytes symbols, bytes symbol_role):
         if role[at] != ROLE_WON or end[at] == 0 or end[at] >= s[i].size:
             continue
         if row == NULL:
-            result = PyBytes_FromStringAndSize(PyBytes_AS_STRING(sections), size)
+            result = objects.sections.copy()
             row = <SectionRow*>PyBytes_AS_STRING(result)
         row[i].size = end[at]
     free(end)
-    return result
+    return objects.sections if row == NULL else Sections(result)
 
 
 cdef inline bint is_pool(const SectionRow* s) noexcept nogil:
     return s.kind == K_CONSTANT_FUNC and s.bank == 2
 
 
-def place_pools(bytes sections, bytes symbols, bytes entities, bytes symbol_entity,
-                bytes symbol_role, bytes calls, bytes prototypes, bint stay):
-    """Place every pool that goes elsewhere: PoolRow rows in the order of placement.
+def place_pools(MergedTables merged not None):
+    """Place every pool that goes elsewhere, in the order of placement: fills `pools`.
 
-    With `stay` (-r) those of device functions stay apart: only those of later copies move.
+    With -r those of device functions stay apart: only those of later copies move.
     """
-    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
-    cdef size_t nodes = n + PyBytes_GET_SIZE(prototypes) // 8
-    cdef size_t section_count = PyBytes_GET_SIZE(sections) // sizeof(SectionRow)
-    cdef size_t symbol_count = PyBytes_GET_SIZE(symbols) // sizeof(SymbolRow)
-    cdef const SymbolRow* symbol = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    cdef const int32_t* entity = <const int32_t*>PyBytes_AS_STRING(symbol_entity)
-    cdef const uint8_t* role = <const uint8_t*>PyBytes_AS_STRING(symbol_role)
-    cdef bint ok, copies = False, shared = False
+    merged.fill()
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = merged.entities.count, i
+    cdef size_t nodes = n + merged.prototypes.count
+    cdef size_t section_count = objects.sections.count
+    cdef size_t symbol_count = objects.symbols.count
+    cdef const SymbolRow* symbol = objects.symbols.rows
+    cdef const int32_t* entity = merged.symbol_entity.rows
+    cdef const uint8_t* role = merged.symbol_role.rows
+    cdef bint stay = not objects.executable, ok, copies = False, shared = False
     cdef int32_t at, k
     cdef Pools p
-    p.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
-    p.entities = <const EntityRow*>PyBytes_AS_STRING(entities)
+    p.sections = objects.sections.rows
+    p.entities = merged.entities.rows
     p.entity_count = n
     p.piece = <int32_t*>calloc(n + 1, 4)
     p.last = <int32_t*>calloc(n + 1, 4)
@@ -129,8 +131,8 @@ def place_pools(bytes sections, bytes symbols, bytes entities, bytes symbol_enti
                            and (stay or not is_shared(&p, <uint32_t>i))):
                     ok = place_own(&p, <uint32_t>i, stay)
     if ok and shared:
-        ok = graph_init(&p.callers, <const CallRow*>PyBytes_AS_STRING(calls),
-                        PyBytes_GET_SIZE(calls) // sizeof(CallRow), n, nodes, True)
+        ok = graph_init(&p.callers, merged.calls.rows,
+                        merged.calls.count, n, nodes, True)
         with nogil:
             for i in range(section_count):
                 at = <int32_t>(section_count - 1 - i)
@@ -147,10 +149,10 @@ def place_pools(bytes sections, bytes symbols, bytes entities, bytes symbol_enti
     free(p.align)
     free(p.stamp)
     free(p.stack)
-    result = vec_take(&p.rows)
+    pools = LiteralPools(vec_take(&p.rows))
     if not ok:
         raise MemoryError
-    return result
+    merged.pools = pools
 
 
 cdef inline int32_t owner(const Pools* p, int32_t at, const int32_t* entity) noexcept nogil:

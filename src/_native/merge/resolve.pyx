@@ -13,6 +13,9 @@ from elf64 cimport *
 from graph cimport *
 from kernelnames cimport *
 from names cimport *
+from pylink._native.tables cimport (
+    Calls, Clashes, Entities, Marks, MergedTables, Numbers, ObjectTables, Values,
+)
 from resolvecalls cimport *
 from resolvesymbols cimport *
 from rows cimport *
@@ -20,22 +23,22 @@ from runtime cimport is_runtime_function
 from vec cimport *
 
 
-def resolve(bytes arena, bytes files, bytes sections, bytes symbols):
+def resolve(MergedTables merged not None):
     """Find the entities of the link and the definition that wins for each.
 
-    Takes the tables of `elfread.parse`. Returns `(entities, symbol_entity, symbol_role, calls,
-    prototypes, clashes)`: EntityRow table; int32 entity number and uint8 Role per symbol (-1: a
-    section, a label or the null symbol); CallRow table in input order; uint64 arena offsets of the
-    distinct prototype strings; ClashRow table of the first file that clashes.
+    Fills `entities`, `symbol_entity` (-1: a section, a label or the null symbol), `symbol_role`,
+    `calls` and `prototypes`; returns the clashes of the first file that has any.
     """
+    merged.fill()
+    cdef ObjectTables objects = merged.objects
     cdef Resolver r
-    cdef size_t symbol_count = PyBytes_GET_SIZE(symbols) // sizeof(SymbolRow)
+    cdef size_t symbol_count = objects.symbols.count
     cdef bint ok
-    r.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
-    r.files = <const FileRow*>PyBytes_AS_STRING(files)
-    r.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
-    r.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    r.file_count = PyBytes_GET_SIZE(files) // sizeof(FileRow)
+    r.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    r.files = objects.files.rows
+    r.sections = objects.sections.rows
+    r.symbols = objects.symbols.rows
+    r.file_count = objects.files.count
     cdef bytes entity = PyBytes_FromStringAndSize(NULL, symbol_count * 4)
     cdef bytes role = PyBytes_FromStringAndSize(NULL, symbol_count)
     r.entity = <int32_t*>PyBytes_AS_STRING(entity)
@@ -71,8 +74,12 @@ def resolve(bytes arena, bytes files, bytes sections, bytes symbols):
         vec_free(&r.clashes)
         vec_free(&r.prototypes)
         raise MemoryError
-    return (vec_take(&r.entities), entity, role, vec_take(&r.calls), vec_take(&r.prototypes),
-            vec_take(&r.clashes))
+    merged.entities = Entities(vec_take(&r.entities))
+    merged.symbol_entity = Numbers(entity)
+    merged.symbol_role = Marks(role)
+    merged.calls = Calls(vec_take(&r.calls))
+    merged.prototypes = Values(vec_take(&r.prototypes))
+    return Clashes(vec_take(&r.clashes))
 
 
 cdef bint resolve_all(Resolver* r) noexcept nogil:
@@ -97,33 +104,33 @@ cdef bint resolve_all(Resolver* r) noexcept nogil:
     return mark_winning_calls(r)
 
 
-def find_live(bytes entities, bytes calls, bytes prototypes, bytes selected, bint keep_all):
-    """Mark the entities that reach the output; returns a new EntityRow table.
+def find_live(MergedTables merged not None, Marks selected not None, bint keep_all):
+    """Mark the entities that reach the output, in `entities`.
 
-    Roots are the kernels; with `selected` (a byte per entity, or empty for all) only those it
-    marks and, unless that is a single one, those whose address is taken, as device code launches
-    them. An indirect call reaches every function of that prototype whose address is taken, in any
+    Roots are the kernels; with `selected` (by entity, or empty for all) only those it marks and,
+    unless that is a single one, those whose address is taken, as device code launches them. An
+    indirect call reaches every function of that prototype whose address is taken, in any
     file. Such a function is kept in any case, but keeps nothing alive by itself; one whose address
     only copies that lost take is kept with all that it calls. With `keep_all`
     nothing is removed. Data always stays. What would live without `selected` is flagged.
     """
-    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
-    cdef size_t nodes = n + PyBytes_GET_SIZE(prototypes) // 8
-    cdef bytes result = PyBytes_FromStringAndSize(PyBytes_AS_STRING(entities),
-                                                  PyBytes_GET_SIZE(entities))
+    merged.fill()
+    cdef size_t n = merged.entities.count
+    cdef size_t nodes = n + merged.prototypes.count
+    cdef bytes result = merged.entities.copy()
     cdef EntityRow* e = <EntityRow*>PyBytes_AS_STRING(result)
-    cdef const uint8_t* chosen = <const uint8_t*>PyBytes_AS_STRING(selected)
-    cdef bint choosy = PyBytes_GET_SIZE(selected) != 0
+    cdef const uint8_t* chosen = selected.rows
+    cdef bint choosy = selected.count != 0
     cdef CallGraph graph
     cdef uint32_t* stack
     cdef uint8_t* seen
     cdef size_t i, depth = 0, selections = 0
     cdef uint32_t j, to
     cdef bint launches
-    if choosy and <size_t>PyBytes_GET_SIZE(selected) != n:
+    if choosy and selected.count != n:
         raise ValueError("one byte per entity")
-    if not graph_init(&graph, <const CallRow*>PyBytes_AS_STRING(calls),
-                      PyBytes_GET_SIZE(calls) // sizeof(CallRow), n, nodes):
+    if not graph_init(&graph, merged.calls.rows,
+                      merged.calls.count, n, nodes):
         raise MemoryError
     stack = <uint32_t*>calloc(nodes + 1, 4)
     seen = <uint8_t*>calloc(nodes + 1, 1)
@@ -171,7 +178,7 @@ def find_live(bytes entities, bytes calls, bytes prototypes, bytes selected, bin
     graph_free(&graph)
     free(stack)
     free(seen)
-    return result
+    merged.entities = Entities(result)
 
 
 cdef void reach(const CallGraph* graph, EntityRow* e, size_t n, uint8_t* seen, uint32_t* stack,
@@ -191,15 +198,16 @@ cdef void reach(const CallGraph* graph, EntityRow* e, size_t n, uint8_t* seen, u
                 depth += 1
 
 
-def select_kernels(bytes arena, bytes symbols, bytes entities, list patterns):
+def select_kernels(MergedTables merged not None, list patterns):
     """A byte per entity: 1 for kernels whose name contains one of the patterns.
 
     A star in a pattern stands for any characters, also none.
     """
-    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
-    cdef const SymbolRow* s = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = merged.entities.count, i
+    cdef const SymbolRow* s = objects.symbols.rows
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     cdef bytes result = PyBytes_FromStringAndSize(NULL, n)
     cdef uint8_t* chosen = <uint8_t*>PyBytes_AS_STRING(result)
     cdef const SymbolRow* symbol
@@ -211,39 +219,38 @@ def select_kernels(bytes arena, bytes symbols, bytes entities, list patterns):
                                                    PyBytes_AS_STRING(pattern),
                                                    PyBytes_GET_SIZE(pattern)):
                 chosen[i] = True
-    return result
+    return Marks(result)
 
 
-def select_referenced(bytes arena, bytes symbols, bytes entities, list external, list internal):
+def select_referenced(MergedTables merged not None, list external, list internal):
     """A byte per entity: 1 for kernels that host code names.
 
     `external` are names of kernels visible to other files and `internal` those of the others. A
     star in a name stands for any characters, also none; the name matches as a whole.
     """
-    cdef bytes result = bytes(PyBytes_GET_SIZE(entities) // sizeof(EntityRow))
-    mark_referenced(arena, symbols, entities, external, 0, <uint8_t*>PyBytes_AS_STRING(result))
-    mark_referenced(arena, symbols, entities, internal, EF_LOCAL,
-                    <uint8_t*>PyBytes_AS_STRING(result))
-    return result
+    cdef bytes result = bytes(merged.entities.count)
+    mark_referenced(merged, external, 0, <uint8_t*>PyBytes_AS_STRING(result))
+    mark_referenced(merged, internal, EF_LOCAL, <uint8_t*>PyBytes_AS_STRING(result))
+    return Marks(result)
 
 
-cdef void mark_referenced(bytes arena, bytes symbols, bytes entities, list names, uint32_t local,
+cdef void mark_referenced(MergedTables merged, list names, uint32_t local,
                           uint8_t* chosen) except *:
     """Mark the kernels with this EF_LOCAL flag that one of the names matches.
 
     Names are found by the bytes before their first star, whose sizes are few: N kernels and P
     names cost N lookups for each size, not N * P comparisons.
     """
-    cdef size_t count = len(names), n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
+    cdef size_t count = len(names), n = merged.entities.count, i
     cdef uint32_t longest = 0, stem
     cdef bytes rows = PyBytes_FromStringAndSize(NULL, count * sizeof(Pattern))
     cdef Pattern* patterns = <Pattern*>PyBytes_AS_STRING(rows)
     cdef bytes name, sizes
     cdef NameIndex index
     cdef NameSlot* slot = NULL
-    cdef const SymbolRow* s = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
+    cdef const SymbolRow* s = merged.objects.symbols.rows
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(merged.objects.arena)
     cdef uint8_t* used
     for i in range(count):
         name = names[i]
@@ -276,12 +283,13 @@ cdef void mark_referenced(bytes arena, bytes symbols, bytes entities, list names
     index_free(&index)
 
 
-def find_undefined(bytes arena, bytes symbols, bytes entities):
+def find_undefined(MergedTables merged not None):
     """Entities that an executable needs but no input defines, in order of birth."""
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
-    cdef const SymbolRow* s = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef ObjectTables objects = merged.objects
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef size_t n = merged.entities.count, i
+    cdef const SymbolRow* s = objects.symbols.rows
+    cdef const EntityRow* e = merged.entities.rows
     cdef list found = []
     for i in range(n):
         # A function whose address is taken counts, even where only dead code takes it.

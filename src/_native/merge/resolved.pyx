@@ -8,32 +8,33 @@ it. What was only cleared leaves no record.
 From sm_100 on, only shared memory is recorded, in plain and in mercury code.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from elf64 cimport *
+from pylink._native.tables cimport Keeps, MergedTables, Outs, PlacedTables
 from rows cimport *
 from vec cimport *
 
 
-def record_resolved(bytes entities, bytes outs, bytes out_symbols, bytes keeps, bytes fixes,
-                    bytes out_of, bytes base, int family):
-    """List every FixRow with its .nv.resolvedrela section: `(outs, keeps)`.
+def record_resolved(MergedTables merged not None):
+    """List every FixRow with its .nv.resolvedrela section, in `outs` and `keeps`.
 
     The entries are KeepRow rows behind those of `keeps`; mercury records get their sections here,
     as twins of the plain ones.
     """
-    cdef size_t n = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
-    cdef size_t fix_count = PyBytes_GET_SIZE(fixes) // sizeof(FixRow)
-    cdef size_t keep_count = PyBytes_GET_SIZE(keeps) // sizeof(KeepRow)
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
-    cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
-    cdef const int32_t* out = <const int32_t*>PyBytes_AS_STRING(out_of)
-    cdef const uint64_t* piece = <const uint64_t*>PyBytes_AS_STRING(base)
-    cdef size_t entity_count = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
-    cdef size_t symbol_count = PyBytes_GET_SIZE(out_symbols) // sizeof(OutSymbolRow)
-    cdef const OutSymbolRow* symbol = <const OutSymbolRow*>PyBytes_AS_STRING(out_symbols)
+    merged.fill()
+    cdef size_t n = merged.outs.count, i
+    cdef size_t fix_count = merged.fixes.count
+    cdef size_t keep_count = merged.keeps.count
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const FixRow* fix = merged.fixes.rows
+    cdef const int32_t* out = merged.out_of.rows
+    cdef const uint64_t* piece = merged.base.rows
+    cdef size_t entity_count = merged.entities.count
+    cdef size_t symbol_count = merged.out_symbols.count
+    cdef const OutSymbolRow* symbol = merged.out_symbols.rows
     cdef int32_t* record = <int32_t*>calloc(n + 1, 4)       # by OutRow: its list
     cdef uint8_t* named = <uint8_t*>calloc(entity_count + 1, 1)
     cdef Vec rows, entries
@@ -42,8 +43,8 @@ def record_resolved(bytes entities, bytes outs, bytes out_symbols, bytes keeps, 
     vec_init(&rows, sizeof(OutRow))
     vec_init(&entries, sizeof(KeepRow))
     ok = (record != NULL and named != NULL
-          and vec_append(&rows, PyBytes_AS_STRING(outs), n)
-          and vec_append(&entries, PyBytes_AS_STRING(keeps), keep_count))
+          and vec_append(&rows, PyBytes_AS_STRING(merged.outs.data), n)
+          and vec_append(&entries, PyBytes_AS_STRING(merged.keeps.data), keep_count))
     with nogil:
         if ok:
             ok = find_lists(&rows, n, record)
@@ -53,7 +54,7 @@ def record_resolved(bytes entities, bytes outs, bytes out_symbols, bytes keeps, 
         for i in range(fix_count if ok else 0):
             if fix[i].reloc < 0 or fix[i].how & FIX_CLEAR:
                 continue
-            if not has_record(e, &fix[i], named, out_row(&rows, fix[i].out), family):
+            if not has_record(e, &fix[i], named, out_row(&rows, fix[i].out), merged.objects.family):
                 continue
             at = list_of(&rows, record, &fix[i])
             ok = ok and at != NO_MEMORY
@@ -61,10 +62,10 @@ def record_resolved(bytes entities, bytes outs, bytes out_symbols, bytes keeps, 
                 ok = push_entry(&entries, out_row(&rows, at), &fix[i], out, piece)
     free(record)
     free(named)
-    result = vec_take(&rows), vec_take(&entries)
+    made = Outs(vec_take(&rows)), Keeps(vec_take(&entries))
     if not ok:
         raise MemoryError
-    return result
+    merged.outs, merged.keeps = made
 
 
 cdef bint find_lists(const Vec* rows, size_t n, int32_t* record) noexcept nogil:
@@ -101,16 +102,17 @@ cdef bint has_record(const EntityRow* e, const FixRow* fix, const uint8_t* named
     return fix.entity >= 0 and e[fix.entity].kind == E_SHARED and target.kind == K_TEXT
 
 
-def names_deleted(bytes entities, bytes outs, bytes fixes, uint64_t reserved):
+def names_deleted(PlacedTables placed not None, uint64_t reserved):
     """Whether debug data refers to an extern array that has lost its symbol.
 
     That matters where .nv_debug.shared has variables, more than the `reserved` bytes.
     """
-    cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
-    cdef size_t n = PyBytes_GET_SIZE(fixes) // sizeof(FixRow), i
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
-    cdef const OutRow* row = <const OutRow*>PyBytes_AS_STRING(outs)
-    cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
+    cdef MergedTables merged = placed.merged
+    cdef size_t out_count = placed.outs.count
+    cdef size_t n = merged.fixes.count, i
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const OutRow* row = placed.outs.rows
+    cdef const FixRow* fix = merged.fixes.rows
     cdef bint common = False
     for i in range(out_count):
         common = common or (row[i].kind == K_DEBUG_SHARED and row[i].size > reserved)

@@ -4,7 +4,7 @@ After `parse`, every offset, count, name and index in the tables is known to lie
 so later kernels follow them without looking back.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset
@@ -16,6 +16,7 @@ from elflinks cimport check_links
 from elfsections cimport read_sections
 from elfsymbols cimport read_symbols
 from extents cimport count_files
+from pylink._native.tables cimport Faults, Files, ObjectTables, Sections, Symbols
 from rows cimport *
 from ties cimport *
 from vec cimport *
@@ -24,8 +25,8 @@ from vec cimport *
 def parse(bytes arena, bytes extents, bytearray times=None):
     """Check and tabulate every file of the arena.
 
-    `extents` comes from `inputfiles.read_files`. Returns `(files, sections, symbols, fault)`:
-    packed FileRow, SectionRow and SymbolRow tables, and a FaultRow, empty when all is well.
+    `extents` comes from `inputfiles.read_files`. Returns `(files, sections, symbols, faults)`, the
+    last empty when all is well.
     `times` takes a TimeRow of each file, without processor times.
     """
     cdef Reader r
@@ -56,8 +57,8 @@ def parse(bytes arena, bytes extents, bytearray times=None):
     if not ok and r.fault.reason == F_NONE:
         raise MemoryError
     fault = b"" if ok else PyBytes_FromStringAndSize(<char*>&r.fault, sizeof(FaultRow))
-    return (vec_table(&r.files, files), vec_table(&r.sections, sections),
-            vec_table(&r.symbols, symbols), fault)
+    return (Files(vec_table(&r.files, files)), Sections(vec_table(&r.sections, sections)),
+            Symbols(vec_table(&r.symbols, symbols)), Faults(fault))
 
 
 cdef inline void count_rows(const uint8_t* image, uint64_t size, uint64_t* sections,
@@ -135,15 +136,15 @@ cdef bint read_file(Reader* r, int32_t file, uint64_t offset, uint64_t size) noe
             and check_links(r, file, row))
 
 
-def find_kernels(bytes arena, bytes sections, bytes symbols, bint every):
+def find_kernels(ObjectTables objects not None, bint every):
     """Numbers of the files with a kernel that has a fence or, with `every`, with any kernel.
 
     A fence is an instruction with the low 12 bits 0x992 (MEMBAR).
     """
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const SymbolRow* symbol = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    cdef size_t n = PyBytes_GET_SIZE(sections) // sizeof(SectionRow), i
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const SymbolRow* symbol = objects.symbols.rows
+    cdef size_t n = objects.sections.count, i
     cdef int64_t last = -1
     cdef bint found
     cdef list numbers = []
@@ -166,15 +167,15 @@ cdef bint has_fence(const uint8_t* code, uint64_t size) noexcept nogil:
     return False
 
 
-def find_ties(bytes arena, bytes files, bytes sections):
+def find_ties(ObjectTables objects not None):
     """Numbers of the files whose Mercury sections agree in kinds, sizes and names with another's.
 
     Files without Mercury debug sections never agree.
     """
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const FileRow* f = <const FileRow*>PyBytes_AS_STRING(files)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef size_t n = PyBytes_GET_SIZE(files) // sizeof(FileRow), i, count = 0
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const FileRow* f = objects.files.rows
+    cdef const SectionRow* s = objects.sections.rows
+    cdef size_t n = objects.files.count, i, count = 0
     cdef Tie* tie = <Tie*>calloc(n + 1, sizeof(Tie))
     cdef list numbers = []
     if tie == NULL:

@@ -4,12 +4,13 @@ Rows that come back are uint64 columns. One pass over each table, no look-ups: a
 cubins has some 60,000 sections and 300,000 relocations, which takes a millisecond.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from elf64 cimport *
+from pylink._native.tables cimport Fixes, MergedTables, ObjectTables, PlacedTables, Values
 from rows cimport *
 
 cdef enum:
@@ -48,50 +49,45 @@ cdef inline bint is_relocations(uint32_t kind) noexcept nogil:
     return kind == K_RELOC or kind == K_MERC_RELA
 
 
-def count_sections(bytes files not None, bytes sections not None, bytes symbols not None,
-                   bytes out_of not None, bytes stand_ins not None, bytes outs not None,
-                   bytes section_index not None, bytes places not None, bytes fixes not None):
+def count_sections(PlacedTables placed not None):
     """A FileCount per file, one of all files together, and a KindCount per kind of section.
 
-    `stand_ins` may be empty. Relocations count for the kind of section that they change.
+    Relocations count for the kind of section that they change.
     """
-    cdef size_t n = PyBytes_GET_SIZE(files) // sizeof(FileRow), f
-    cdef size_t section_count = PyBytes_GET_SIZE(sections) // sizeof(SectionRow)
-    cdef size_t symbol_count = PyBytes_GET_SIZE(symbols) // sizeof(SymbolRow)
+    placed.merged.check()
+    placed.check()
+    cdef MergedTables merged = placed.merged
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = objects.files.count, f
+    cdef size_t section_count = objects.sections.count
+    cdef size_t symbol_count = objects.symbols.count
     cdef Inputs c
     cdef Outputs o
-    cdef const FileRow* file = <const FileRow*>PyBytes_AS_STRING(files)
+    cdef const FileRow* file = objects.files.rows
     cdef bytes file_rows = PyBytes_FromStringAndSize(NULL, n * sizeof(FileCount))
     cdef bytes sums = PyBytes_FromStringAndSize(NULL, sizeof(FileCount))
     cdef bytes kind_rows = PyBytes_FromStringAndSize(NULL, KIND_COUNT * sizeof(KindCount))
     cdef uint64_t* total = <uint64_t*>PyBytes_AS_STRING(sums)
     cdef size_t column
-    o.count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
-    o.fix_count = PyBytes_GET_SIZE(fixes) // sizeof(FixRow)
-    if <size_t>PyBytes_GET_SIZE(out_of) // 4 != section_count:
-        raise ValueError("one output section per section")
-    if stand_ins and <size_t>PyBytes_GET_SIZE(stand_ins) // 4 != section_count:
-        raise ValueError("one stand-in per section")
-    if (<size_t>PyBytes_GET_SIZE(section_index) // 4 != o.count
-            or PyBytes_GET_SIZE(places) // sizeof(PlaceRow) != o.count):
-        raise ValueError("output columns differ in length")
+    o.count = placed.outs.count
+    o.fix_count = merged.fixes.count
     for f in range(n):
         if (file[f].first_section > section_count
                 or file[f].section_count > section_count - file[f].first_section
                 or file[f].first_symbol > symbol_count
                 or file[f].symbol_count > symbol_count - file[f].first_symbol):
             raise IndexError(f"file {f} runs past the tables")
-    c.sections = <const SectionRow*>PyBytes_AS_STRING(sections)
-    c.symbols = <const SymbolRow*>PyBytes_AS_STRING(symbols)
-    c.out_of = <const int32_t*>PyBytes_AS_STRING(out_of)
-    c.stand_in = <const int32_t*>PyBytes_AS_STRING(stand_ins) if stand_ins else NULL
+    c.sections = objects.sections.rows
+    c.symbols = objects.symbols.rows
+    c.out_of = merged.out_of.rows
+    c.stand_in = merged.stand_ins.rows if merged.stand_ins.count else NULL
     c.out_count = o.count
     c.kinds = o.kinds = <KindCount*>PyBytes_AS_STRING(kind_rows)
     c.files = <FileCount*>PyBytes_AS_STRING(file_rows)
-    o.outs = <const OutRow*>PyBytes_AS_STRING(outs)
-    o.index = <const uint32_t*>PyBytes_AS_STRING(section_index)
-    o.places = <const PlaceRow*>PyBytes_AS_STRING(places)
-    o.fixes = <const FixRow*>PyBytes_AS_STRING(fixes)
+    o.outs = placed.outs.rows
+    o.index = placed.section_index.rows
+    o.places = placed.places.rows
+    o.fixes = merged.fixes.rows
     o.copied = c.copied = <uint8_t*>calloc(o.count + 1, 1)
     if o.copied == NULL:
         raise MemoryError
@@ -212,21 +208,20 @@ cdef inline size_t counter_of(uint32_t type_) noexcept nogil:
     return TYPES - 1
 
 
-def count_relocations(bytes fixes not None, bytes keeps not None, bytes outs not None,
-                      bytes section_index not None):
+def count_relocations(PlacedTables placed not None):
     """A list of (type, applied, kept), by type; type 0xffffffff stands for all without a name."""
-    cdef size_t fix_count = PyBytes_GET_SIZE(fixes) // sizeof(FixRow), i
-    cdef size_t keep_count = PyBytes_GET_SIZE(keeps) // sizeof(KeepRow), steps = 0, listed = 0
-    cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
-    cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
-    cdef const KeepRow* keep = <const KeepRow*>PyBytes_AS_STRING(keeps)
-    cdef const OutRow* o = <const OutRow*>PyBytes_AS_STRING(outs)
-    cdef const uint32_t* index = <const uint32_t*>PyBytes_AS_STRING(section_index)
+    placed.check()
+    cdef MergedTables merged = placed.merged
+    cdef size_t fix_count = merged.fixes.count, i
+    cdef size_t keep_count = merged.keeps.count, steps = 0, listed = 0
+    cdef size_t out_count = placed.outs.count
+    cdef const FixRow* fix = merged.fixes.rows
+    cdef const KeepRow* keep = merged.keeps.rows
+    cdef const OutRow* o = placed.outs.rows
+    cdef const uint32_t* index = placed.section_index.rows
     cdef uint64_t applied[TYPES]
     cdef uint64_t kept[TYPES]
     cdef int32_t at
-    if <size_t>PyBytes_GET_SIZE(section_index) // 4 != out_count:
-        raise ValueError("output columns differ in length")
     with nogil:
         memset(applied, 0, sizeof(applied))
         memset(kept, 0, sizeof(kept))
@@ -254,11 +249,12 @@ def count_relocations(bytes fixes not None, bytes keeps not None, bytes outs not
     ]
 
 
-def count_by_section(bytes fixes not None, bytes outs not None):
+def count_by_section(PlacedTables placed not None):
     """A uint64 per OutRow: the relocations applied to it."""
-    cdef size_t fix_count = PyBytes_GET_SIZE(fixes) // sizeof(FixRow), i
-    cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
-    cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
+    cdef MergedTables merged = placed.merged
+    cdef size_t fix_count = merged.fixes.count, i
+    cdef size_t out_count = placed.outs.count
+    cdef const FixRow* fix = merged.fixes.rows
     cdef bytes made = PyBytes_FromStringAndSize(NULL, out_count * 8)
     cdef uint64_t* row = <uint64_t*>PyBytes_AS_STRING(made)
     with nogil:
@@ -266,11 +262,11 @@ def count_by_section(bytes fixes not None, bytes outs not None):
         for i in range(fix_count):
             if <size_t>fix[i].out < out_count:
                 row[fix[i].out] += 1
-    return made
+    return Values(made)
 
 
-def fixes_of(bytes fixes not None, int32_t out):
+def fixes_of(Fixes fixes not None, int32_t out):
     """A list of (offset, type) of the relocations applied to one OutRow, in order of the table."""
-    cdef size_t n = PyBytes_GET_SIZE(fixes) // sizeof(FixRow), i
-    cdef const FixRow* fix = <const FixRow*>PyBytes_AS_STRING(fixes)
+    cdef size_t n = fixes.count, i
+    cdef const FixRow* fix = fixes.rows
     return [(fix[i].offset, fix[i].type) for i in range(n) if fix[i].out == out]

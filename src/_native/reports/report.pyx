@@ -10,13 +10,14 @@ from libc.stdlib cimport calloc, free
 from attributes cimport find_record, register_limit
 from elf64 cimport *
 from graph cimport *
+from pylink._native.tables cimport MergedTables, ObjectTables, Outs, PlacedTables, Spans
 from rows cimport *
 
 
-def memory_use(bytes outs):
+def memory_use(Outs outs not None):
     """Bytes of global memory, and a list of (bank, bytes) of the constant banks of the link."""
-    cdef const OutRow* out = <const OutRow*>PyBytes_AS_STRING(outs)
-    cdef size_t count = PyBytes_GET_SIZE(outs) // sizeof(OutRow), i
+    cdef const OutRow* out = outs.rows
+    cdef size_t count = outs.count, i
     cdef uint64_t total = 0
     cdef list banks = []
     for i in range(count):
@@ -27,27 +28,25 @@ def memory_use(bytes outs):
     return total, sorted(banks)
 
 
-def kernel_use(bytes entities, bytes functions, bytes outs, list blobs, list spans,
-               bint executable):
+def kernel_use(PlacedTables placed not None):
     """Resources of every kernel of the output, last born first.
 
     A list of (entity, registers, barriers, stack, shared, banks): `stack` in bytes, the kernel's
     own frame where the depth of calls has no bound; `shared` is the size of .nv.shared.K, reserve
-    included; `banks`
-    lists (bank, bytes) of the kernel's own constant banks. Relocatable outputs count what a
-    kernel uses by itself. `blobs` and `spans` hold the attribute records, as pairs.
+    included; `banks` lists (bank, bytes) of the kernel's own constant banks. Relocatable outputs
+    count what a kernel uses by itself.
     """
-    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow), i
-    cdef size_t out_count = PyBytes_GET_SIZE(outs) // sizeof(OutRow)
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
-    cdef const FunctionRow* f = <const FunctionRow*>PyBytes_AS_STRING(functions)
-    cdef const OutRow* out = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef MergedTables merged = placed.merged
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = merged.entities.count, i
+    cdef size_t out_count = placed.outs.count
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const FunctionRow* f = merged.functions.rows
+    cdef const OutRow* out = placed.outs.rows
     cdef uint32_t stack
     cdef dict barriers = {}, shared = {}, banks = {}
     cdef list result = []
-    if <size_t>PyBytes_GET_SIZE(functions) // sizeof(FunctionRow) != n:
-        raise ValueError("one function row per entity")
-    for blob, made in zip(blobs, spans):
+    for blob, made in zip(placed.blobs, placed.spans):
         count_barriers(out, out_count, blob, made, barriers)
     for i in range(out_count):
         if out[i].entity < 0:
@@ -59,24 +58,25 @@ def kernel_use(bytes entities, bytes functions, bytes outs, list blobs, list spa
     for i in range(n):
         if not e[i].flags & EF_KERNEL or not e[i].flags & EF_LIVE:
             continue
-        stack = f[i].stack if executable else 0
-        if executable and (stack == NO_STACK_BOUND or f[i].keeps & KEEPS_ALL):
+        stack = f[i].stack if objects.executable else 0
+        if objects.executable and (stack == NO_STACK_BOUND or f[i].keeps & KEEPS_ALL):
             stack = e[i].frame
-        result.append((i, f[i].regcount if executable else e[i].regcount, barriers.get(i, 0),
+        registers = f[i].regcount if objects.executable else e[i].regcount
+        result.append((i, registers, barriers.get(i, 0),
                        stack, shared.get(i, 0), sorted(banks.get(i, []))))
     result.reverse()
     return result
 
 
-cdef void count_barriers(const OutRow* out, size_t out_count, bytes blob, bytes made,
+cdef void count_barriers(const OutRow* out, size_t out_count, bytes blob, Spans made,
                          dict barriers):
     """Enter NUM_BARRIERS of the records that `made` places in .nv.info.F sections."""
     cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(blob)
-    cdef const SpanRow* span = <const SpanRow*>PyBytes_AS_STRING(made)
+    cdef const SpanRow* span = made.rows
     cdef uint64_t limit = PyBytes_GET_SIZE(blob)
     cdef const uint8_t* record
     cdef size_t i
-    for i in range(PyBytes_GET_SIZE(made) // sizeof(SpanRow)):
+    for i in range(made.count):
         if (span[i].out < 0 or <size_t>span[i].out >= out_count
                 or out[span[i].out].kind != K_INFO_FUNC):
             continue
@@ -87,16 +87,16 @@ cdef void count_barriers(const OutRow* out, size_t out_count, bytes blob, bytes 
             barriers[out[span[i].out].entity] = load16(record + 2)
 
 
-def call_lists(bytes entities, bytes calls, bytes prototypes):
+def call_lists(MergedTables merged not None):
     """Every function in order of birth, with what it may call.
 
     A list of (entity, regcount, callees): `regcount` is -1 where no input defines the function;
     `callees` are the places, from 1, of the called functions in this list, newest call first,
     an indirect call as all functions of its prototype whose address is taken.
     """
-    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
-    cdef size_t nodes = n + PyBytes_GET_SIZE(prototypes) // 8, i, j
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
+    cdef size_t n = merged.entities.count
+    cdef size_t nodes = n + merged.prototypes.count, i, j
+    cdef const EntityRow* e = merged.entities.rows
     cdef list result = [], callees, taken
     cdef list number = [0] * n, candidates = [None] * nodes
     cdef CallGraph graph
@@ -106,8 +106,8 @@ def call_lists(bytes entities, bytes calls, bytes prototypes):
         if e[i].kind == E_FUNC:
             j += 1
             number[i] = j
-    if not graph_init(&graph, <const CallRow*>PyBytes_AS_STRING(calls),
-                      PyBytes_GET_SIZE(calls) // sizeof(CallRow), n, nodes):
+    if not graph_init(&graph, merged.calls.rows,
+                      merged.calls.count, n, nodes):
         raise MemoryError
     try:
         for i in range(n, nodes):
@@ -129,21 +129,21 @@ def call_lists(bytes entities, bytes calls, bytes prototypes):
     return result
 
 
-def propagations(bytes arena, bytes sections, bytes entities, bytes functions, bytes calls,
-                 bytes prototypes, bytes outs):
+def propagations(MergedTables merged not None):
     """Which functions raise the register count of which kernels.
 
     A list of (registers, function, kernel, limit). Functions come in the order of their code, the
     kernels that reach one last born first; a kernel is named when the function needs more than
     it and all functions before need. `limit` is the most that the kernel may have.
     """
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const SectionRow* s = <const SectionRow*>PyBytes_AS_STRING(sections)
-    cdef const FunctionRow* f = <const FunctionRow*>PyBytes_AS_STRING(functions)
-    cdef size_t n = PyBytes_GET_SIZE(entities) // sizeof(EntityRow)
-    cdef size_t nodes = n + PyBytes_GET_SIZE(prototypes) // 8, i, node, depth
-    cdef const EntityRow* e = <const EntityRow*>PyBytes_AS_STRING(entities)
-    cdef const OutRow* out = <const OutRow*>PyBytes_AS_STRING(outs)
+    cdef ObjectTables objects = merged.objects
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const SectionRow* s = objects.sections.rows
+    cdef const FunctionRow* f = merged.functions.rows
+    cdef size_t n = merged.entities.count
+    cdef size_t nodes = n + merged.prototypes.count, i, node, depth
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const OutRow* out = merged.outs.rows
     cdef CallGraph callers
     cdef uint32_t* current
     cdef uint32_t* stack
@@ -152,8 +152,8 @@ def propagations(bytes arena, bytes sections, bytes entities, bytes functions, b
     cdef uint32_t reached, caller, j, walk = 0
     cdef int32_t at
     cdef list result = [], raised
-    if not graph_init(&callers, <const CallRow*>PyBytes_AS_STRING(calls),
-                      PyBytes_GET_SIZE(calls) // sizeof(CallRow), n, nodes, True):
+    if not graph_init(&callers, merged.calls.rows,
+                      merged.calls.count, n, nodes, True):
         raise MemoryError
     memory = <uint32_t*>calloc(3 * (nodes + 1), 4)
     if memory == NULL:
@@ -165,7 +165,7 @@ def propagations(bytes arena, bytes sections, bytes entities, bytes functions, b
     try:
         for i in range(n):
             current[i] = e[i].regcount
-        for i in range(PyBytes_GET_SIZE(outs) // sizeof(OutRow)):
+        for i in range(merged.outs.count):
             if out[i].kind != K_TEXT or out[i].entity < 0:
                 continue
             node = out[i].entity

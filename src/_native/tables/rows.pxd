@@ -273,13 +273,13 @@ cdef packed struct FunctionRow:
     int32_t info                # input section: .nv.info.F of the copy that won, or -1
     int32_t merc_info           # input section: .nv.merc.nv.info.F, or -1
     uint32_t recursive_calls    # kernels: callees without a bound on their stack
-    uint32_t keeps              # kernels: Keeps bits
+    uint32_t keeps              # kernels: KeepsBit bits
 
 cdef enum:
     NO_STACK_BOUND = 0xffffffffU
 
 # What a kernel does not take over from the functions that it reaches (tables.py names the second).
-cdef enum Keeps:
+cdef enum KeepsBit:
     KEEPS_REGISTERS = 1
     KEEPS_ALL = 2               # a kernel beside the only one that was selected
 

@@ -1,10 +1,10 @@
 """Contents of .nv.callgraph and .nv.prototype."""
 
-def emit_callgraph(
-    calls: bytes, entities: bytes, symbol_index: bytes, prototype_offsets: bytes, once: bool
-) -> tuple[bytes, bytes]:
+from pylink._native.tables import PlacedTables
+
+def emit_callgraph(placed: PlacedTables) -> tuple[bytes, bytes]:
     """Contents of .nv.callgraph and .nv.prototype, by birth of the function that rows begin with.
 
     Direct and indirect calls of one function come newest first; the other rows once a function.
-    With ``once`` (-r) a direct call that copies of the function share stands at the oldest's place.
+    With -r a direct call that copies of the function share stands at the oldest's place.
     """

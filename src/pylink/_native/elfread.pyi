@@ -8,26 +8,27 @@ from, so that later kernels follow them without looking back. Sources: System V 
 and docs/format-notes.md.
 """
 
+from pylink._native.tables import Faults, Files, ObjectTables, Sections, Symbols
+
 def parse(
     arena: bytes, extents: bytes, times: bytearray | None = None
-) -> tuple[bytes, bytes, bytes, bytes]:
-    """Check and tabulate every file of the arena: (files, sections, symbols, fault).
+) -> tuple[Files, Sections, Symbols, Faults]:
+    """Check and tabulate every file of the arena: (files, sections, symbols, faults).
 
     ``arena`` and ``extents`` come from ``inputfiles``. Sections get the kinds of
-    ``pylink.facts.sectionkinds``. FileRow, SectionRow and SymbolRow tables in input order, and the
-    FaultRow of the first thing that is wrong, empty when all is well; with a fault the tables
-    end in the middle. Reasons are those of ``pylink.phases.faults``. ``times`` takes rows as that
-    of ``inputfiles.read_files`` does, but for the last two columns. ``IndexError`` for an extent
-    outside the arena.
+    ``pylink.facts.sectionkinds``. Rows are in input order; the only fault is the first thing that
+    is wrong, and then the tables end in the middle. Reasons are those of ``pylink.phases.faults``.
+    ``times`` takes rows as that of ``inputfiles.read_files`` does, but for the last two columns.
+    ``IndexError`` for an extent outside the arena.
     """
 
-def find_kernels(arena: bytes, sections: bytes, symbols: bytes, every: bool) -> list[int]:
+def find_kernels(objects: ObjectTables, every: bool) -> list[int]:
     """Numbers of the files with a kernel that has a fence or, with ``every``, with any kernel.
 
     A fence is an instruction with the low 12 bits 0x992 (MEMBAR).
     """
 
-def find_ties(arena: bytes, files: bytes, sections: bytes) -> list[int]:
+def find_ties(objects: ObjectTables) -> list[int]:
     """Numbers of the files whose Mercury sections agree in kinds, sizes and names with another's.
 
     Files without Mercury debug sections never agree. In ascending order.

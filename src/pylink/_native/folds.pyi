@@ -1,16 +1,16 @@
 """What an accepted fold means for the tables of a link."""
 
-def find_stronger(
-    files: bytes, symbols: bytes, symbol_role: bytes, reference: int, candidate: int
-) -> int:
+from pylink._native.tables import MergedTables, Numbers, ObjectTables
+
+def find_stronger(merged: MergedTables, reference: int, candidate: int) -> int:
     """The first symbol row of the candidate whose function copy counts while the reference's lost.
 
     A copy that lost loses the relocations of its debug data, too, so that the reference's sections
     could not stand for it. -1 when there is none. ``IndexError`` for a file that is not there.
     """
 
-def pair_sections(arena: bytes, files: bytes, sections: bytes, pairs: bytes) -> bytes:
-    """An i32 per section: the one that stands for it, or -1.
+def pair_sections(objects: ObjectTables, pairs: bytes) -> Numbers:
+    """By section: the one that stands for it, or -1.
 
     ``pairs`` are i32 numbers of a candidate and its reference, alternately. Sections that share
     the bytes of a plain section stay. ``IndexError`` for a file that is not there, ``ValueError``

@@ -1,40 +1,34 @@
 """Notes and compatibility attributes: one section of the output from all those of the inputs."""
 
-def join_sections(arena: bytes, sections: bytes, kind: int) -> bytes:
+from pylink._native.tables import Indices, MergedTables, ObjectTables
+
+def join_sections(objects: ObjectTables, kind: int) -> bytes:
     """The bytes of every input section of that kind, one after the other."""
 
-def virtual_archs(arena: bytes, sections: bytes) -> tuple[int, int, int, int, int]:
+def virtual_archs(objects: ObjectTables) -> tuple[int, int, int, int, int]:
     """The SM numbers of the PTX that inputs were made from, as their notes say: the extremes.
 
     (lowest, first file with it, files with it, highest, first file with it); files are -1 without
     any note.
     """
 
-def has_attribute(arena: bytes, sections: bytes, kind: int, attribute: int) -> bool:
+def has_attribute(objects: ObjectTables, kind: int, attribute: int) -> bool:
     """Whether any input section of that kind has an EIATTR record with that attribute."""
 
-def toolkits(arena: bytes, files: bytes, sections: bytes) -> tuple[int, bytes]:
-    """The newest toolkit that made an input, and the uint32 number of each file's.
+def toolkits(objects: ObjectTables) -> tuple[int, Indices]:
+    """The newest toolkit that made an input, and the number of each file's.
 
     That of the note .note.nv.cuinfo, or, in files of CUDA 12, the version in the ELF header.
     """
 
-def specific_files(arena: bytes, sections: bytes, files: int) -> bytes:
+def specific_files(objects: ObjectTables) -> bytes:
     """A byte per file: 1 when its .nv.compat says that its code is for one architecture alone."""
 
-def fastpath_bits(arena: bytes, sections: bytes, out_of: bytes) -> int:
-    """The bits of attribute 0x0b that the code of the output keeps, whatever its files say.
-
-    ``out_of`` is the output section of each input section, as ``merge`` returns it.
-    """
+def fastpath_bits(merged: MergedTables) -> int:
+    """The bits of attribute 0x0b that the code of the output keeps, whatever its files say."""
 
 def merge_compat(
-    arena: bytes,
-    sections: bytes,
-    rows: bytes,
-    arch_specific: bool,
-    features: int,
-    fastpath: int,
+    objects: ObjectTables, rows: bytes, arch_specific: bool, features: int, fastpath: int
 ) -> bytes:
     """The attributes of .nv.compat, merged over all inputs by `rows` (`pylink.facts.compat`).
 

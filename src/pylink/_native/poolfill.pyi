@@ -1,18 +1,10 @@
 """Fill the pools that ``pools.place_pools`` placed."""
 
-def apply_pools(
-    arena: bytes,
-    sections: bytes,
-    symbols: bytes,
-    entities: bytes,
-    pools: bytes,
-    outs: bytes,
-    values: bytes,
-    homes: bytes,
-) -> tuple[bytes, bytes, bytes, bytes, bytes, int]:
-    """Fill the kernels' pools: (outs, values, homes, blob, spans, null_value).
+from pylink._native.tables import PlacedTables
 
-    The values of the functions' own constants become offsets in the pools; ``blob`` has the whole
-    contents of every pool that grew, ``spans`` the SpanRow of each, ``null_value`` the value of the
-    null symbol: the offset of the last pool of a copy that lost, or 0.
+def apply_pools(placed: PlacedTables) -> None:
+    """Fill the kernels' pools, and add the whole contents of every one that grew.
+
+    The ``values`` of the functions' own constants become offsets in the pools, their ``homes`` and
+    ``outs`` follow; ``null_value`` is the offset of the last pool of a copy that lost, or 0.
     """

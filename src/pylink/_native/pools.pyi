@@ -10,24 +10,17 @@ pool from there on, and flags: 1 where the kernel had no pool before, 2 for a pi
 lost, 4 where the copy that stays has no pool.
 """
 
-def cut_pools(sections: bytes, symbols: bytes, symbol_role: bytes) -> bytes:
-    """The section table with the sizes that count.
+from pylink._native.tables import MergedTables, Sections
+
+def cut_pools(merged: MergedTables) -> Sections:
+    """The input sections with the sizes that count; the very same table where all do.
 
     The pool of a copy that stays ends with its constants; what an earlier stage put behind them
     goes.
     """
 
-def place_pools(
-    sections: bytes,
-    symbols: bytes,
-    entities: bytes,
-    symbol_entity: bytes,
-    symbol_role: bytes,
-    calls: bytes,
-    prototypes: bytes,
-    stay: bool,
-) -> bytes:
-    """Place every pool: the pool table in the order of placement, the last section's first.
+def place_pools(merged: MergedTables) -> None:
+    """Place every pool, the last section's first: fills ``pools``.
 
-    With ``stay`` (-r) the pools of device functions stay apart: only those of later copies move.
+    With -r the pools of device functions stay apart: only those of later copies move.
     """

@@ -6,42 +6,22 @@ them. The patch table has a row (offset u64, value u64, type u32, bank u16, impl
 field: offset in the image, S + A or, where ``implicit`` says that the field itself holds A, S.
 """
 
-def patch(image: bytes, patches: bytes) -> int:
+from pylink._native.tables import Patches, PlacedTables
+
+def patch(image: bytes, patches: Patches) -> int:
     """Write every row into ``image``, in place: no one else may hold it yet.
 
     Returns the first row whose type cannot be resolved or whose field runs past the image, or -1;
     rows before it are written.
     """
 
-def resolve_values(
-    fixes: bytes,
-    outs: bytes,
-    places: bytes,
-    entities: bytes,
-    values: bytes,
-    homes: bytes,
-    base: bytes,
-    functions_extern: bytes,
-    lost: bytes,
-    arrays_by_name: bool,
-) -> bytes:
-    """The patch table of every FixRow that changes bytes, in order of the FixRow table.
+def resolve_values(placed: PlacedTables) -> Patches:
+    """A row for every FixRow that changes bytes, in order of the FixRow table.
 
-    ``values`` and ``homes`` are a u64 and an i32 OutRow per entity; ``functions_extern`` is the
-    u64 offset of extern arrays per function entity or, with ``arrays_by_name`` (-g), per array;
-    ``lost`` marks, a byte per entity, the shared variables without a place. Relocations of
-    capsules are left to ``patch_capsules``.
+    Relocations of capsules are left to ``patch_capsules``.
     """
 
-def patch_capsules(
-    image: bytes,
-    fixes: bytes,
-    outs: bytes,
-    places: bytes,
-    entities: bytes,
-    values: bytes,
-    homes: bytes,
-) -> int:
+def patch_capsules(image: bytes, placed: PlacedTables) -> int:
     """Write constant offsets into the records of mercury capsules, in place.
 
     Returns the OutRow of the first capsule whose records do not follow each other, or -1. The

@@ -1,21 +1,8 @@
-def memory_use(outs: bytes) -> tuple[int, list[tuple[int, int]]]: ...
+from pylink._native.tables import MergedTables, Outs, PlacedTables
+
+def memory_use(outs: Outs) -> tuple[int, list[tuple[int, int]]]: ...
 def kernel_use(
-    entities: bytes,
-    functions: bytes,
-    outs: bytes,
-    blobs: list[bytes],
-    spans: list[bytes],
-    executable: bool,
+    placed: PlacedTables,
 ) -> list[tuple[int, int, int, int, int, list[tuple[int, int]]]]: ...
-def call_lists(
-    entities: bytes, calls: bytes, prototypes: bytes
-) -> list[tuple[int, int, list[int]]]: ...
-def propagations(
-    arena: bytes,
-    sections: bytes,
-    entities: bytes,
-    functions: bytes,
-    calls: bytes,
-    prototypes: bytes,
-    outs: bytes,
-) -> list[tuple[int, int, int, int]]: ...
+def call_lists(merged: MergedTables) -> list[tuple[int, int, list[int]]]: ...
+def propagations(merged: MergedTables) -> list[tuple[int, int, int, int]]: ...

@@ -1,23 +1,15 @@
 """--preserve-relocs: the record of relocations that the link resolved (docs/format-notes.md)."""
 
-def record_resolved(
-    entities: bytes,
-    outs: bytes,
-    out_symbols: bytes,
-    keeps: bytes,
-    fixes: bytes,
-    out_of: bytes,
-    base: bytes,
-    family: int,
-) -> tuple[bytes, bytes]:
-    """List every FixRow with its ``.nv.resolvedrela`` section: (outs, keeps).
+from pylink._native.tables import MergedTables, PlacedTables
 
-    The entries are KeepRow rows behind those of ``keeps``, each list newest first; from sm_100 on
-    only those of shared memory. Mercury records get their sections here, as twins of the plain
-    ones.
+def record_resolved(merged: MergedTables) -> None:
+    """List every FixRow with its ``.nv.resolvedrela`` section, in ``outs`` and ``keeps``.
+
+    The entries are KeepRow rows behind the others, each list newest first; from sm_100 on only
+    those of shared memory. Mercury records get their sections here, as twins of the plain ones.
     """
 
-def names_deleted(entities: bytes, outs: bytes, fixes: bytes, reserved: int) -> bool:
+def names_deleted(placed: PlacedTables, reserved: int) -> bool:
     """Whether debug data refers to an extern array that has lost its symbol.
 
     That matters where ``.nv_debug.shared`` has variables, more than the ``reserved`` bytes.

@@ -31,33 +31,22 @@ tie        i64                            address of extern arrays in that funct
 ========== ============================== =====================================================
 """
 
-def layout_shared(
-    family: int,
-    kernel_count: int,
-    tie_count: int,
-    variables: bytes,
-    uses: bytes,
-    extern_uses: bytes,
-    keeps_common: bool,
-) -> tuple[bytes, bytes, bytes]:
-    """Lay out shared memory: (offsets, kernels, ties).
+from pylink._native.tables import SharedTables
+
+def layout_shared(shared: SharedTables, family: int, keeps_common: bool) -> None:
+    """Lay out shared memory: fills ``offsets``, ``kernels`` and ``ties``.
 
     ``family`` is 0 for sm_75 to sm_89, 1 for sm_90, 2 from sm_100 on; sizes of the last two
     include the 0x400 bytes that the system reserves, addresses and offsets do not.
     ``keeps_common`` (``-g`` and ``--preserve-relocs``): ``.nv_debug.shared`` has the size of the
     part that kernels have in common, not 0.
 
-    ``ValueError`` for tables that end inside a row and sizes over 32 bits, ``IndexError`` for
-    rows that name no variable, kernel or tie.
+    ``ValueError`` for sizes over 32 bits, ``IndexError`` for rows that name no variable, kernel or
+    tie.
     """
 
-def layout_relocatable(
-    kernel_count: int,
-    tie_count: int,
-    variables: bytes,
-    extern_uses: bytes,
-) -> tuple[bytes, bytes]:
-    """Sizes for ``-r``, which places nothing: (kernels, ties); all families alike.
+def layout_relocatable(shared: SharedTables) -> None:
+    """Sizes for ``-r``, which places nothing: fills ``kernels`` and ``ties``; all families alike.
 
     Extern uses are those of the kernels' own code only, with tie -1, or with ``-g`` the array.
     A kernel's extern address is the value of its ``externsharedinstance``. Errors as above.

@@ -78,8 +78,7 @@ def _output_size(objects: Objects, *, keeps_copies: bool) -> int | None:
     job: Job = copy.copy(objects.job)
     job.steps = Steps()
     job.keeps_copies = keeps_copies
-    again = copy.copy(objects)
-    again.job = job
+    again = objects.replaced(job=job)
     sink = Lenient()
     try:
         merged = merge(again, sink)

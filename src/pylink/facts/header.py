@@ -1,13 +1,16 @@
-"""The facts as a header for the kernels, made from the tables when native code is built.
+"""Headers for the kernels, made when native code is built.
 
-    python -m pylink.facts.header FOLDER
+    python -m pylink.facts.header NATIVE FOLDER
 
-writes FOLDER/facts.pxd; setup.py does the same. Tables become constants of C, so that nothing is
-packed or read when a link starts. An unchanged header keeps its time, and nothing is built again.
+writes FOLDER/facts.pxd from the tables beside this, and FOLDER/columns.pxd, by which Python knows
+the columns of rows, from the rows of the native sources; setup.py does the same. Tables become
+constants of C, so that nothing is packed or read when a link starts. An unchanged header keeps its
+time, and nothing is built again.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -31,6 +34,20 @@ HEAD = """\
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 """
+COLUMNS_NAME = "columns.pxd"
+COLUMNS_HEAD = """\
+# Made by pylink.facts.header from the rows of the native sources.
+"""
+# Where the rows of tables stand.
+ROW_FILES = ("tables/rows.pxd", "tables/poolrows.pxd", "layout/sharedrows.pxd")
+CODES = {
+    "uint8_t": "B",
+    "uint16_t": "H",
+    "int32_t": "i",
+    "uint32_t": "I",
+    "int64_t": "q",
+    "uint64_t": "Q",
+}
 # The columns that kernels test, in the order of the C rows.
 COLUMNS = {
     "ranks[3]": "uint8_t",
@@ -283,14 +300,30 @@ def header() -> str:
     return HEAD + "\n".join(lines)
 
 
-def write(folder: Path) -> None:
-    """Bring FOLDER/facts.pxd up to date."""
-    text = header()
-    path = folder / NAME
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+def columns(native: Path) -> str:
+    """The text of columns.pxd: by row, `name:code ...` in the codes of Python's struct."""
+    lines = [COLUMNS_HEAD, "cdef extern from *:", '    """']
+    names = []
+    for file in ROW_FILES:
+        text = re.sub(r"#.*", "", (native / file).read_text(encoding="utf-8"))
+        for name, body in re.findall(r"packed struct (\w+):\n((?:[ \t]+.*\n|\n)+)", text):
+            fields = re.findall(r"^ +(\w+) (\w+)\s*$", body, re.MULTILINE)
+            names.append(re.sub(r"(?<!^)([A-Z])", r"_\1", name).upper())
+            row = " ".join(f"{field}:{CODES[kind]}" for kind, field in fields)
+            lines.append(f'    #define {names[-1]} "{row}"')
+    lines.append('    """')
+    lines.extend(f"    const char* {name}" for name in names)
+    return "\n".join(lines) + "\n"
+
+
+def write(native: Path, folder: Path) -> None:
+    """Bring the headers in `folder` up to date."""
+    for name, text in ((NAME, header()), (COLUMNS_NAME, columns(native))):
+        path = folder / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -5,7 +5,7 @@ Built only where somebody looks; the phases have native graphs.
 
 from __future__ import annotations
 
-from pylink.tables import ADDRESS_TAKEN, CALL, DIRECT_CALL, ENTITY, INDIRECT_CALL, count, rows
+from pylink.tables import ADDRESS_TAKEN, DIRECT_CALL, INDIRECT_CALL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +18,10 @@ def call_edges(merged: Merged) -> dict[int, list[int]]:
     Nodes are entities, then prototypes: an indirect call leads to its prototype, a prototype to
     every function of it whose address is taken.
     """
-    entities = count(merged.entities, ENTITY)
+    entities = len(merged.entities)
     edges: dict[int, list[int]] = {}
-    for caller, callee, block, _ in rows(merged.calls, CALL):
+    for call in merged.calls:
+        caller, callee, block = call.caller, call.callee, call.block
         if block == DIRECT_CALL:
             edges.setdefault(caller, []).append(callee)
         elif block == INDIRECT_CALL:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from pylink.demangle import demangle
-from pylink.tables import DEFINED, ENTITY, FUNCTION_KIND, LOCAL, entity_name, rows
+from pylink.tables import DEFINED, FUNCTION_KIND, LOCAL, entity_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,12 +28,11 @@ def find_candidates(merged: Merged, names: Collection[str]) -> dict[str, list[in
         if base is not None or name.isidentifier():
             wanted.setdefault(base or name, name)
     found: dict[str, list[int]] = {}
-    objects = merged.objects
     words = {name.rpartition("::")[2].partition("<")[0] for name in wanted}
-    for number, (*_, kind, flags, _, _, _, _) in enumerate(rows(merged.entities, ENTITY)):
-        if kind != FUNCTION_KIND or not flags & DEFINED or flags & LOCAL:
+    for number, row in enumerate(merged.entities):
+        if row.kind != FUNCTION_KIND or not row.flags & DEFINED or row.flags & LOCAL:
             continue
-        mangled = entity_name(objects.arena, objects.symbols, merged.entities, number)
+        mangled = entity_name(merged, number)
         if mangled in names or not any(word in mangled for word in words):
             continue
         readable = demangle(mangled)

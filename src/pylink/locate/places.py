@@ -10,7 +10,6 @@ offsets are those in the rewritten code.
 
 from __future__ import annotations
 
-from copy import copy
 from itertools import pairwise
 
 from pylink.diagnostics.record import Source, note
@@ -19,15 +18,7 @@ from pylink.facts.elf import STT_FUNC
 from pylink.locate import LINE_SECTIONS
 from pylink.locate.column import find_name
 from pylink.locate.references import relocations
-from pylink.tables import (
-    FILE,
-    SYMBOL,
-    file_sections,
-    section_file,
-    section_name,
-    symbol_file,
-    symbol_name,
-)
+from pylink.tables import file_sections, section_name, symbol_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +36,9 @@ if TYPE_CHECKING:
 def places_of(objects: Objects) -> Places:
     """The places of the inputs, kept with them: what was read of their lines is used again."""
     if objects.places is None:
-        objects.places = Places(copy(objects))  # no cycle, which would keep the inputs in memory
+        objects.places = Places(
+            objects.replaced()
+        )  # no cycle, which would keep the inputs in memory
     return objects.places
 
 
@@ -62,7 +55,7 @@ class Places:
 
     def fill(self, diagnostic: Diagnostic, section: int, offset: int, name: str | None) -> None:
         """Give a record its place, and the source line; `name` is what to point at in that."""
-        diagnostic.section = section_name(self._objects.arena, self._objects.sections, section)
+        diagnostic.section = section_name(self._objects, section)
         diagnostic.offset = offset
         file = self.file_of(section)
         diagnostic.file = diagnostic.file or self._objects.names[file]
@@ -71,19 +64,18 @@ class Places:
     def fill_definition(self, diagnostic: Diagnostic, symbol: int) -> None:
         """Give a record the place of the definition that a symbol row is."""
         objects = self._objects
-        fields = SYMBOL.unpack_from(objects.symbols, symbol * SYMBOL.size)
-        value, file, section = fields[1], fields[5], fields[6]
-        diagnostic.file = diagnostic.file or objects.names[file]
-        if section >= 0:
-            diagnostic.section = section_name(objects.arena, objects.sections, section)
-            diagnostic.offset = value
+        row = objects.symbols[symbol]
+        diagnostic.file = diagnostic.file or objects.names[row.file]
+        if row.section >= 0:
+            diagnostic.section = section_name(objects, row.section)
+            diagnostic.offset = row.value
         self.fill_lines(diagnostic, symbol)
 
     def fill_lines(self, diagnostic: Diagnostic, symbol: int) -> None:
         """Give a record the source line of the definition or declaration that a symbol row is."""
         objects = self._objects
-        file = symbol_file(objects.symbols, symbol)
-        name = symbol_name(objects.arena, objects.symbols, symbol)
+        file = objects.symbols[symbol].file
+        name = symbol_name(objects, symbol)
         self._set_lines(diagnostic, file, self.definition_frames(symbol), name)
 
     def note_at(
@@ -96,7 +88,7 @@ class Places:
 
     def note_definition(self, kind: str, symbol: int, **facts: Fact) -> Diagnostic:
         """A note on the definition that a symbol row is."""
-        name = symbol_name(self._objects.arena, self._objects.symbols, symbol)
+        name = symbol_name(self._objects, symbol)
         made = note(kind, source=None, context=(), symbol=name, **facts)
         self.fill_definition(made, symbol)
         return made
@@ -104,7 +96,7 @@ class Places:
     def frames(self, section: int, offset: int) -> list[Frame]:
         """The source lines of an offset, the innermost inlined one first."""
         file = self.file_of(section)
-        index = section - file_sections(self._objects.files, file).start
+        index = section - file_sections(self._objects, file).start
         return self._ask(file, lambda lines: lines.frames(index, offset)) or []
 
     def definition_frames(self, symbol: int, *, ptx: bool = True) -> list[Frame]:
@@ -114,26 +106,25 @@ class Places:
         search of all of it.
         """
         objects = self._objects
-        fields = SYMBOL.unpack_from(objects.symbols, symbol * SYMBOL.size)
-        value, section, info = fields[1], fields[6], fields[8]
-        if info & 15 == STT_FUNC:
-            return self.frames(section, value) if section >= 0 else []
-        name = symbol_name(objects.arena, objects.symbols, symbol)
-        return self._declaration(symbol, name, is_defined=section >= 0, ptx=ptx)
+        row = objects.symbols[symbol]
+        if row.info & 15 == STT_FUNC:
+            return self.frames(row.section, row.value) if row.section >= 0 else []
+        name = symbol_name(objects, symbol)
+        return self._declaration(symbol, name, is_defined=row.section >= 0, ptx=ptx)
 
     def _declaration(self, symbol: int, name: str, *, is_defined: bool, ptx: bool) -> list[Frame]:
         """The line of a variable: only -G records it, so the next best in other files.
 
         That is the first use of one that is not defined in its file, or a line of PTX.
         """
-        file = symbol_file(self._objects.symbols, symbol)
+        file = self._objects.symbols[symbol].file
         found = self._ask(file, lambda lines: lines.declaration(name))
         if found is not None:
             return [found]
         if not is_defined and self._has_lines(file):
             objects = self._objects
-            first = FILE.unpack_from(objects.files, file * FILE.size)[4]
-            sections = file_sections(objects.files, file)
+            first = objects.files[file].first_symbol
+            sections = file_sections(objects, file)
             for section, offset, index in relocations(objects, sections):
                 if index == symbol - first:
                     return self.frames(section, offset)
@@ -177,16 +168,16 @@ class Places:
             from pylink.locate.linemap import LineMap  # noqa: PLC0415 -- an extra
         except ImportError:
             return None
-        row = FILE.unpack_from(self._objects.files, file * FILE.size)
+        row = self._objects.files[file]
         try:
-            return LineMap(self._objects.arena[row[0] : row[0] + row[1]])
+            return LineMap(self._objects.arena[row.offset : row.offset + row.size])
         except Exception:  # as in `_ask`
             return None
 
     def _has_lines(self, file: int) -> bool:
         return any(
-            section_name(self._objects.arena, self._objects.sections, section) in LINE_SECTIONS
-            for section in file_sections(self._objects.files, file)
+            section_name(self._objects, section) in LINE_SECTIONS
+            for section in file_sections(self._objects, file)
         )
 
     def name_of(self, section: int) -> str:
@@ -195,7 +186,7 @@ class Places:
 
     def file_of(self, section: int) -> int:
         """The number of the input that a section is from."""
-        return section_file(self._objects.sections, section)
+        return self._objects.sections[section].file
 
 
 def set_lines(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink.locate.calls import call_edges
-from pylink.tables import ENTITY, FUNCTION, NO_STACK_BOUND, count
+from pylink.tables import NO_STACK_BOUND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def find_cycle(merged: Merged, kernel: int, turn: int) -> list[int]:
     Nodes are those of `call_edges`. `turn` counts the callees of the kernel that have no bound.
     Empty when there is no recursion.
     """
-    entities = count(merged.entities, ENTITY)
+    entities = len(merged.entities)
     edges = call_edges(merged)
     callees: list[int] = []
     for callee in edges.get(kernel, []):
@@ -27,8 +27,7 @@ def find_cycle(merged: Merged, kernel: int, turn: int) -> list[int]:
 
 
 def _is_unbounded(merged: Merged, entity: int) -> bool:
-    stack: int = FUNCTION.unpack_from(merged.functions, entity * FUNCTION.size)[1]
-    return stack == NO_STACK_BOUND
+    return merged.functions[entity].stack == NO_STACK_BOUND
 
 
 def _first_cycle(edges: dict[int, list[int]], start: int) -> list[int]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from struct import unpack_from
-
 from pylink.facts import sectionkinds
 from pylink.facts.elf import SHT_REL, SHT_RELA
 from pylink.facts.records import REL, RELA
-from pylink.tables import FILE, SECTION, file_sections, section_file
+from pylink.tables import file_sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
+    from pylink._native.tables import Numbers
     from pylink.phases.read import Objects
 
 # A section and an offset in it.
@@ -32,7 +31,7 @@ _REFERRING = (
 
 
 def find_references(
-    objects: Objects, symbol_entity: bytes, wanted: Collection[int]
+    objects: Objects, symbol_entity: Numbers, wanted: Collection[int]
 ) -> dict[int, list[Reference]]:
     """All places that refer to each of the wanted entities, by file, section and offset.
 
@@ -40,12 +39,12 @@ def find_references(
     """
     found: dict[int, list[Reference]] = {entity: [] for entity in wanted}
     for number in range(len(objects.names)):
-        file = FILE.unpack_from(objects.files, number * FILE.size)
-        entities = unpack_from(f"<{file[5]}i", symbol_entity, 4 * file[4])
+        file = objects.files[number]
+        entities = (symbol_entity[file.first_symbol + i] for i in range(file.symbol_count))
         local = {i: entity for i, entity in enumerate(entities) if entity in found}
         if not local:
             continue
-        for section, offset, symbol in relocations(objects, file_sections(objects.files, number)):
+        for section, offset, symbol in relocations(objects, file_sections(objects, number)):
             if symbol in local:
                 found[local[symbol]].append((section, offset))
     for references in found.values():
@@ -56,28 +55,26 @@ def find_references(
 def relocations(objects: Objects, sections: Iterable[int]) -> Iterator[tuple[int, int, int]]:
     """Patched section, offset in it, and symbol index, of the relocations in sections of a file."""
     for row in sections:
-        fields = SECTION.unpack_from(objects.sections, row * SECTION.size)
-        start, size, type, target, kind = fields[1], fields[2], fields[5], fields[11], fields[12]
-        if kind != sectionkinds.RELOC or target < 0 or type not in _ENTRIES:
+        table = objects.sections[row]
+        start, size, target = table.offset, table.size, table.target
+        if table.kind != sectionkinds.RELOC or target < 0 or table.type not in _ENTRIES:
             continue
-        patched = SECTION.unpack_from(objects.sections, target * SECTION.size)[12]
+        patched = objects.sections[target].kind
         if patched in _REFERRING:
-            entry = _ENTRIES[type]
+            entry = _ENTRIES[table.type]
             whole = size - size % entry.size
             for offset, _, symbol, *_ in entry.iter_unpack(objects.arena[start : start + whole]):
                 yield target, offset, symbol
 
 
-def find_uses(objects: Objects, symbol_entity: bytes, section: int) -> list[tuple[int, int]]:
+def find_uses(objects: Objects, symbol_entity: Numbers, section: int) -> list[tuple[int, int]]:
     """Offset and entity of all that one section refers to by relocations, in order of offsets."""
-    number = section_file(objects.sections, section)
-    first = FILE.unpack_from(objects.files, number * FILE.size)[4]
+    number = objects.sections[section].file
+    first = objects.files[number].first_symbol
     tables = [
-        row
-        for row in file_sections(objects.files, number)
-        if SECTION.unpack_from(objects.sections, row * SECTION.size)[11] == section
+        row for row in file_sections(objects, number) if objects.sections[row].target == section
     ]
     return sorted(
-        (offset, unpack_from("<i", symbol_entity, 4 * (first + symbol))[0])
+        (offset, symbol_entity[first + symbol])
         for _, offset, symbol in relocations(objects, tables)
     )

@@ -12,15 +12,12 @@ from struct import unpack_from
 
 from pylink.facts import sectionkinds
 from pylink.facts.attributes import MAX_THREADS, REQNTID, SVAL
-from pylink.tables import FUNCTION, SECTION, file_sections, section_file
+from pylink.tables import file_sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.phases.merge import Merged
     from pylink.phases.read import Objects
-
-# Columns of a section row.
-_OFFSET, _SIZE, _KIND = 1, 2, 12
 
 _BOUNDS = {MAX_THREADS: "__launch_bounds__", REQNTID: "__block_size__"}
 _OPTION = re.compile(rb"-?-maxrregcount[ =](\d+)")
@@ -29,13 +26,13 @@ _OPTION = re.compile(rb"-?-maxrregcount[ =](\d+)")
 def limit_cause(merged: Merged, kernel: int, limit: int) -> str:
     """What gave a kernel its limit of registers, as a part of a sentence."""
     objects = merged.objects
-    section = FUNCTION.unpack_from(merged.functions, kernel * FUNCTION.size)[3]
+    section = merged.functions[kernel].info
     if section < 0:
         return "the architecture"
     for number, (x, y, z) in _triples(_contents(objects, section)):
         if number in _BOUNDS:
             return f"its {_BOUNDS[number]} of {x * y * z} threads"
-    file = section_file(objects.sections, section)
+    file = objects.sections[section].file
     options = _options(objects, file)
     if not options:
         return f"__maxnreg__ or the -maxrregcount of '{objects.names[file]}'"
@@ -64,12 +61,12 @@ def _options(objects: Objects, file: int) -> bytes:
     """What the tools that made a file note of themselves; empty without `ptxas` among them."""
     notes = b"".join(
         _contents(objects, row)
-        for row in file_sections(objects.files, file)
-        if SECTION.unpack_from(objects.sections, row * SECTION.size)[_KIND] == sectionkinds.TKINFO
+        for row in file_sections(objects, file)
+        if objects.sections[row].kind == sectionkinds.TKINFO
     )
     return notes if b"\0ptxas\0" in notes else b""
 
 
 def _contents(objects: Objects, section: int) -> bytes:
-    row = SECTION.unpack_from(objects.sections, section * SECTION.size)
-    return objects.arena[row[_OFFSET] : row[_OFFSET] + row[_SIZE]]
+    row = objects.sections[section]
+    return objects.arena[row.offset : row.offset + row.size]

@@ -15,7 +15,7 @@ from pylink.inputs.hosted import SOURCE, Hosted, choose
 from pylink.inputs.kinds import SHARED
 from pylink.inputs.payload import DamagedPayload, Unpacker
 from pylink.inputs.sharedlib import module_ids
-from pylink.tables import EXTENT, SYMBOL, rows, text
+from pylink.tables import EXTENT, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _defined(cubin: bytes) -> set[str]:
     if fault:
         return set()
     return {
-        text(cubin, start, length)
-        for start, _, _, _, length, _, section, _, info, _ in rows(symbols, SYMBOL)
-        if section >= 0 and info >> 4
+        text(cubin, one.name, one.name_size)
+        for one in symbols
+        if one.section >= 0 and one.info >> 4
     }

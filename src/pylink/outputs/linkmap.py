@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from struct import iter_unpack
 
 from pylink.demangle import demangle
 from pylink.diagnostics.stream import printable, show, to_bytes
@@ -12,25 +11,17 @@ from pylink.facts.elf import SHT_NOBITS
 from pylink.outputs.wholefile import write_whole
 from pylink.phases.layout import Placed
 from pylink.tables import (
-    CALL,
     DEFINED,
     DESELECTED,
     DIRECT_CALL,
-    ENTITY,
     FUNCTION_KIND,
     KERNEL,
     LIVE,
     LOST,
-    OUT,
-    PLACE,
     REPLACED,
-    SECTION,
-    SYMBOL,
     TAKEN,
-    rows,
     section_name,
     string,
-    symbol_file,
     symbol_name,
 )
 from pylink.watch.observers import Observer
@@ -41,6 +32,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.phases.read import Objects
+    from pylink.rows import EntityRow
 
 STANDARD_OUTPUT = "-"
 
@@ -96,25 +88,21 @@ def section_lines(placed: Placed) -> Iterator[str]:
     merged = placed.merged
     objects = merged.objects
     contributions = defaultdict(list)
-    bases = iter_unpack("<Q", merged.base)
-    for number, ((out,), (base,)) in enumerate(
-        zip(iter_unpack("<i", merged.out_of), bases, strict=True)
-    ):
+    for number, (out, base) in enumerate(zip(merged.out_of, merged.base, strict=True)):
         if out >= 0:
             contributions[out].append((base, number))
     yield f"{'Offset':>12} {'Address':>8} {'Size':>12} {'Align':>6}  Section\n"
-    for (out,) in iter_unpack("<i", placed.section_order):
-        offset, size, name, made = PLACE.unpack_from(placed.places, out * PLACE.size)
-        row = OUT.unpack_from(placed.outs, out * OUT.size)
-        title = printable(string(placed.shstrtab, name))
-        size = row[6] if row[4] == SHT_NOBITS else size
-        yield f"{offset:#12x} {0:#8x} {size:#12x} {max(row[7], 1):6}  {title}\n"
+    for out in placed.section_order:
+        place, row = placed.places[out], placed.outs[out]
+        title = printable(string(placed.shstrtab, place.name))
+        size = row.size if row.type == SHT_NOBITS else place.size
+        yield f"{place.offset:#12x} {0:#8x} {size:#12x} {max(row.align, 1):6}  {title}\n"
         for base, number in sorted(contributions[out]):
-            section = SECTION.unpack_from(objects.sections, number * SECTION.size)
-            file = printable(objects.names[section[10]])
-            inner = printable(section_name(objects.arena, objects.sections, number))
-            place = "-" if made == WRITTEN_ANEW else f"{base:#x}"
-            yield f"{place:>12} {'':8} {section[2]:#12x} {section[8]:6}      {file}:({inner})\n"
+            section = objects.sections[number]
+            file = printable(objects.names[section.file])
+            inner = printable(section_name(objects, number))
+            at = "-" if place.made == WRITTEN_ANEW else f"{base:#x}"
+            yield f"{at:>12} {'':8} {section.size:#12x} {section.align:6}      {file}:({inner})\n"
 
 
 def kept_lines(placed: Placed) -> Iterator[str]:
@@ -123,16 +111,17 @@ def kept_lines(placed: Placed) -> Iterator[str]:
     objects = merged.objects
     callers = first_callers(placed)
     yield f"{'Size':>12}  Kept symbols\n"
-    for number, row in enumerate(rows(merged.entities, ENTITY)):
-        if row[3] & DEFINED and row[3] & LIVE:
-            yield from symbol_lines(objects, row[1], _kept_because(placed, number, row, callers))
+    for number, row in enumerate(merged.entities):
+        if row.flags & DEFINED and row.flags & LIVE:
+            reason = _kept_because(placed, number, row, callers)
+            yield from symbol_lines(objects, row.winner, reason)
 
 
 def symbol_lines(objects: Objects, symbol: int, reason: str) -> Iterator[str]:
     """A definition: its bytes, name and file, and why; then its readable name, if it has one."""
-    row = SYMBOL.unpack_from(objects.symbols, symbol * SYMBOL.size)
-    name = symbol_name(objects.arena, objects.symbols, symbol)
-    yield f"{row[2]:#12x}  {printable(name)}  {printable(objects.names[row[5]])}: {reason}\n"
+    row = objects.symbols[symbol]
+    name = symbol_name(objects, symbol)
+    yield f"{row.size:#12x}  {printable(name)}  {printable(objects.names[row.file])}: {reason}\n"
     readable = demangle(name)
     if readable != name:
         yield f"{'':16}{printable(readable)}\n"
@@ -142,52 +131,51 @@ def first_callers(placed: Placed) -> dict[int, int]:
     """By function, the first live function that calls it."""
     merged = placed.merged
     callers: dict[int, int] = {}
-    live = [bool(row[3] & LIVE) for row in rows(merged.entities, ENTITY)]
-    for caller, callee, block, won in rows(merged.calls, CALL):
-        if block == DIRECT_CALL and won and live[caller] and caller != callee:
-            callers.setdefault(callee, caller)
+    live = [flags & LIVE for flags in merged.entities.column("flags")]
+    for call in merged.calls:
+        if call.block != DIRECT_CALL or not call.won or not live[call.caller]:
+            continue
+        if call.caller != call.callee:
+            callers.setdefault(call.callee, call.caller)
     return callers
 
 
-def _kept_because(
-    placed: Placed, number: int, row: tuple[int, ...], callers: dict[int, int]
-) -> str:
+def _kept_because(placed: Placed, number: int, row: EntityRow, callers: dict[int, int]) -> str:
     merged = placed.merged
     objects = merged.objects
-    if row[3] & KERNEL:
+    if row.flags & KERNEL:
         return "kernel"
-    if row[2] != FUNCTION_KIND:
+    if row.kind != FUNCTION_KIND:
         return "variable"
     if number in callers:
-        caller = ENTITY.unpack_from(merged.entities, callers[number] * ENTITY.size)
-        return f"called by {printable(symbol_name(objects.arena, objects.symbols, caller[0]))}"
-    return "its address is taken" if row[3] & TAKEN else "all code is kept"
+        caller = merged.entities[callers[number]]
+        return f"called by {printable(symbol_name(objects, caller.first))}"
+    return "its address is taken" if row.flags & TAKEN else "all code is kept"
 
 
 def removed_lines(placed: Placed) -> Iterator[str]:
     """The definitions of inputs that the output does not have, with the reason for each."""
     merged = placed.merged
     objects = merged.objects
-    entities = list(rows(merged.entities, ENTITY))
     yield f"{'Size':>12}  Removed symbols\n"
-    numbers = iter_unpack("<i", merged.symbol_entity)
-    for symbol, ((entity,), role) in enumerate(zip(numbers, merged.symbol_role, strict=True)):
+    table = zip(merged.symbol_entity, merged.symbol_role, strict=True)
+    for symbol, (entity, role) in enumerate(table):
         if entity < 0 or not role:
             continue
-        row = entities[entity]
+        row = merged.entities[entity]
         if role in (LOST, REPLACED):
-            winner = printable(objects.names[symbol_file(objects.symbols, row[1])])
+            winner = printable(objects.names[objects.symbols[row.winner].file])
             reason = f"the definition in {winner} is linked"
-        elif not row[3] & LIVE:
+        elif not row.flags & LIVE:
             reason = _removed_because(row)
         else:
             continue
         yield from symbol_lines(objects, symbol, reason)
 
 
-def _removed_because(row: tuple[int, ...]) -> str:
-    if row[3] & KERNEL:
+def _removed_because(row: EntityRow) -> str:
+    if row.flags & KERNEL:
         return "the kernel is not selected"
-    if row[3] & DESELECTED:
+    if row.flags & DESELECTED:
         return "only kernels that are not selected reach it"
     return "no kernel reaches it"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from pylink.tables import EXTENT, FAULT, FILE, SECTION, text
+from pylink.tables import EXTENT, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink._native.tables import Files, Sections
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.init import Job
+    from pylink.rows import FaultRow
 
 OS_ABI = 46
 
@@ -74,17 +76,18 @@ RELOCATIONS = (17, 18, 33)
 
 
 def report_fault(
-    fault: bytes,
+    fault: FaultRow,
     arena: bytes,
-    files: bytes,
-    sections: bytes,
+    files: Files,
+    sections: Sections,
     extents: bytes,
     names: list[str],
     job: Job,
     sink: Sink,
 ) -> None:
     """Report the first thing that the reader could not accept."""
-    file, section, index, reason, _, value, limit = FAULT.unpack(fault)
+    file, section, index, reason = fault.file, fault.section, fault.index, fault.reason
+    value, limit = fault.value, fault.limit
     kind, argument, sentence = REASONS[reason]
     if reason == OS_ABI:
         sink.report("wrong-os-abi", file=names[file])
@@ -122,12 +125,10 @@ def report_fault(
     )
 
 
-def _section_name(arena: bytes, files: bytes, sections: bytes, file: int, section: int) -> str:
+def _section_name(arena: bytes, files: Files, sections: Sections, file: int, section: int) -> str:
     """The section's name where it is known, else its index."""
-    if file < len(files) // FILE.size:
-        first = FILE.unpack_from(files, file * FILE.size)[2]
-        if (first + section + 1) * SECTION.size <= len(sections):
-            row = SECTION.unpack_from(sections, (first + section) * SECTION.size)
-            if row[4]:
-                return text(arena, row[0], row[4])
+    if file < len(files):
+        number = files[file].first_section + section
+        if number < len(sections) and sections[number].name_size:
+            return text(arena, sections[number].name, sections[number].name_size)
     return f"section {section}"

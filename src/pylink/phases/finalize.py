@@ -25,49 +25,17 @@ class Final:
 def finalize(image: Image, sink: Sink) -> Final:
     """Write what describes the contents."""
     placed = image.placed
-    merged = placed.merged
-    objects = merged.objects
-    job = objects.job
-    symtab_info, mercury_info = native_image.write_symbols(
-        image.data,
-        objects.sections,
-        objects.symbols,
-        merged.entities,
-        placed.outs,
-        placed.out_symbols,
-        placed.symbol_order,
-        placed.section_index,
-        placed.places,
-        placed.symbol_values,
-        placed.homes,
-        placed.merc_values,
-        placed.dynamic,
-        placed.null_value,
-        job.target.family,
-        job.executable,
-        job.options.preserve_relocs and not job.debug,
-    )
+    job = placed.merged.objects.job
+    preserved = job.options.preserve_relocs and not job.debug
+    symtab_info, mercury_info = native_image.write_symbols(image.data, placed, preserved)
     job.steps.done("write_symbols")
     native_image.write_headers(
         image.data,
-        objects.sections,
-        objects.symbols,
-        merged.entities,
-        placed.outs,
-        placed.section_order,
-        placed.section_index,
-        placed.places,
-        placed.symbol_index,
-        placed.phdrs,
-        placed.shstrtab,
-        placed.strtab,
-        placed.table_offset,
+        placed,
         symtab_info,
         mercury_info,
         job.target.elf_flags,
-        note_deficit(job.options, objects.release),
-        job.target.family,
-        job.executable,
+        note_deficit(job.options, placed.merged.objects.release),
     )
     job.steps.done("write_headers")
     return Final(job, image.data)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from struct import pack
 
 from pylink._native import folds
+from pylink._native.tables import Numbers
 from pylink.dedup import FoldResult, MalformedCubin, MercuryObject, MissingXxhash, fold
 from pylink.dedup.reasons import CODE_TARGETS
 from pylink.diagnostics.stream import printable, write
-from pylink.tables import FILE, symbol_name
+from pylink.tables import symbol_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from pylink.dedup import Verdict
     from pylink.diagnostics import Sink
+    from pylink.phases.merge import Merged
     from pylink.phases.read import Objects
 
     Refuse = Callable[[int, str], None]
@@ -74,11 +76,12 @@ class Decision:
         return "" if self.verdict is None else self.verdict.reason
 
 
-def fold_mercury(objects: Objects, roles: bytes, numbers: Iterable[int], sink: Sink) -> bytes:
-    """What `merge` takes as stand-ins; empty when nothing folds.
+def fold_mercury(merged: Merged, numbers: Iterable[int], sink: Sink) -> Numbers:
+    """What stands for each input section; empty when nothing folds.
 
     `numbers` are the files that could fold; a trace compares all others, too.
     """
+    objects = merged.objects
     trace = objects.job.traces_folds
 
     def refuse(number: int, reason: str) -> None:
@@ -86,33 +89,31 @@ def fold_mercury(objects: Objects, roles: bytes, numbers: Iterable[int], sink: S
 
     if trace:
         numbers = range(len(objects.names))
-    decisions, result = compare_files(objects, roles, numbers, refuse)
+    decisions, result = compare_files(merged, numbers, refuse)
     pairs = b""
     for decision in decisions:
         if decision.folds:
             pairs += pack("<ii", decision.file, decision.reference)
         if trace and decision.verdict is not None:
             write(None, printable(_line(decision, decision.verdict)) + "\n")
-    stand_ins = b""
-    if pairs:
-        stand_ins = folds.pair_sections(objects.arena, objects.files, objects.sections, pairs)
+    stand_ins = folds.pair_sections(objects, pairs) if pairs else Numbers()
     objects.job.steps.done("fold_mercury", result)
     return stand_ins
 
 
 def compare_files(
-    objects: Objects, roles: bytes, numbers: Iterable[int], refuse: Refuse
+    merged: Merged, numbers: Iterable[int], refuse: Refuse
 ) -> tuple[list[Decision], FoldResult]:
     """The decision for every file of `numbers` with Mercury sections, and the comparisons it took.
 
     `refuse` is told the number of a file that cannot be read, and why.
     """
-    files, items = read_files(objects, numbers, refuse)
+    files, items = read_files(merged.objects, numbers, refuse)
     result = _fold(items)
     decisions = []
     for row, found in enumerate(result.reference):
         reference = None if found is None else files[found]
-        name = find_stronger(objects, roles, reference, files[row])
+        name = find_stronger(merged, reference, files[row])
         decisions.append(Decision(files[row], reference, result.verdicts[row], name))
     return decisions, result
 
@@ -132,9 +133,9 @@ def read_files(
 
 
 def _read(objects: Objects, number: int, refuse: Refuse) -> MercuryObject | None:
-    row = FILE.unpack_from(objects.files, number * FILE.size)
+    row = objects.files[number]
     name = objects.names[number]
-    data = memoryview(objects.arena)[row[0] : row[0] + row[1]]
+    data = memoryview(objects.arena)[row.offset : row.offset + row.size]
     try:
         return MercuryObject.from_cubin(data, name)
     except MalformedCubin as error:
@@ -149,14 +150,12 @@ def _fold(items: list[MercuryObject]) -> FoldResult:
         return fold(items, prefilter="none")
 
 
-def find_stronger(
-    objects: Objects, roles: bytes, reference: int | None, candidate: int
-) -> str | None:
+def find_stronger(merged: Merged, reference: int | None, candidate: int) -> str | None:
     """The function whose copy of the candidate counts while the reference's lost."""
     if reference is None:
         return None
-    symbol = folds.find_stronger(objects.files, objects.symbols, roles, reference, candidate)
-    return None if symbol < 0 else symbol_name(objects.arena, objects.symbols, symbol)
+    symbol = folds.find_stronger(merged, reference, candidate)
+    return None if symbol < 0 else symbol_name(merged.objects, symbol)
 
 
 def _line(decision: Decision, verdict: Verdict) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from pylink._native import elfread, inputfiles, notes
 from pylink.facts import sectionkinds
-from pylink.tables import FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,9 +27,7 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     mode = _mode(objects)
     if mode is None:
         return objects
-    numbers = elfread.find_kernels(
-        objects.arena, objects.sections, objects.symbols, mode != NO_BARRIERS
-    )
+    numbers = elfread.find_kernels(objects, mode != NO_BARRIERS)
     if not numbers:
         return objects
 
@@ -58,9 +55,7 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
 def _mode(objects: Objects) -> int | None:
     """What the link asks for; None for a link that leaves its kernels alone."""
     job = objects.job
-    barriers = notes.has_attribute(
-        objects.arena, objects.sections, sectionkinds.INFO, GEN_ERRBAR_AT_EXIT
-    )
+    barriers = notes.has_attribute(objects, sectionkinds.INFO, GEN_ERRBAR_AT_EXIT)
     if job.debug:
         return LASTING_BARRIERS
     if not job.executable:
@@ -69,28 +64,14 @@ def _mode(objects: Objects) -> int | None:
 
 
 def _image(objects: Objects, number: int) -> bytes:
-    row = FILE.unpack_from(objects.files, number * FILE.size)
-    return objects.arena[row[0] : row[0] + row[1]]
+    row = objects.files[number]
+    return objects.arena[row.offset : row.offset + row.size]
 
 
 def _reread(objects: Objects, images: list[bytes]) -> Objects:
-    from pylink.phases.read import Objects  # noqa: PLC0415 -- read does not need this module
-
     paths: list[bytes | None] = [None] * len(images)
     arena, extents, _, _ = inputfiles.read_files(paths, [len(image) for image in images], [*images])
-    files, sections, symbols, fault = elfread.parse(arena, extents)
-    if fault:
+    files, sections, symbols, faults = elfread.parse(arena, extents)
+    if faults:
         raise ValueError("a rewritten kernel does not read back")
-    reread = Objects(
-        objects.job,
-        objects.names,
-        arena,
-        files,
-        sections,
-        symbols,
-        objects.pieces,
-        objects.references,
-        objects.release,
-    )
-    reread.libraries = objects.libraries
-    return reread
+    return objects.replaced(arena=arena, files=files, sections=sections, symbols=symbols)

@@ -15,7 +15,7 @@ from pylink.inputs.unpack import add_optimized, known_references
 from pylink.phases.faults import report_fault
 from pylink.subtools import ptxas
 from pylink.subtools.lto import compile_lto, write_lto_row
-from pylink.tables import SYMBOL, rows, text
+from pylink.tables import text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,17 +122,20 @@ def calls_runtime(loaded: Loaded, ptx: bytes, sink: Sink) -> bool:
 def global_names(loaded: Loaded, sink: Sink) -> tuple[dict[str, None], dict[str, None]]:
     """What the cubins define and what they leave undefined, in order; LinkError when damaged."""
     arena = loaded.arena
-    files, sections, symbols, fault = elfread.parse(arena, loaded.extents)
-    if fault:
-        report_fault(fault, arena, files, sections, loaded.extents, loaded.names, loaded.job, sink)
+    files, sections, symbols, faults = elfread.parse(arena, loaded.extents)
+    if faults:
+        report_fault(
+            faults[0], arena, files, sections, loaded.extents, loaded.names, loaded.job, sink
+        )
         sink.stop()
     defined: dict[str, None] = {}
     undefined: dict[str, None] = {}
-    for name, _, _, _, size, _, _, shndx, info, _ in rows(symbols, SYMBOL):
-        if info >> 4 == STB_LOCAL or not size:
+    for symbol in symbols:
+        if symbol.info >> 4 == STB_LOCAL or not symbol.name_size:
             continue
-        if shndx != SHN_UNDEF:
-            defined[text(arena, name, size)] = None
-        elif info & 0xF != STT_OBJECT:
-            undefined[text(arena, name, size)] = None
+        name = text(arena, symbol.name, symbol.name_size)
+        if symbol.shndx != SHN_UNDEF:
+            defined[name] = None
+        elif symbol.info & 0xF != STT_OBJECT:
+            undefined[name] = None
     return defined, undefined

@@ -5,63 +5,30 @@ from __future__ import annotations
 from pylink._native import elfread, poolrelocs, pools, resolve
 from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
+from pylink._native.tables import Marks, MergedTables
 from pylink.diagnostics.stream import to_bytes
 from pylink.facts.target import FAMILY_C
-from pylink.phases.init import HOST_INFO, KEEP_CODE
+from pylink.phases.init import KEEP_CODE
 from pylink.phases.kernels import rewrite_kernels
 from pylink.phases.rebuild import rebuild_debug
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink._native.tables import Spans
     from pylink.diagnostics import Sink
     from pylink.phases.read import Objects
 
 
-class Merged:
-    """What the output consists of. Tables are packed rows of the names in rows.pxd.
+class Merged(MergedTables):
+    """What the output consists of; `made` has contents that replace those of the inputs."""
 
-    Of the link: `entities` (EntityRow), `symbol_entity` and `symbol_role` by input symbol,
-    `calls`, `prototypes` (arena offsets), `functions` (FunctionRow by entity), `pools`. Of the
-    output: `outs` (OutRow), `out_symbols`, `keeps`, `fixes`, `rebuilds`, `out_of` and `base` by
-    input section, `shstrtab`, `strtab`, `prototype_offsets`, `referenced` and `uses_array` by
-    entity; `made` has contents that replace those of the inputs, as pairs of bytes and SpanRow.
-    `stand_ins` has the section that stands for each input section; empty when none does.
-    """
+    __slots__ = ("made",)
 
-    __slots__ = (
-        "base",
-        "calls",
-        "entities",
-        "fixes",
-        "functions",
-        "keeps",
-        "made",
-        "objects",
-        "out_of",
-        "out_symbols",
-        "outs",
-        "pools",
-        "prototype_offsets",
-        "prototypes",
-        "rebuilds",
-        "referenced",
-        "shstrtab",
-        "stand_ins",
-        "strtab",
-        "symbol_entity",
-        "symbol_role",
-        "uses_array",
-    )
+    objects: Objects
 
     def __init__(self, objects: Objects) -> None:
-        self.objects = objects
-        self.entities = self.symbol_entity = self.symbol_role = b""
-        self.calls = self.prototypes = self.functions = self.pools = b""
-        self.outs = self.out_symbols = self.keeps = self.fixes = self.rebuilds = b""
-        self.out_of = self.base = self.shstrtab = self.strtab = b""
-        self.prototype_offsets = self.referenced = self.uses_array = b""
-        self.stand_ins = b""
-        self.made: list[tuple[bytes, bytes]] = []
+        super().__init__(objects)
+        self.made: list[tuple[bytes, Spans]] = []
 
 
 def merge(objects: Objects, sink: Sink) -> Merged | None:
@@ -77,32 +44,18 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
             return None
         steps.done("rewrite_kernels")
     merged = Merged(objects)
-    entities, merged.symbol_entity, merged.symbol_role, merged.calls, merged.prototypes, clashes = (
-        resolve.resolve(objects.arena, objects.files, objects.sections, objects.symbols)
-    )
+    clashes = resolve.resolve(merged)
     if clashes:
         from pylink.phases.report_symbols import report_clashes  # noqa: PLC0415 -- errors
 
         report_clashes(objects, clashes, sink)
     steps.done("resolve")
-    objects.sections = pools.cut_pools(objects.sections, objects.symbols, merged.symbol_role)
-    merged.entities = resolve.find_live(
-        entities,
-        merged.calls,
-        merged.prototypes,
-        _selected_kernels(objects, entities),
-        bool(job.mode & KEEP_CODE),
-    )
+    sections = pools.cut_pools(merged)
+    if sections is not objects.sections:
+        merged.objects = objects = objects.replaced(sections=sections)
+    resolve.find_live(merged, _selected_kernels(merged), bool(job.mode & KEEP_CODE))
     steps.done("find_live")
-    merged.functions = native_functions.analyze(
-        objects.arena,
-        objects.sections,
-        merged.entities,
-        merged.symbol_entity,
-        merged.symbol_role,
-        merged.calls,
-        merged.prototypes,
-    )
+    native_functions.analyze(merged)
     steps.done("analyze_functions")
     crowded = False
     if job.executable:
@@ -111,67 +64,23 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     steps.done("find_undefined")
     if sink.errors and not (crowded or job.dumps_calls or job.options.verbose):
         return None
-    merged.pools = pools.place_pools(
-        objects.sections,
-        objects.symbols,
-        merged.entities,
-        merged.symbol_entity,
-        merged.symbol_role,
-        merged.calls,
-        merged.prototypes,
-        not job.executable,
-    )
+    pools.place_pools(merged)
     steps.done("place_pools")
     if job.folds_mercury:
-        merged.stand_ins = _fold_mercury(objects, merged, sink)
+        _fold_mercury(merged, sink)
     if job.traces_folds:
         from pylink.phases.trace import trace_inputs  # noqa: PLC0415 -- few links are traced
 
-        trace_inputs(objects, merged.stand_ins)
-    (
-        merged.outs,
-        merged.out_symbols,
-        merged.keeps,
-        merged.fixes,
-        merged.rebuilds,
-        merged.out_of,
-        merged.base,
-        merged.shstrtab,
-        merged.strtab,
-        merged.prototype_offsets,
-        merged.referenced,
-        merged.uses_array,
-    ) = native_merge.merge(
-        objects.arena,
-        objects.files,
-        objects.sections,
-        objects.symbols,
-        merged.entities,
-        merged.symbol_entity,
-        merged.symbol_role,
-        merged.prototypes,
-        merged.pools,
-        merged.stand_ins,
-        job.target.family,
-        job.mode | (HOST_INFO if objects.references is not None else 0),
-        objects.release.traits,
-    )
+        trace_inputs(merged)
+    native_merge.merge(merged)
     steps.done("merge_sections")
     if job.target.family == FAMILY_C and merged.pools:
-        merged.outs, merged.keeps = poolrelocs.adopt_relocations(
-            objects.arena,
-            objects.files,
-            objects.sections,
-            objects.symbols,
-            merged.entities,
-            merged.symbol_entity,
-            merged.pools,
-            merged.outs,
-            merged.keeps,
-        )
+        poolrelocs.adopt_relocations(merged)
         steps.done("adopt_relocations")
     if job.options.preserve_relocs:
-        _record_resolved(merged)
+        from pylink._native import resolved  # noqa: PLC0415 -- few links ask for the record
+
+        resolved.record_resolved(merged)
         steps.done("record_resolved")
     if crowded or job.dumps_calls:
         from pylink.phases.report_calls import report_calls  # noqa: PLC0415 -- few links need it
@@ -180,56 +89,34 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     if job.target.family == FAMILY_C and not sink.errors:
         rebuild_debug(merged, sink)
         steps.done("rebuild_debug")
-    return merged
+    return merged.seal()
 
 
-def _record_resolved(merged: Merged) -> None:
-    """List the resolved relocations for --preserve-relocs."""
-    from pylink._native import resolved  # noqa: PLC0415 -- few links ask for the record
-
-    merged.outs, merged.keeps = resolved.record_resolved(
-        merged.entities,
-        merged.outs,
-        merged.out_symbols,
-        merged.keeps,
-        merged.fixes,
-        merged.out_of,
-        merged.base,
-        merged.objects.job.target.family,
-    )
-
-
-def _selected_kernels(objects: Objects, entities: bytes) -> bytes:
-    """A byte per entity for kernels that an option or host code names; empty for all kernels."""
+def _selected_kernels(merged: Merged) -> Marks:
+    """By entity: whether an option or host code names the kernel; empty for all kernels."""
+    objects = merged.objects
     options = objects.job.options
     references = objects.references
     if references is not None:
-        return resolve.select_referenced(
-            objects.arena, objects.symbols, entities, references.external, references.internal
-        )
+        return resolve.select_referenced(merged, references.external, references.internal)
     if objects.job.mode & KEEP_CODE or not (options.kernels_used or options.variables_used):
-        return b""
-    patterns = [to_bytes(name) for name in options.kernels_used]
-    return resolve.select_kernels(objects.arena, objects.symbols, entities, patterns)
+        return Marks()
+    return resolve.select_kernels(merged, [to_bytes(name) for name in options.kernels_used])
 
 
-def _fold_mercury(objects: Objects, merged: Merged, sink: Sink) -> bytes:
-    """An int32 per input section: the equal Mercury section that stands for it, or -1.
+def _fold_mercury(merged: Merged, sink: Sink) -> None:
+    """Find sections that equal Mercury sections stand for; most links have no sizes alike."""
+    job = merged.objects.job
+    numbers = elfread.find_ties(merged.objects)
+    job.steps.done("find_ties")
+    if numbers or job.traces_folds:
+        from pylink.phases.fold import fold_mercury  # noqa: PLC0415 -- few links have copies
 
-    Empty when nothing folds, which costs most links a look at their section sizes.
-    """
-    numbers = elfread.find_ties(objects.arena, objects.files, objects.sections)
-    objects.job.steps.done("find_ties")
-    if not numbers and not objects.job.traces_folds:
-        return b""
-    from pylink.phases.fold import fold_mercury  # noqa: PLC0415 -- few links have copies
-
-    return fold_mercury(objects, merged.symbol_role, numbers, sink)
+        merged.stand_ins = fold_mercury(merged, numbers, sink)
 
 
 def _report_undefined(merged: Merged, sink: Sink) -> None:
-    objects = merged.objects
-    undefined = resolve.find_undefined(objects.arena, objects.symbols, merged.entities)
+    undefined = resolve.find_undefined(merged)
     if undefined and sink.hears("undefined-reference"):
         from pylink.phases.report_symbols import report_undefined  # noqa: PLC0415 -- an error
 
@@ -238,12 +125,9 @@ def _report_undefined(merged: Merged, sink: Sink) -> None:
 
 def _report_recursion(merged: Merged, sink: Sink) -> bool:
     """Warn of kernels that recurse; whether kernels call functions with too many registers."""
-    objects = merged.objects
-    recursive, crowded = native_functions.find_trouble(
-        objects.arena, objects.sections, merged.entities, merged.functions
-    )
-    if recursive and not objects.job.options.suppress_stack_size_warning:
+    recursive, crowded = native_functions.find_trouble(merged)
+    if recursive and not merged.objects.job.options.suppress_stack_size_warning:
         from pylink.phases.report_symbols import report_recursion  # noqa: PLC0415 -- a warning
 
         report_recursion(merged, recursive, sink)
-    return bool(crowded)
+    return crowded

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.facts.releases import Release
     from pylink.options import Options
+    from pylink.phases.merge import Merged
     from pylink.phases.read import Objects
 
 NT_TKINFO = 2000
@@ -54,7 +55,7 @@ def cuinfo_note(objects: Objects, sink: Sink) -> bytes:
     The SM number is the lowest of the inputs' notes: that of the PTX they were made from. The
     driver gives it to all kernels, so inputs that do not agree are worth a word.
     """
-    lowest, low, low_files, highest, high = notes.virtual_archs(objects.arena, objects.sections)
+    lowest, low, low_files, highest, high = notes.virtual_archs(objects)
     if lowest < highest:
         sink.report(
             "virtual-arch-lowered",
@@ -68,8 +69,9 @@ def cuinfo_note(objects: Objects, sink: Sink) -> bytes:
     return note(NT_CUINFO, pack("<4H", 2, virtual, objects.release.toolkit, 0))
 
 
-def compat_note(objects: Objects, out_of: bytes, *, has_code: bool) -> bytes:
-    """.nv.compat of the output; `out_of` is the output section of each input section."""
+def compat_note(merged: Merged, *, has_code: bool) -> bytes:
+    """.nv.compat of the output."""
+    objects = merged.objects
     target = objects.job.target
     if not objects.names and target.family != FAMILY_A:
         # Of a link without any cubin: the target's suffix, and no features.
@@ -78,8 +80,6 @@ def compat_note(objects: Objects, out_of: bytes, *, has_code: bool) -> bytes:
     features = target.features if has_code else 0
     fastpath = 0
     if features & FASTPATH_CODE:
-        fastpath = notes.fastpath_bits(objects.arena, objects.sections, out_of)
+        fastpath = notes.fastpath_bits(merged)
     rows = compat.compiled(objects.release.toolkit, target.family)
-    return notes.merge_compat(
-        objects.arena, objects.sections, rows, target.specific, features, fastpath
-    )
+    return notes.merge_compat(objects, rows, target.specific, features, fastpath)

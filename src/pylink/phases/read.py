@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from struct import unpack_from
-
 from pylink._native import elfread, notes
+from pylink._native.tables import ObjectTables
 from pylink.facts.releases import NEWEST, followed
 from pylink.phases.faults import report_fault
-from pylink.tables import FILE
-from pylink.tables import rows as table_rows
+from pylink.phases.init import HOST_INFO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from pylink._native.tables import Files, Indices, Sections, Symbols
     from pylink.diagnostics import Sink
     from pylink.facts.releases import Release
     from pylink.inputs.loaded import Loaded
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from pylink.phases.init import Job
 
 
-class Objects:
-    """The inputs: `arena` holds their bytes; the tables are packed FileRow, SectionRow, SymbolRow.
+class Objects(ObjectTables):
+    """The inputs: `arena` holds their bytes, the tables tell what is in it.
 
     `names` are the inputs' names by file number, `pieces` what is known of each beyond its bytes,
     empty for a link of plain cubins. `references` are the kernels that host code uses,
@@ -34,83 +33,104 @@ class Objects:
     output is equal to.
     """
 
-    __slots__ = (
-        "arena",
-        "files",
-        "job",
-        "libraries",
-        "names",
-        "pieces",
-        "places",
-        "references",
-        "release",
-        "sections",
-        "symbols",
-    )
+    UNSEALED = ("places",)
+    __slots__ = ("job", "libraries", "names", "pieces", "places", "references", "release")
 
     def __init__(
         self,
+        arena: bytes,
+        files: Files,
+        sections: Sections,
+        symbols: Symbols,
+        *,
         job: Job,
         names: list[str],
-        arena: bytes,
-        files: bytes,
-        sections: bytes,
-        symbols: bytes,
         pieces: list[Piece],
         references: References | None,
         release: Release,
+        libraries: Libraries | None,
     ) -> None:
+        mode = job.mode | (HOST_INFO if references is not None else 0)
+        super().__init__(
+            arena,
+            files,
+            sections,
+            symbols,
+            family=job.target.family,
+            mode=mode,
+            traits=release.traits,
+        )
         self.job = job
         self.names = names
-        self.arena = arena
-        self.files = files
-        self.sections = sections
-        self.symbols = symbols
         self.pieces = pieces
         self.references = references
         self.release = release
-        self.libraries: Libraries | None = None
+        self.libraries = libraries
         self.places: Places | None = None
+
+    def replaced(
+        self,
+        *,
+        arena: bytes | None = None,
+        files: Files | None = None,
+        sections: Sections | None = None,
+        symbols: Symbols | None = None,
+        job: Job | None = None,
+    ) -> Objects:
+        """The same inputs but for what is given."""
+        result = Objects(
+            self.arena if arena is None else arena,
+            self.files if files is None else files,
+            self.sections if sections is None else sections,
+            self.symbols if symbols is None else symbols,
+            job=job or self.job,
+            names=self.names,
+            pieces=self.pieces,
+            references=self.references,
+            release=self.release,
+            libraries=self.libraries,
+        )
+        return result.seal()
 
 
 def read(loaded: Loaded, sink: Sink) -> Objects | None:
     """Check and tabulate every cubin; after errors the result is None."""
     job, names, arena = loaded.job, loaded.names, loaded.arena
     times = job.steps.times(len(names))
-    files, sections, symbols, fault = elfread.parse(arena, loaded.extents, times)
+    files, sections, symbols, faults = elfread.parse(arena, loaded.extents, times)
     job.steps.done("parse", times)
-    if fault:
-        report_fault(fault, arena, files, sections, loaded.extents, names, job, sink)
+    if faults:
+        report_fault(faults[0], arena, files, sections, loaded.extents, names, job, sink)
         return None
-    specific = notes.specific_files(arena, sections, len(names))
-    newest, toolkits = notes.toolkits(arena, files, sections)
+    newest, toolkits = notes.toolkits(ObjectTables(arena, files, sections, symbols))
     release = followed(job.options.nvlink_version, newest)
-    _check_targets(job, names, files, specific, toolkits, release, sink)
-    job.steps.done("check_targets")
     objects = Objects(
-        job, names, arena, files, sections, symbols, loaded.pieces, loaded.references, release
+        arena,
+        files,
+        sections,
+        symbols,
+        job=job,
+        names=names,
+        pieces=loaded.pieces,
+        references=loaded.references,
+        release=release,
+        libraries=loaded.libraries,
     )
-    objects.libraries = loaded.libraries
-    return objects
+    _check_targets(objects, toolkits, sink)
+    job.steps.done("check_targets")
+    return objects.seal()
 
 
-def _check_targets(
-    job: Job,
-    names: list[str],
-    files: bytes,
-    specific: bytes,
-    toolkits: bytes,
-    release: Release,
-    sink: Sink,
-) -> None:
+def _check_targets(objects: Objects, toolkits: Indices, sink: Sink) -> None:
     """Refuse inputs that the target cannot run, and those of a toolkit newer than the release."""
-    for number, row in enumerate(table_rows(files, FILE)):
-        sm = row[7] >> 8 & 0xFF
+    job, names, release = objects.job, objects.names, objects.release
+    specific = notes.specific_files(objects)
+    for number, e_flags in enumerate(objects.files.column("e_flags")):
+        sm = e_flags >> 8 & 0xFF
         if not job.target.accepts(sm, bool(specific[number])):
             _refuse_target(job, names[number], sm, bool(specific[number]), sink)
-        (toolkit,) = unpack_from("<I", toolkits, 4 * number)
-        if toolkit > release.toolkit:
-            _refuse_toolkit(job, names[number], toolkit, release, sink)
+        if toolkits[number] > release.toolkit:
+            _refuse_toolkit(job, names[number], toolkits[number], release, sink)
 
 
 def _refuse_target(job: Job, name: str, sm: int, specific: bool, sink: Sink) -> NoReturn:

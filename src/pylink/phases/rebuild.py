@@ -5,7 +5,8 @@ from __future__ import annotations
 from struct import unpack_from
 
 from pylink._native import debug, rebuild
-from pylink.tables import REPLACED, section_file, section_name, span
+from pylink._native.tables import Spans
+from pylink.tables import REPLACED, section_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +26,9 @@ def rebuild_debug(merged: Merged, sink: Sink) -> None:
         _rebuild_one(merged, name, results, retargets, sink)
     if not results:
         return
-    merged.outs, merged.keeps = rebuild.adopt(merged.outs, merged.keeps, merged.rebuilds, results)
+    rebuild.adopt(merged, results)
     for inputs, units, out in retargets:
-        merged.fixes, merged.keeps = rebuild.retarget(
-            merged.fixes, merged.keeps, merged.base, inputs, units, out
-        )
+        rebuild.retarget(merged, inputs, units, out)
 
 
 def _rebuild_one(
@@ -41,41 +40,35 @@ def _rebuild_one(
 ) -> None:
     objects = merged.objects
     arena = objects.arena
-    out = rebuild.find_debug(arena, objects.sections, merged.outs, name)
+    out = rebuild.find_debug(merged, name)
     if out < 0:
         return
-    pieces, relocations, numbers, inputs = rebuild.pieces_of(
-        objects.sections, merged.out_of, merged.entities, merged.out_symbols, merged.rebuilds, out
-    )
+    pieces, relocations, numbers, inputs = rebuild.pieces_of(merged, out)
     moved = b""
     try:
         if name in LINES:
-            headers, patches = rebuild.headers_of(
-                objects.sections, merged.out_of, merged.base, merged.fixes, merged.outs, out
-            )
+            headers, patches = rebuild.headers_of(merged, out)
             contents, _, moved, units = debug.rebuild_line(
                 arena, pieces, relocations, headers, patches
             )
             retargets.append((inputs, units, out))
         elif name == FRAME:
             contents, _, moved = debug.rebuild_frame(arena, pieces, relocations)
-            if REPLACED in merged.symbol_role:
+            if REPLACED in merged.symbol_role.data:
                 from pylink.phases.rebuild_copies import merge_frames  # noqa: PLC0415 -- rare
 
                 contents, moved = merge_frames(merged, contents, moved, numbers)
         else:
-            names = rebuild.live_names(arena, objects.symbols, merged.entities)
-            contents, _ = debug.rebuild_reg_sass(arena, pieces, names)
+            contents, _ = debug.rebuild_reg_sass(arena, pieces, rebuild.live_names(merged))
     except debug.MalformedDebugSection as fault:
         (section,) = unpack_from("<i", inputs, 4 * fault.piece)
-        file = section_file(objects.sections, section)
         sink.report(
             "debug-format",
-            file=objects.names[file],
-            section=section_name(arena, objects.sections, section),
+            file=objects.names[objects.sections[section].file],
+            section=section_name(objects, section),
             offset=fault.offset,
             reason=str(fault),
         )
         return
     results.append((out, numbers, moved, len(contents)))
-    merged.made.append((contents, span(out, len(contents))))
+    merged.made.append((contents, Spans.whole(out, len(contents))))

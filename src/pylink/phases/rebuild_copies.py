@@ -11,7 +11,7 @@ from struct import Struct, error, pack, unpack_from
 
 from pylink.facts import sectionkinds
 from pylink.facts.records import RELA
-from pylink.tables import FILE, REBUILD, SECTION, rows, section_name
+from pylink.tables import file_sections, section_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ def merge_frames(
 
     Unchanged when no function has two FDEs, or when an instruction is unknown.
     """
-    kept = list(rows(moved, MOVED))
+    kept = list(MOVED.iter_unpack(moved))
     source: dict[int, int] = {}  # FDE to input section
     copies: dict[int, list[int]] = {}  # entity to its FDEs, the last is that of the copy that stays
-    for address, row in sorted(kept):
-        number = unpack_from("<i", numbers, 4 * row)[0]
-        fields = REBUILD.unpack_from(merged.rebuilds, REBUILD.size * number)
-        source[address - ADDRESS] = fields[3]
-        copies.setdefault(fields[6], []).append(address - ADDRESS)
+    for address, place in sorted(kept):
+        number = unpack_from("<i", numbers, 4 * place)[0]
+        row = merged.rebuilds[number]
+        source[address - ADDRESS] = row.piece
+        copies.setdefault(row.entity, []).append(address - ADDRESS)
     several = {entity: fdes for entity, fdes in copies.items() if len(fdes) > 1}
     if not several:
         return contents, moved
@@ -158,22 +158,21 @@ def _mercury_frames(merged: Merged, piece: int) -> dict[int, tuple[bytes, bytes]
     """CIE and FDE of each function in the mercury twin of input section `piece`, by entity."""
     objects = merged.objects
     arena = objects.arena
-    file = SECTION.unpack_from(objects.sections, SECTION.size * piece)[10]
-    fields = FILE.unpack_from(objects.files, FILE.size * file)
-    first_section, section_count, first_symbol = fields[2], fields[3], fields[4]
+    file = objects.sections[piece].file
+    first_symbol = objects.files[file].first_symbol
     frames: dict[int, tuple[bytes, bytes]] = {}
-    for row in range(first_section, first_section + section_count):
-        section = SECTION.unpack_from(objects.sections, SECTION.size * row)
-        if section[12] != sectionkinds.MERC_RELA or section[11] < 0:
+    for number in file_sections(objects, file):
+        section = objects.sections[number]
+        if section.kind != sectionkinds.MERC_RELA or section.target < 0:
             continue
-        if section_name(arena, objects.sections, section[11]) != MERC_FRAME:
+        if section_name(objects, section.target) != MERC_FRAME:
             continue
-        target = SECTION.unpack_from(objects.sections, SECTION.size * section[11])
-        pairs = _pairs(arena[target[1] : target[1] + target[2]])
-        for at in range(section[1], section[1] + section[2], RELA.size):
+        target = objects.sections[section.target]
+        pairs = _pairs(arena[target.offset : target.offset + target.size])
+        for at in range(section.offset, section.offset + section.size, RELA.size):
             offset, kind, symbol, _ = RELA.unpack_from(arena, at)
             if kind == R_MERCURY_ADDRESS64 and offset - ADDRESS in pairs:
-                owner = unpack_from("<i", merged.symbol_entity, 4 * (first_symbol + symbol))[0]
+                owner = merged.symbol_entity[first_symbol + symbol]
                 frames.setdefault(owner, pairs[offset - ADDRESS])
     return frames
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pylink._native import image as native_image
 from pylink._native import relocs
-from pylink.tables import OUT, OUT_SOURCE, section_file, section_name
+from pylink.tables import section_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from pylink._native.tables import Patches
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.layout import Placed
 
@@ -26,69 +27,26 @@ class Image:
 
 def relocate(placed: Placed, sink: Sink) -> Image | None:
     """Copy contents and write relocated fields and the relocations that stay; None after errors."""
-    merged = placed.merged
-    objects = merged.objects
-    job = objects.job
-    data = native_image.copy_contents(
-        objects.arena,
-        objects.sections,
-        placed.outs,
-        placed.section_order,
-        placed.places,
-        merged.out_of,
-        merged.base,
-        merged.stand_ins,
-        placed.blobs,
-        placed.spans,
-        placed.size,
-    )
-    steps = job.steps
+    data = native_image.copy_contents(placed)
+    steps = placed.merged.objects.job.steps
     steps.done("copy_contents")
-    patches = relocs.resolve_values(
-        merged.fixes,
-        placed.outs,
-        placed.places,
-        merged.entities,
-        placed.values,
-        placed.homes,
-        merged.base,
-        placed.dynamic,
-        placed.lost,
-        job.debug,
-    )
+    patches = relocs.resolve_values(placed)
     steps.done("resolve_values")
     bad = relocs.patch(data, patches)
     if bad >= 0:
         _report_deleted(placed, patches, bad, sink)
     steps.done("patch")
-    bad = relocs.patch_capsules(
-        data,
-        merged.fixes,
-        placed.outs,
-        placed.places,
-        merged.entities,
-        placed.values,
-        placed.homes,
-    )
+    bad = relocs.patch_capsules(data, placed)
     if bad >= 0:
         _report_capsule(placed, bad, sink)
         return None
     steps.done("patch_capsules")
-    native_image.write_relocations(
-        data,
-        placed.outs,
-        placed.section_index,
-        placed.places,
-        merged.keeps,
-        placed.symbol_index,
-        placed.section_symbol_index,
-        placed.instance_index,
-    )
+    native_image.write_relocations(data, placed)
     steps.done("write_relocations")
     return Image(placed, data)
 
 
-def _report_deleted(placed: Placed, patches: bytes, bad: int, sink: Sink) -> NoReturn:
+def _report_deleted(placed: Placed, patches: Patches, bad: int, sink: Sink) -> NoReturn:
     """Refuse what nvlink refuses, in its words: a field that nothing can be written to."""
 
     def explain(diagnostic: Diagnostic) -> None:
@@ -102,10 +60,10 @@ def _report_deleted(placed: Placed, patches: bytes, bad: int, sink: Sink) -> NoR
 
 def _report_capsule(placed: Placed, row: int, sink: Sink) -> None:
     objects = placed.merged.objects
-    source = OUT.unpack_from(placed.outs, row * OUT.size)[OUT_SOURCE]
+    source = placed.outs[row].source
     sink.report(
         "capsule-format",
-        file=objects.names[section_file(objects.sections, source)],
-        section=section_name(objects.arena, objects.sections, source),
+        file=objects.names[objects.sections[source].file],
+        section=section_name(objects, source),
         reason="its records do not cover the code of the function",
     )

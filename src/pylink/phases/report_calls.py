@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylink._native import report
 from pylink.phases.report_symbols import explain_entity
-from pylink.tables import ENTITY, FUNCTION, KEEPS_ALL, KERNEL, LIVE, TAKEN, count, entity_name
+from pylink.tables import KEEPS_ALL, KERNEL, LIVE, TAKEN, entity_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _chain(merged: Merged, kernel: int, function: int, limit: int) -> Diagnostic
     from pylink.locate.registers import limit_cause  # noqa: PLC0415
 
     nodes = shortest_chain(call_edges(merged), kernel, function)
-    entities = count(merged.entities, ENTITY)
+    entities = len(merged.entities)
     names = [_shown(merged, node) if node < entities else "a pointer" for node in nodes]
     cause = limit_cause(merged, kernel, limit)
     return note("register-chain", chain=" -> ".join(names), limit=limit, cause=cause)
@@ -61,24 +61,15 @@ def _chain(merged: Merged, kernel: int, function: int, limit: int) -> Diagnostic
 
 def propagations(merged: Merged) -> list[tuple[int, int, int, int]]:
     """(registers, function, kernel, limit) for each register count that a kernel takes over."""
-    objects = merged.objects
-    return report.propagations(
-        objects.arena,
-        objects.sections,
-        merged.entities,
-        merged.functions,
-        merged.calls,
-        merged.prototypes,
-        merged.outs,
-    )
+    return report.propagations(merged)
 
 
 def _report_graph(merged: Merged, sink: Sink) -> None:
     lines = [f"callgraph for sm_{merged.objects.job.target.sm}:", *LEGEND]
-    functions = report.call_lists(merged.entities, merged.calls, merged.prototypes)
+    functions = report.call_lists(merged)
     for number, (entity, registers, callees) in enumerate(functions, 1):
-        flags = ENTITY.unpack_from(merged.entities, entity * ENTITY.size)[3]
-        keeps = FUNCTION.unpack_from(merged.functions, entity * FUNCTION.size)[6]
+        flags = merged.entities[entity].flags
+        keeps = merged.functions[entity].keeps
         if not flags & LIVE:
             lines.append(f"{number}: ")
             continue
@@ -98,5 +89,4 @@ def _shown(merged: Merged, entity: int) -> str:
 
 
 def _name(merged: Merged, entity: int) -> str:
-    objects = merged.objects
-    return entity_name(objects.arena, objects.symbols, merged.entities, entity)
+    return entity_name(merged, entity)

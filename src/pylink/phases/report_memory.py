@@ -12,14 +12,8 @@ from pylink.facts.target import FAMILY_C
 from pylink.tables import (
     CONSTANT_KIND,
     DEFINED,
-    ENTITY,
-    OUT,
-    POOL,
-    SECTION,
-    SYMBOL,
     WON,
     entity_name,
-    rows,
     symbol_name,
 )
 
@@ -51,9 +45,8 @@ def report_pools(placed: Placed, large: Sequence[int], limit: int, sink: Sink) -
     objects = merged.objects
     prefix = _BEFORE_NAME if objects.job.target.family == FAMILY_C else ""
     for out in large:
-        fields = OUT.unpack_from(placed.outs, out * OUT.size)
-        size, function = fields[6], fields[9]
-        name = entity_name(objects.arena, objects.symbols, merged.entities, function)
+        size, function = placed.outs[out].size, placed.outs[out].entity
+        name = entity_name(merged, function)
         shares = list(_pool_shares(merged, function))
         sink.report(
             "too-many-literals",
@@ -66,36 +59,32 @@ def report_pools(placed: Placed, large: Sequence[int], limit: int, sink: Sink) -
 def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
     """Whose literals and tables the pool of a function has, that of a copy that lost included."""
     objects = merged.objects
-    for row in rows(merged.pools, POOL):
-        section, kernel = row[0], row[1]
-        if kernel == function:
-            yield _share(merged, section)
-    for number, fields in enumerate(rows(objects.sections, SECTION)):
-        target, kind, bank = fields[11:14]
-        if kind != sectionkinds.CONSTANT_FUNC or bank != POOL_BANK:
+    for row in merged.pools:
+        if row.kernel == function:
+            yield _share(merged, row.section)
+    for number, section in enumerate(objects.sections):
+        if section.kind != sectionkinds.CONSTANT_FUNC or section.bank != POOL_BANK:
             continue
-        symbol = SECTION.unpack_from(objects.sections, target * SECTION.size)[11]
-        entity = int.from_bytes(
-            merged.symbol_entity[4 * symbol : 4 * symbol + 4], "little", signed=True
-        )
-        if entity == function and merged.symbol_role[symbol] == WON:
+        symbol = objects.sections[section.target].target
+        if merged.symbol_entity[symbol] == function and merged.symbol_role[symbol] == WON:
             yield _share(merged, number)
 
 
 def _share(merged: Merged, section: int) -> Share:
     """The function that a section of bank 2 belongs to, and its bytes."""
     sections = merged.objects.sections
-    fields = SECTION.unpack_from(sections, section * SECTION.size)
-    return SECTION.unpack_from(sections, fields[11] * SECTION.size)[11], fields[2]
+    return sections[sections[section].target].target, sections[section].size
 
 
 def report_constants(placed: Placed, size: int, limit: int, sink: Sink) -> None:
     """The variables of all files do not fit into the bank of constants."""
     merged = placed.merged
     shares = [
-        (winner, SYMBOL.unpack_from(merged.objects.symbols, winner * SYMBOL.size)[2])
-        for _, winner, kind, flags, *_ in rows(merged.entities, ENTITY)
-        if kind == CONSTANT_KIND and flags & DEFINED and _is_of_file(merged, winner)
+        (entity.winner, merged.objects.symbols[entity.winner].size)
+        for entity in merged.entities
+        if entity.kind == CONSTANT_KIND
+        and entity.flags & DEFINED
+        and _is_of_file(merged, entity.winner)
     ]
     sink.report(
         "too-much-file-memory",
@@ -108,12 +97,11 @@ def report_constants(placed: Placed, size: int, limit: int, sink: Sink) -> None:
 
 def _is_of_file(merged: Merged, symbol: int) -> bool:
     """Whether a constant is a variable in a section that the output has, and no literal."""
-    section = SYMBOL.unpack_from(merged.objects.symbols, symbol * SYMBOL.size)[6]
+    section = merged.objects.symbols[symbol].section
     if section < 0:
         return False
-    kind = SECTION.unpack_from(merged.objects.sections, section * SECTION.size)[12]
-    out = int.from_bytes(merged.out_of[4 * section : 4 * section + 4], "little", signed=True)
-    return bool(kind == sectionkinds.CONSTANT) and out >= 0
+    kind = merged.objects.sections[section].kind
+    return kind == sectionkinds.CONSTANT and merged.out_of[section] >= 0
 
 
 def report_shared(
@@ -124,12 +112,11 @@ def report_shared(
     sink: Sink,
 ) -> None:
     """The kernels, each with its bytes, that use more shared memory than there is."""
-    objects = merged.objects
     for kernel, size in oversized:
         sink.report(
             "too-much-memory",
             explain=_explained(merged, kernel, shares(kernel), size, limit),
-            symbol=entity_name(objects.arena, objects.symbols, merged.entities, kernel),
+            symbol=entity_name(merged, kernel),
             space="shared",
             size=size,
             limit=limit,
@@ -147,7 +134,7 @@ def _explained(
 
         places = places_of(merged.objects)
         if function >= 0:
-            winner = ENTITY.unpack_from(merged.entities, function * ENTITY.size)[1]
+            winner = merged.entities[function].winner
             places.fill_definition(diagnostic, winner)
         shown = sorted(shares, key=lambda share: -share[1])
         rest = shown[MOST_SHARES:]
@@ -169,6 +156,6 @@ def _readable(merged: Merged, symbol: int) -> str:
     """A symbol row's name in source: `f()::x` for what the compiler calls `$___ZZ1fvE1x__24`."""
     from pylink.demangle import demangle  # noqa: PLC0415 -- when it is looked at
 
-    name = symbol_name(merged.objects.arena, merged.objects.symbols, symbol)
+    name = symbol_name(merged.objects, symbol)
     local = re.fullmatch(r"\$__(_ZZ.*?)(?:__\d+)?", name, re.DOTALL)
     return demangle(local[1] if local else name)

@@ -5,12 +5,13 @@ Loaded only when there is something to report. The places are found when somebod
 
 from __future__ import annotations
 
-from pylink.tables import CLASH, ENTITY, SYMBOL, entity_name, rows, symbol_file, symbol_name
+from pylink.tables import entity_name, symbol_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pylink._native.tables import Clashes
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.locate.places import Places
     from pylink.locate.references import Reference
@@ -38,19 +39,20 @@ _INSTRUCTION = 16
 _CALL_FOLLOWS = 0x20
 
 
-def report_clashes(objects: Objects, clashes: bytes, sink: Sink) -> None:
+def report_clashes(objects: Objects, clashes: Clashes, sink: Sink) -> None:
     """Definitions that exclude each other; ends the link."""
-    for number, symbol, first in rows(clashes, CLASH):
-        if number == NO_NODE:
+    for clash in clashes:
+        symbol, first = clash.symbol, clash.first
+        if clash.kind == NO_NODE:
             sink.fatal("function-as-variable", explain=_definition(objects, symbol))
-        kind, note = CLASHES[number]
+        kind, note = CLASHES[clash.kind]
         sink.report(
             kind,
             hints=[_sizes(objects, symbol, first)] if kind == "size-mismatch" else (),
             explain=_definition(objects, symbol, note, first),
-            symbol=symbol_name(objects.arena, objects.symbols, symbol),
-            file=objects.names[symbol_file(objects.symbols, symbol)],
-            first=objects.names[symbol_file(objects.symbols, first)],
+            symbol=symbol_name(objects, symbol),
+            file=objects.names[objects.symbols[symbol].file],
+            first=objects.names[objects.symbols[first].file],
         )
     sink.fatal("merge-failed")
 
@@ -59,15 +61,13 @@ def _sizes(objects: Objects, symbol: int, first: int) -> Diagnostic:
     """Both sizes of a clash of two symbol rows."""
     from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
 
-    size, other = (
-        SYMBOL.unpack_from(objects.symbols, row * SYMBOL.size)[2] for row in (symbol, first)
-    )
+    size, other = (objects.symbols[row].size for row in (symbol, first))
     return note(
         "sizes-differ",
         size=size,
-        file=objects.names[symbol_file(objects.symbols, symbol)],
+        file=objects.names[objects.symbols[symbol].file],
         other=other,
-        first=objects.names[symbol_file(objects.symbols, first)],
+        first=objects.names[objects.symbols[first].file],
     )
 
 
@@ -82,7 +82,7 @@ def _definition(
         if kind is None or first < 0:
             return
         if kind == "first-specified-here":
-            size = SYMBOL.unpack_from(objects.symbols, first * SYMBOL.size)[2]
+            size = objects.symbols[first].size
             diagnostic.notes += [places.note_definition(kind, first, size=size)]
         else:
             diagnostic.notes += [places.note_definition(kind, first)]
@@ -113,12 +113,12 @@ def report_undefined(merged: Merged, undefined: Sequence[int], sink: Sink) -> No
         return explain
 
     for entity in undefined:
-        first = ENTITY.unpack_from(merged.entities, entity * ENTITY.size)[0]
+        first = merged.entities[entity].first
         sink.report(
             "undefined-reference",
             explain=explained(entity),
-            symbol=symbol_name(objects.arena, objects.symbols, first),
-            file=objects.names[symbol_file(objects.symbols, first)],
+            symbol=symbol_name(objects, first),
+            file=objects.names[objects.symbols[first].file],
             hints=hints.get(entity, ()),
         )
 
@@ -126,9 +126,7 @@ def report_undefined(merged: Merged, undefined: Sequence[int], sink: Sink) -> No
 def _hints(merged: Merged, undefined: Sequence[int]) -> dict[int, list[Diagnostic]]:
     """What may help with undefined entities: who has them, or something of their name."""
     objects = merged.objects
-    names = {
-        one: entity_name(objects.arena, objects.symbols, merged.entities, one) for one in undefined
-    }
+    names = {one: entity_name(merged, one) for one in undefined}
     wanted = set(names.values())
     owners: dict[str, list[Diagnostic]] = {}
     if objects.libraries is not None:
@@ -156,7 +154,7 @@ def _did_you_mean(merged: Merged, entity: int) -> Diagnostic:
 
     objects = merged.objects
     symbol = _winner(merged, entity)
-    name = symbol_name(objects.arena, objects.symbols, symbol)
+    name = symbol_name(objects, symbol)
     made = _places(objects).note_definition("other-parameters", symbol, name=demangle(name))
     line = made.source
     made.args["place"] = f"{line.file}:{line.line}" if line is not None else made.file or ""
@@ -213,7 +211,6 @@ def _on_distinct_lines(places: Places, found: list[Reference]) -> list[Reference
 
 def report_recursion(merged: Merged, kernels: Sequence[int], sink: Sink) -> None:
     """Kernels whose stack has no bound, with the calls that take it away."""
-    objects = merged.objects
     turns: dict[int, int] = {}
     for kernel in kernels:
         turn = turns.get(kernel, 0)
@@ -221,7 +218,7 @@ def report_recursion(merged: Merged, kernels: Sequence[int], sink: Sink) -> None
         sink.report(
             "stack-size",
             explain=_recursion(merged, kernel, turn),
-            symbol=entity_name(objects.arena, objects.symbols, merged.entities, kernel),
+            symbol=entity_name(merged, kernel),
         )
 
 
@@ -235,7 +232,7 @@ def _recursion(merged: Merged, kernel: int, turn: int) -> Callable[[Diagnostic],
         diagnostic.notes += [
             _note_call(merged, places, caller, callee)
             for caller, callee in zip(cycle, cycle[1:] + cycle[:1], strict=True)
-            if caller * ENTITY.size < len(merged.entities)
+            if caller < len(merged.entities)
         ][:MOST_REFERENCES]
 
     return explain
@@ -245,11 +242,11 @@ def _note_call(merged: Merged, places: Places, caller: int, callee: int) -> Diag
     """A call of a recursion; `callee` may be a prototype, which an indirect call goes through."""
     objects = merged.objects
     symbol = _winner(merged, caller)
-    name = symbol_name(objects.arena, objects.symbols, symbol)
-    if callee * ENTITY.size >= len(merged.entities):
+    name = symbol_name(objects, symbol)
+    if callee >= len(merged.entities):
         return places.note_definition("indirect-call-here", symbol)
-    called = entity_name(objects.arena, objects.symbols, merged.entities, callee)
-    section = SYMBOL.unpack_from(objects.symbols, symbol * SYMBOL.size)[6]
+    called = entity_name(merged, callee)
+    section = objects.symbols[symbol].section
     offset = _find_call(merged, section, callee, own=caller == callee) if section >= 0 else None
     if offset is None:
         return places.note_definition("recursion-here", symbol, callee=called)
@@ -278,8 +275,7 @@ def _find_call(merged: Merged, section: int, callee: int, *, own: bool) -> int |
 
 def _winner(merged: Merged, entity: int) -> int:
     """The symbol row of the definition that counts."""
-    row: int = ENTITY.unpack_from(merged.entities, entity * ENTITY.size)[1]
-    return row
+    return merged.entities[entity].winner
 
 
 def _places(objects: Objects) -> Places:

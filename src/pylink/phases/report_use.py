@@ -20,10 +20,8 @@ def report_use(placed: Placed, sink: Sink) -> None:
     mercury = objects.job.target.family == FAMILY_C
     total, banks = report.memory_use(placed.outs)
     sink.report("verbose-memory", sizes=_listed([f"{total} bytes gmem"], banks, mercury))
-    for entity, registers, barriers, stack, shared, own in report.kernel_use(
-        merged.entities, merged.functions, placed.outs, placed.blobs, placed.spans, executable
-    ):
-        name = entity_name(objects.arena, objects.symbols, merged.entities, entity)
+    for entity, registers, barriers, stack, shared, own in report.kernel_use(placed):
+        name = entity_name(merged, entity)
         counted = max(0, shared - SYSTEM_SHARED) if mercury and executable else shared
         sink.report("verbose-function", symbol=name)
         sink.report(

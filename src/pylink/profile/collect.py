@@ -16,7 +16,6 @@ from pylink.profile.counted import FILE_COUNT, column
 from pylink.profile.model import Profile
 from pylink.profile.phase import Phase, Step
 from pylink.profile.sizes import fill_sizes
-from pylink.tables import FILE
 from pylink.watch.observers import Observer
 
 # Bytes of an offset and a size.
@@ -125,30 +124,19 @@ def outline(record: Recorder) -> Profile:
 
 def profile_of(record: Recorder, results: Results) -> Profile:
     """The profile of a link, complete or not."""
-    objects, merged, placed = results.objects, results.merged, results.placed
+    objects, _merged, placed = results.objects, results.merged, results.placed
     profile = outline(record)
     profile.names = objects.names
     profile.output_bytes = 0 if results.final is None else len(results.final.image)
     profile.folding = _folding(record)
     profile.loading_ns = _loading(record, profile)
     # From sm_100 on, merge may have replaced the inputs by ones with rewritten kernels.
-    after = merged.objects
-    file_counts, sums, kind_counts = counts.count_sections(
-        after.files,
-        after.sections,
-        after.symbols,
-        merged.out_of,
-        merged.stand_ins,
-        placed.outs,
-        placed.section_index,
-        placed.places,
-        merged.fixes,
-    )
+    file_counts, sums, kind_counts = counts.count_sections(placed)
     profile.hold(
-        column(objects.files, FILE.size, 1).tolist(),
+        objects.files.column("size"),
         file_counts,
         kind_counts,
-        counts.count_relocations(merged.fixes, merged.keeps, placed.outs, placed.section_index),
+        counts.count_relocations(placed),
         _times(record.details.get("parse")),
     )
     fill_sizes(profile, FILE_COUNT.unpack(sums), results)

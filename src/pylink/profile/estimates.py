@@ -13,7 +13,6 @@ import time
 
 from pylink._native import inputfiles
 from pylink.facts.sectionkinds import DEBUG
-from pylink.tables import FILE, SECTION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,10 +63,10 @@ def debug_info_files(results: Results) -> int:
     """How many inputs have .debug_info, which -G makes and -lineinfo does not."""
     objects = results.objects
     found = set()
-    for row in SECTION.iter_unpack(objects.sections):
-        name, kind = objects.arena[row[0] : row[0] + row[4]], row[12]
-        if kind == DEBUG and row[2] and name == DEBUG_INFO:
-            found.add(row[10])
+    for row in objects.sections:
+        name = objects.arena[row.name : row.name + row.name_size]
+        if row.kind == DEBUG and row.size and name == DEBUG_INFO:
+            found.add(row.file)
     return len(found)
 
 
@@ -87,7 +86,7 @@ def copy_floor_ns(profile: Profile, results: Results | None) -> int:
     # Only files that are cubins as they stand: others were read in another way.
     if not objects.pieces and all(one.data is None for one in inputs):
         names = [os.fsencode(one.name) for one in inputs]
-    sizes = [row[1] for row in FILE.iter_unpack(objects.files)]
+    sizes = objects.files.column("size")
     folder = os.path.dirname(profile.output or "") or "."
     for _ in range(FLOOR_TURNS):
         if names:

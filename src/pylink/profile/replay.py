@@ -25,7 +25,7 @@ from pylink.phases.merge import merge
 from pylink.phases.read import Objects
 from pylink.phases.relocate import relocate
 from pylink.profile.collect import Recorder, Results, profile_of
-from pylink.tables import FILE, SECTION, SYMBOL
+from pylink.tables import EXTENT
 from pylink.watch.observers import Steps
 
 TYPE_CHECKING = False
@@ -120,26 +120,26 @@ def part_of(whole: Objects, size: int, steps: Steps) -> Objects:
     """The first `size` inputs; the arena is shared."""
     job: Job = copy.copy(whole.job)
     job.steps = steps
-    last = FILE.unpack_from(whole.files, (size - 1) * FILE.size)
-    sections, symbols = last[2] + last[3], last[4] + last[5]
+    last = whole.files[size - 1]
     return Objects(
-        job,
-        whole.names[:size],
         whole.arena,
-        whole.files[: size * FILE.size],
-        whole.sections[: sections * SECTION.size],
-        whole.symbols[: symbols * SYMBOL.size],
-        whole.pieces[:size],
-        whole.references,
-        whole.release,
-    )
+        whole.files.first(size),
+        whole.sections.first(last.first_section + last.section_count),
+        whole.symbols.first(last.first_symbol + last.symbol_count),
+        job=job,
+        names=whole.names[:size],
+        pieces=whole.pieces[:size],
+        references=whole.references,
+        release=whole.release,
+        libraries=None,
+    ).seal()
 
 
 def _run(record: Recorder, part: Objects, sink: Lenient) -> Profile | None:
     record.seen["init"] = part.job
     record.resume()
     steps = part.job.steps
-    extents = b"".join(part.files[at : at + 16] for at in range(0, len(part.files), FILE.size))
+    extents = b"".join(EXTENT.pack(file.offset, file.size) for file in part.files)
     _read_again(part, steps)
     times = steps.times(len(part.names))
     elfread.parse(part.arena, extents, times)
@@ -170,7 +170,7 @@ def _read_again(part: Objects, steps: Steps) -> None:
     inputs = part.job.inputs[: len(part.names)]
     if part.pieces or any(one.data is not None for one in inputs):
         return
-    sizes = [row[1] for row in FILE.iter_unpack(part.files)]
+    sizes = part.files.column("size")
     times = steps.times(len(inputs))
     _, extents, failed, _ = inputfiles.read_files(
         [os.fsencode(one.name) for one in inputs], sizes, [None] * len(inputs), times

@@ -6,13 +6,12 @@ That page shows one function. It is the one to which the link applied most reloc
 from __future__ import annotations
 
 import re
-from struct import iter_unpack
 from typing import TYPE_CHECKING
 
 from pylink._native import counts
 from pylink.facts import sectionkinds
 from pylink.facts.relocations import relocation_name
-from pylink.tables import OUT, entity_name, rows
+from pylink.tables import entity_name
 
 if TYPE_CHECKING:
     from pylink.profile.collect import Results
@@ -38,9 +37,9 @@ def add_source_counters(report: Report, action: Action, results: Results) -> Non
         return
     from pylink.report.source.loaded import load  # noqa: PLC0415 -- not with a large image
 
-    objects, merged = results.merged.objects, results.merged
-    entity = OUT.unpack_from(results.placed.outs, out * OUT.size)[ENTITY]
-    name = entity_name(objects.arena, objects.symbols, merged.entities, entity)
+    _objects, merged = results.merged.objects, results.merged
+    entity = results.placed.outs[out].entity
+    name = entity_name(merged, entity)
     loaded = load(results.final.image)
     start = loaded.addresses.get(name)
     if start is None:
@@ -64,11 +63,11 @@ def add_source_counters(report: Report, action: Action, results: Results) -> Non
 def busiest_function(results: Results) -> int | None:
     """The OutRow of the code to which most relocations were applied; None when there is none."""
     outs = results.placed.outs
-    applied = iter_unpack("<Q", counts.count_by_section(results.merged.fixes, outs))
+    applied = counts.count_by_section(results.placed)
     best = None
     most = 0
-    for number, ((count,), row) in enumerate(zip(applied, rows(outs, OUT), strict=True)):
-        if count > most and row[KIND] == sectionkinds.TEXT and row[ENTITY] >= 0:
+    for number, (count, row) in enumerate(zip(applied, outs, strict=True)):
+        if count > most and row.kind == sectionkinds.TEXT and row.entity >= 0:
             best, most = number, count
     return best
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pylink.profile.counted import KIND_COUNT, column
-from pylink.tables import CALL, ENTITY, FIX, OUT, SECTION, SYMBOL, count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,12 +39,12 @@ def step_sizes(
     files = (len(objects.names), "files")
     opened = (profile.opened_bytes, "bytes")
     read = (profile.input_bytes, "bytes")
-    sections = (count(objects.sections, SECTION), "sections")
-    symbols = (count(objects.symbols, SYMBOL), "symbols")
-    entities = (count(merged.entities, ENTITY), "symbols")
-    calls = (count(merged.calls, CALL), "calls")
-    outs = (count(placed.outs, OUT), "sections")
-    fixes = (count(merged.fixes, FIX), "relocations")
+    sections = (len(objects.sections), "sections")
+    symbols = (len(objects.symbols), "symbols")
+    entities = (len(merged.entities), "symbols")
+    calls = (len(merged.calls), "calls")
+    outs = (len(placed.outs), "sections")
+    fixes = (len(merged.fixes), "relocations")
     kept = (profile.relocations_kept, "relocations")
     folding = profile.folding
     return {
@@ -79,21 +78,21 @@ def step_sizes(
         "patch": fixes,
         "patch_capsules": fixes,
         "write_relocations": kept,
-        "write_symbols": (len(placed.symbol_order) // INDEX, "symbols"),
-        "write_headers": (len(placed.section_order) // INDEX, "sections"),
+        "write_symbols": (len(placed.symbol_order), "symbols"),
+        "write_headers": (len(placed.section_order), "sections"),
     }
 
 
 def _fill_phases(profile: Profile, sums: Sequence[int], results: Results) -> None:
     """What passed through each phase."""
     objects, placed = results.merged.objects, results.placed
-    sections = len(placed.section_order) // INDEX
-    symbols = len(placed.symbol_order) // INDEX
+    sections = len(placed.section_order)
+    symbols = len(placed.symbol_order)
     for phase in profile.phases:
         tag = phase.tag
         if tag in ("read", "merge"):
-            phase.sections = count(objects.sections, SECTION)
-            phase.symbols = count(objects.symbols, SYMBOL)
+            phase.sections = len(objects.sections)
+            phase.symbols = len(objects.symbols)
             phase.relocations = sums[RELOCATIONS]
         elif tag in ("layout", "finalize"):
             phase.sections = sections

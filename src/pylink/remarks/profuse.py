@@ -14,7 +14,6 @@ the merge, so that a link without channels pays nothing.
 from __future__ import annotations
 
 import os
-from struct import iter_unpack
 
 from pylink.diagnostics.stream import printable, write
 from pylink.locate.places import places_of
@@ -87,8 +86,7 @@ def dedup_lines(merged: Merged) -> Iterable[str]:
     objects = merged.objects
     refused: list[str] = []
     decisions, result = compare_files(
-        objects,
-        merged.symbol_role,
+        merged,
         range(len(objects.names)),
         lambda number, text: refused.append(f"{objects.names[number]}: not read: {text}"),
     )
@@ -136,10 +134,9 @@ def twin_lines(merged: Merged) -> Iterable[str]:
         else:
             yield text + f"leader found in {items[twin.leader].name}"
     places = places_of(objects)
-    for number, (stands,) in enumerate(iter_unpack("<i", merged.stand_ins)):
+    for number, stands in enumerate(merged.stand_ins):
         if stands >= 0:
             ours, theirs = (
-                f"{section_name(objects.arena, objects.sections, row)} of {places.name_of(row)}"
-                for row in (number, stands)
+                f"{section_name(objects, row)} of {places.name_of(row)}" for row in (number, stands)
             )
             yield f"{ours}: replaced by {theirs}"

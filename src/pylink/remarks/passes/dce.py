@@ -15,7 +15,7 @@ from pylink.remarks.passes.catalogue import (
 )
 from pylink.remarks.passes.graph import CallGraph, chain
 from pylink.remarks.passes.view import View
-from pylink.tables import DEFINED, DESELECTED, ENTITY, FUNCTION_KIND, KERNEL, LIVE, rows
+from pylink.tables import DEFINED, DESELECTED, FUNCTION_KIND, KERNEL, LIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,20 +29,21 @@ def emit(merged: Merged, remarks: Remarks) -> None:
     graph = CallGraph(merged)
     roots = [
         number
-        for number, (_, _, _, flags, *_) in enumerate(rows(merged.entities, ENTITY))
+        for number, flags in enumerate(merged.entities.column("flags"))
         if flags & KERNEL and flags & LIVE
     ]
     reached = graph.reach(roots)
     job = merged.objects.job
     why_live = remarks.why_live
     kept = _whole(job.options) if job.mode & KEEP_CODE else "its address is taken"
-    for number, (_, winner, kind, flags, size, *_) in enumerate(rows(merged.entities, ENTITY)):
-        if kind != FUNCTION_KIND or not flags & DEFINED:
+    for number, row in enumerate(merged.entities):
+        size = row.size
+        if row.kind != FUNCTION_KIND or not row.flags & DEFINED:
             continue
-        if not flags & LIVE:
-            _tell_removed(view, remarks, number, flags, size)
+        if not row.flags & LIVE:
+            _tell_removed(view, remarks, number, row.flags, size)
         elif number not in reached:
-            place = view.at_symbol(winner)
+            place = view.at_symbol(row.winner)
             remarks.emit(FUNCTION_KEPT(view.name(number), place, size, CodeBytes=size, Reason=kept))
         elif why_live is not None and why_live.search(view.name(number)):
             _tell_reached(view, remarks, number, size, graph, reached)

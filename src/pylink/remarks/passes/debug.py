@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from struct import iter_unpack
-
 from pylink.facts import sectionkinds
 from pylink.remarks.passes.catalogue import DEBUG_LEFT_OUT, DEBUG_PIECE, DEBUG_SECTION
 from pylink.remarks.passes.outputs import Outputs
-from pylink.tables import SECTION, rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,15 +18,13 @@ def emit(placed: Placed, remarks: Remarks) -> None:
     """First every piece in order of the inputs, then every section in file order."""
     outputs = Outputs(placed)
     view = outputs.view
-    stands = [number for (number,) in iter_unpack("<i", placed.merged.stand_ins)]
+    stands = placed.merged.stand_ins
     totals: dict[int, tuple[int, int]] = {}
-    out_of = iter_unpack("<i", placed.merged.out_of)
-    for number, (fields, (out,)) in enumerate(
-        zip(rows(view.sections, SECTION), out_of, strict=True)
-    ):
-        if fields[12] not in KINDS:
+    table = zip(view.sections, placed.merged.out_of, strict=True)
+    for number, (section, out) in enumerate(table):
+        if section.kind not in KINDS:
             continue
-        size, origin = fields[2], view.at_section(number)
+        size, origin = section.size, view.at_section(number)
         folded = stands and stands[number] >= 0
         if folded or out < 0 or not outputs.index[out]:
             reason = "the copy of another file stands for it" if folded else "the output has none"

@@ -7,8 +7,6 @@ report of `pylink dedup`: what stands in the way there is what somebody could ch
 
 from __future__ import annotations
 
-from struct import iter_unpack
-
 from pylink.dedup import MissingXxhash, Stats
 from pylink.dedup.analysis import analyse
 from pylink.dedup.saving import saved_bytes
@@ -16,14 +14,12 @@ from pylink.phases.fold import Decision, find_stronger, read_files
 from pylink.remarks.passes.catalogue import COST, NOT_READ, SECTION_FOLDED, SECTION_REJECTED, At
 from pylink.remarks.passes.view import View
 from pylink.remarks.record import ANALYSIS, FAILURE, MISSED
-from pylink.tables import SECTION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.dedup import Verdict
     from pylink.phases.fold import Refuse
     from pylink.phases.merge import Merged
-    from pylink.phases.read import Objects
     from pylink.remarks import Remarks
 
 PASS = "merc-dedup"
@@ -47,7 +43,7 @@ def emit(merged: Merged, remarks: Remarks) -> None:
             NOT_READ(ALL_SECTIONS, view.at_file(file), 0, File=view.names[file], Reason=reason)
         )
 
-    decisions, stats = compare_nearest(objects, merged.symbol_role, refuse)
+    decisions, stats = compare_nearest(merged, refuse)
     for decision in decisions:
         if decision.verdict is not None and not decision.folds:
             _tell_rejected(decision, decision.verdict, remarks, view)
@@ -58,10 +54,10 @@ def emit(merged: Merged, remarks: Remarks) -> None:
 
 def _tell_folded(merged: Merged, remarks: Remarks, view: View) -> None:
     """The sections for which the link uses another file's."""
-    for number, (reference,) in enumerate(iter_unpack("<i", merged.stand_ins)):
+    for number, reference in enumerate(merged.stand_ins):
         if reference < 0:
             continue
-        size = SECTION.unpack_from(view.sections, number * SECTION.size)[2]
+        size = view.sections[number].size
         remarks.emit(
             SECTION_FOLDED(
                 view.section_name(number),
@@ -113,8 +109,9 @@ def _tell_cost(
     )
 
 
-def compare_nearest(objects: Objects, roles: bytes, refuse: Refuse) -> tuple[list[Decision], Stats]:
+def compare_nearest(merged: Merged, refuse: Refuse) -> tuple[list[Decision], Stats]:
     """The decision for every file with Mercury sections, and the work that folding took."""
+    objects = merged.objects
     files, items = read_files(objects, range(len(objects.names)), refuse)
     try:
         analysis = analyse(items)
@@ -124,6 +121,6 @@ def compare_nearest(objects: Objects, roles: bytes, refuse: Refuse) -> tuple[lis
     decisions = []
     for number, candidate in zip(files, analysis.candidates, strict=True):
         reference = None if candidate.reference is None else numbers[id(candidate.reference)]
-        name = find_stronger(objects, roles, reference, number)
+        name = find_stronger(merged, reference, number)
         decisions.append(Decision(number, reference, candidate.verdict, name))
     return decisions, analysis.stats

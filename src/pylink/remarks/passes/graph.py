@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 
 from pylink.locate.calls import call_edges
-from pylink.tables import ENTITY, count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ class CallGraph:
     __slots__ = ("_edges", "_functions")
 
     def __init__(self, merged: Merged) -> None:
-        self._functions = count(merged.entities, ENTITY)
+        self._functions = len(merged.entities)
         self._edges = call_edges(merged)
 
     def callees(self, function: int) -> Iterator[Step]:

@@ -7,7 +7,7 @@ from pylink.phases.report_calls import propagations
 from pylink.remarks.passes.catalogue import KERNEL_RAISED, TOO_MANY_REGISTERS, At
 from pylink.remarks.passes.graph import CallGraph, chain
 from pylink.remarks.passes.view import View
-from pylink.tables import ENTITY, FUNCTION, KERNEL, LIVE, rows
+from pylink.tables import KERNEL, LIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,13 +23,11 @@ def emit(merged: Merged, remarks: Remarks) -> None:
         return
     view = View(merged)
     graph: CallGraph | None = None
-    sources = [row[2] for row in rows(merged.functions, FUNCTION)]
-    entities = rows(merged.entities, ENTITY)
-    functions = rows(merged.functions, FUNCTION)
-    for kernel, (entity, function) in enumerate(zip(entities, functions, strict=True)):
-        registers, own, source = function[0], entity[6], function[2]
-        if not (entity[3] & KERNEL and entity[3] & LIVE) or source < 0:
+    sources = merged.functions.column("raised_by")
+    for kernel, entity in enumerate(merged.entities):
+        if not (entity.flags & KERNEL and entity.flags & LIVE) or sources[kernel] < 0:
             continue
+        registers, own, source = merged.functions[kernel].regcount, entity.regcount, sources[kernel]
         graph = graph or CallGraph(merged)
         steps = graph.search(kernel, source, sources)
         remarks.emit(
@@ -48,10 +46,7 @@ def emit(merged: Merged, remarks: Remarks) -> None:
 
 def _tell_limits(merged: Merged, remarks: Remarks, view: View) -> None:
     """Kernels that call functions with more registers than they may have: the link fails."""
-    objects = merged.objects
-    _, crowded = native_functions.find_trouble(
-        objects.arena, objects.sections, merged.entities, merged.functions
-    )
+    _, crowded = native_functions.find_trouble(merged)
     if not crowded:
         return
     for registers, function, kernel, limit in propagations(merged):

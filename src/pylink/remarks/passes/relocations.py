@@ -10,12 +10,13 @@ from pylink.facts.relocations import relocation_name
 from pylink.remarks.passes.catalogue import RELOCATIONS_APPLIED, RELOCATIONS_KEPT
 from pylink.remarks.passes.outputs import Outputs
 from pylink.remarks.record import MISSED, PASSED
-from pylink.tables import CONSTANT_KIND, ENTITY, FIX, KEEP, rows
+from pylink.tables import CONSTANT_KIND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.phases.relocate import Image
     from pylink.remarks import Remarks
+    from pylink.rows import OutRow
 
 # Bits of FixRow.how; rows.pxd has the same.
 FIX_REL = 1
@@ -37,20 +38,20 @@ def emit(image: Image, remarks: Remarks) -> None:
 def _tell_applied(outputs: Outputs, remarks: Remarks) -> None:
     counts: Counter[tuple[int, int]] = Counter()
     saved: Counter[tuple[int, int]] = Counter()
-    kinds = [row[2] for row in rows(outputs.placed.merged.entities, ENTITY)]
-    for _, _, type_, out, entity, _, _, how, _, _ in rows(outputs.placed.merged.fixes, FIX):
-        target = out
-        if how & FIX_MERCURY:
+    kinds = outputs.placed.merged.entities.column("kind")
+    for fix in outputs.placed.merged.fixes:
+        target = out = fix.out
+        if fix.how & FIX_MERCURY:
             row = outputs.rows[out]
-            if row[2] == sectionkinds.TEXT:
+            if row.kind == sectionkinds.TEXT:
                 # A capsule takes constants; what else its code refers to it has by name.
-                if entity < 0 or kinds[entity] != CONSTANT_KIND or row[13] < 0:
+                if fix.entity < 0 or kinds[fix.entity] != CONSTANT_KIND or row.merc < 0:
                     continue
-                target = row[13]
+                target = row.merc
             elif outputs.made(out) == SHARES_TWIN:
                 continue
-        counts[target, type_] += 1
-        saved[target, type_] += (REL if how & FIX_REL else RELA).size
+        counts[target, fix.type] += 1
+        saved[target, fix.type] += (REL if fix.how & FIX_REL else RELA).size
     for out, type_ in outputs.ordered(counts):
         remarks.emit(
             RELOCATIONS_APPLIED(
@@ -64,22 +65,22 @@ def _tell_applied(outputs: Outputs, remarks: Remarks) -> None:
 
 
 def _tell_kept(outputs: Outputs, remarks: Remarks) -> None:
-    keeps = list(rows(outputs.placed.merged.keeps, KEEP))
+    keeps = outputs.placed.merged.keeps
     for table, row in enumerate(outputs.rows):
         target = _target(outputs, row)
         if target < 0 or not outputs.index[table]:
             continue
         counts: Counter[int] = Counter()
-        at = row[16]
+        at = row.head
         while at >= 0:
-            counts[keeps[at][2]] += 1
-            at = keeps[at][5]
+            counts[keeps[at].type] += 1
+            at = keeps[at].next
         for type_, count in sorted(counts.items()):
             remarks.emit(
                 RELOCATIONS_KEPT(
                     outputs.name(target),
                     outputs.place(target),
-                    count * row[8],
+                    count * row.entsize,
                     Kept=count,
                     Type=relocation_name(type_),
                     Table=outputs.name(table),
@@ -87,14 +88,14 @@ def _tell_kept(outputs: Outputs, remarks: Remarks) -> None:
             )
 
 
-def _target(outputs: Outputs, row: tuple[int, ...]) -> int:
+def _target(outputs: Outputs, row: OutRow) -> int:
     """The section whose relocations a table holds; a Mercury one goes with the plain table's.
 
     -1 for what is no table, and for the record of resolved relocations of --preserve-relocs.
     """
-    if row[2] == sectionkinds.RESOLVED_RELA:
+    if row.kind == sectionkinds.RESOLVED_RELA:
         return -1
-    if row[14] < 0:
-        return row[10]
-    plain = outputs.rows[row[14]][10]
-    return outputs.rows[plain][13] if plain >= 0 else -1
+    if row.twin < 0:
+        return row.target
+    plain = outputs.rows[row.twin].target
+    return outputs.rows[plain].merc if plain >= 0 else -1

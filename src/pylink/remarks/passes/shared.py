@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
-from struct import Struct, iter_unpack
 
+from pylink._native import sharedmap
 from pylink.facts import sectionkinds
 from pylink.facts.target import FAMILY_A, SYSTEM_SHARED
-from pylink.phases.shared import gather_shared
 from pylink.remarks.passes.catalogue import (
     ARRAY_PLACED,
     ARRAYS_ALIAS,
@@ -20,16 +19,13 @@ from pylink.remarks.passes.catalogue import (
 )
 from pylink.remarks.passes.graph import CallGraph
 from pylink.remarks.passes.view import View
-from pylink.tables import FIX, OUT, rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.phases.layout import Placed
     from pylink.remarks import Remarks
 
-# Rows of pylink._native.sharedmap.gather; extern uses begin with their kernel.
-VARIABLE = Struct("<QQiI")
-USE = Struct("<II")
+# Flag of a variable: an extern array.
 ARRAY_FLAG = 2
 
 
@@ -67,11 +63,10 @@ class SharedPass:
         self.remarks = remarks
         self.limit = job.target.shared_limit
         self.reserved = 0 if job.target.family == FAMILY_A else SYSTEM_SHARED
-        indices = iter_unpack("<i", placed.section_index)
         self.sizes = {
-            row[9]: row[6]
-            for row, (index,) in zip(rows(placed.outs, OUT), indices, strict=True)
-            if row[2] == sectionkinds.SHARED and index
+            row.entity: row.size
+            for row, index in zip(placed.outs, placed.section_index, strict=True)
+            if row.kind == sectionkinds.SHARED and index
         }
         self.variables: list[Variable] = []
         self.by_kernel: dict[int, list[Variable]] = defaultdict(list)
@@ -80,43 +75,39 @@ class SharedPass:
 
     def _gather(self) -> None:
         """Ask again who uses what, as layout did."""
-        variables, uses, array_uses, variable_entities, kernel_entities = gather_shared(
-            self.placed.merged
-        )
-        kernels = [entity for (entity,) in iter_unpack("<i", kernel_entities)]
-        values = [value for (value,) in iter_unpack("<Q", self.placed.values)]
+        shared = sharedmap.gather(self.placed.merged)
+        kernels = list(shared.kernel_entities)
         found: list[Variable | None] = []
         arrays = set()
-        entities = iter_unpack("<i", variable_entities)
-        for (entity,), row in zip(entities, VARIABLE.iter_unpack(variables), strict=True):
-            size, align, owner, flags = row
+        for entity, row in zip(shared.variable_entities, shared.variables, strict=True):
             variable = None
-            if flags & ARRAY_FLAG:
+            if row.flags & ARRAY_FLAG:
                 arrays.add(entity)
             elif not self.placed.lost[entity]:
-                variable = Variable(entity, size, align, values[entity] + self.reserved)
-                if owner >= 0:
-                    variable.users.add(kernels[owner])
+                start = self.placed.values[entity] + self.reserved
+                variable = Variable(entity, row.size, row.align, start)
+                if row.owner >= 0:
+                    variable.users.add(kernels[row.owner])
             found.append(variable)
-        for number, kernel in USE.iter_unpack(uses):
-            used = found[number]
+        for use in shared.uses:
+            used = found[use.variable]
             if used is not None:
-                used.users.add(kernels[kernel])
+                used.users.add(kernels[use.kernel])
         self.variables = [used for used in found if used is not None]
         for one in self.variables:
             for kernel in one.users:
                 self.by_kernel[kernel].append(one)
-        if array_uses:
-            users = {kernels[kernel] for kernel, _ in USE.iter_unpack(array_uses)}
+        if shared.extern_uses:
+            users = {kernels[use.kernel] for use in shared.extern_uses}
             self.arrays = self._arrays_of(users, arrays)
 
     def _arrays_of(self, kernels: set[int], arrays: set[int]) -> dict[int, list[int]]:
         """The extern arrays that the code of each kernel, or of what it calls, refers to."""
         named: dict[int, set[int]] = defaultdict(set)
-        outs = [row[2] for row in rows(self.placed.outs, OUT)]
-        for _, _, _, out, entity, _, function, *_ in rows(self.placed.merged.fixes, FIX):
-            if entity in arrays and outs[out] == sectionkinds.TEXT:
-                named[function].add(entity)
+        outs = self.placed.outs.column("kind")
+        for fix in self.placed.merged.fixes:
+            if fix.entity in arrays and outs[fix.out] == sectionkinds.TEXT:
+                named[fix.function].add(fix.entity)
         graph = CallGraph(self.placed.merged)
         found = {}
         for kernel in kernels:

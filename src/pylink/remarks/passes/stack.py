@@ -5,7 +5,7 @@ from __future__ import annotations
 from pylink.remarks.passes.catalogue import KERNEL_STACK, STACK_UNKNOWN
 from pylink.remarks.passes.graph import CallGraph, chain
 from pylink.remarks.passes.view import View
-from pylink.tables import DEFINED, ENTITY, FUNCTION, KERNEL, LIVE, NO_STACK_BOUND, rows
+from pylink.tables import DEFINED, KERNEL, LIVE, NO_STACK_BOUND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,10 +27,9 @@ class StackPass:
         self.view = View(merged)
         self.remarks = remarks
         self.graph = CallGraph(merged)
-        entities = list(rows(merged.entities, ENTITY))
-        self.flags = [row[3] for row in entities]
-        self.frames = [row[7] if row[3] & DEFINED else 0 for row in entities]
-        self.stacks = [row[1] for row in rows(merged.functions, FUNCTION)]
+        self.flags = merged.entities.column("flags")
+        self.frames = [row.frame if row.flags & DEFINED else 0 for row in merged.entities]
+        self.stacks = merged.functions.column("stack")
 
     def run(self) -> None:
         for kernel, flags in enumerate(self.flags):

@@ -6,7 +6,7 @@ a later one; what the definitions are tells why.
 
 from __future__ import annotations
 
-from struct import iter_unpack, unpack_from
+from struct import unpack_from
 
 from pylink.facts import sectionkinds
 from pylink.facts.attributes import REGCOUNT, SVAL
@@ -24,12 +24,13 @@ from pylink.remarks.passes.catalogue import (
     Kind,
 )
 from pylink.remarks.passes.view import View
-from pylink.tables import FILE, LOST, SECTION, SYMBOL, file_sections, rows
+from pylink.tables import LOST, file_sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.phases.merge import Merged
     from pylink.remarks import Remarks
+    from pylink.rows import SymbolRow
 
 HEADER_SIZE = 4  # of an attribute record
 CUINFO_SM = 26  # place of the number in .note.nv.cuinfo
@@ -44,13 +45,14 @@ class Definition:
 
     __slots__ = ("common", "file", "function", "lost", "size", "symbol", "weak")
 
-    def __init__(self, symbol: int, fields: tuple[int, ...], role: int) -> None:
-        _, _, self.size, _, _, self.file, _, shndx, info, _ = fields
+    def __init__(self, symbol: int, row: SymbolRow, role: int) -> None:
+        self.size = row.size
+        self.file = row.file
         self.symbol = symbol
         self.lost = role == LOST
-        self.common = shndx == SHN_COMMON
-        self.function = info & 15 == STT_FUNC
-        self.weak = info >> 4 == STB_WEAK
+        self.common = row.shndx == SHN_COMMON
+        self.function = row.info & 15 == STT_FUNC
+        self.weak = row.info >> 4 == STB_WEAK
 
 
 class ResolutionPass:
@@ -89,13 +91,12 @@ class ResolutionPass:
         """The definitions of every name that has several, in order, by entity."""
         first: dict[int, Definition] = {}
         found: dict[int, list[Definition]] = {}
-        numbers = iter_unpack("<i", self.merged.symbol_entity)
-        symbols = rows(self.view.symbols, SYMBOL)
-        table = zip(numbers, symbols, self.merged.symbol_role, strict=True)
-        for symbol, ((entity,), fields, role) in enumerate(table):
+        merged = self.merged
+        table = zip(merged.symbol_entity, self.view.symbols, merged.symbol_role, strict=True)
+        for symbol, (entity, row, role) in enumerate(table):
             if entity < 0 or not role:  # without a role it is undefined
                 continue
-            definition = Definition(symbol, fields, role)
+            definition = Definition(symbol, row, role)
             if entity not in first:
                 first[entity] = definition
             else:
@@ -164,16 +165,16 @@ class ResolutionPass:
 
     def _read_facts(self, file: int) -> tuple[dict[int, int], int]:
         """REGCOUNT of each function of a file, by the row of its symbol, and the SM of its PTX."""
-        files = self.merged.objects.files
-        first = FILE.unpack_from(files, file * FILE.size)[4]
+        objects = self.merged.objects
+        first = objects.files[file].first_symbol
         counts = {}
         virtual = 0
-        for number in file_sections(files, file):
-            fields = SECTION.unpack_from(self.view.sections, number * SECTION.size)
-            at, end = fields[1], fields[1] + fields[2]
-            if fields[12] == sectionkinds.CUINFO and end - at >= CUINFO_SM + 2:
+        for number in file_sections(objects, file):
+            section = objects.sections[number]
+            at, end = section.offset, section.offset + section.size
+            if section.kind == sectionkinds.CUINFO and end - at >= CUINFO_SM + 2:
                 (virtual,) = unpack_from("<H", self.view.arena, at + CUINFO_SM)
-            if fields[12] != sectionkinds.INFO:
+            if section.kind != sectionkinds.INFO:
                 continue
             while at < end:  # the records were checked when they were read
                 form, attribute, size = unpack_from("<BBH", self.view.arena, at)

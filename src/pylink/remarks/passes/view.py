@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink.locate.places import places_of
-from pylink.tables import ENTITY, entity_name, section_name, symbol_file
+from pylink.tables import entity_name, section_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,17 +28,17 @@ class View:
         self._places: dict[int, Place] = {}
 
     def name(self, entity: int) -> str:
-        return entity_name(self.arena, self.symbols, self.entities, entity)
+        return entity_name(self.merged, entity)
 
     def section_name(self, section: int) -> str:
-        return section_name(self.arena, self.sections, section)
+        return section_name(self.merged.objects, section)
 
     def file_of_section(self, section: int) -> str:
         return self._lines.name_of(section)
 
     def at_entity(self, entity: int) -> Place:
         """Where the definition that counts stands, else the first mention."""
-        return self.at_symbol(ENTITY.unpack_from(self.entities, entity * ENTITY.size)[1])
+        return self.at_symbol(self.entities[entity].winner)
 
     def at_symbol(self, symbol: int) -> Place:
         """The source line of a definition; the cubin where no line is known."""
@@ -53,7 +53,7 @@ class View:
         # no file.
         if frames and frames[-1].text is None:
             return frames[-1].file, frames[-1].line, frames[-1].column
-        return self.at_file(symbol_file(self.symbols, symbol))
+        return self.at_file(self.symbols[symbol].file)
 
     def at_section(self, section: int) -> Place:
         return self.file_of_section(section), 0, 0

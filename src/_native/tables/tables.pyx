@@ -1,0 +1,474 @@
+# cython: auto_pickle=False
+"""What passes between phases: tables that own their rows, and results that own their tables.
+
+A table is `bytes` of packed C rows (rows.pxd) with a type. Rows are numbered from 0, the number is
+the only reference, -1 is none. Nobody changes a table: who needs another makes a new one. Python
+reads columns by name, and numpy all of them at once: `numpy.frombuffer(table, table.dtype)`.
+
+A result owns the tables of a phase. Kernels take results, so that no two tables can be swapped, and
+fill the columns that their stubs name. `seal` checks their sizes against each other when the phase
+returns; afterwards none can be set.
+"""
+
+from cpython.buffer cimport PyBuffer_FillInfo
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.object cimport PyObject_GenericSetAttr
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from columns cimport *
+from rows cimport *
+
+cdef extern from "Python.h":
+    object PySeqIter_New(object sequence)
+
+# The columns of each type of table, once somebody asks: offset and code by name.
+cdef dict known_columns = {}
+
+
+cdef dict columns_of(Table table):
+    cdef dict found = known_columns.get(type(table))
+    cdef size_t at = 0
+    if found is None:
+        found = {}
+        for part in (<bytes>table.format).decode().split():
+            name, _, code = part.rpartition(":")
+            found[name] = (at, ord(code))
+            at += size_of(ord(code))
+        known_columns[type(table)] = found
+    return found
+
+
+cdef size_t size_of(int code):
+    return 8 if code in b"qQ" else 4 if code in b"iI" else 2 if code == c"H" else 1
+
+
+cdef object value_at(const uint8_t* at, int code):
+    cdef uint64_t value = 0
+    memcpy(&value, at, size_of(code))
+    if code == c"i":
+        return <int32_t>value
+    if code == c"q":
+        return <int64_t>value
+    return value
+
+
+cdef class Row:
+    """One row of a table; its columns are attributes."""
+
+    cdef Table table
+    cdef size_t at
+
+    def __getattr__(self, str name):
+        cdef tuple column = columns_of(self.table).get(name)
+        if column is None:
+            raise AttributeError(f"{type(self.table).__name__} have no column {name}")
+        return value_at(<const uint8_t*>PyBytes_AS_STRING(self.table.data) + self.at
+                        + <size_t>column[0], column[1])
+
+    def __repr__(self):
+        columns = ", ".join(f"{name}={getattr(self, name)}" for name in columns_of(self.table))
+        return f"<{columns}>"
+
+
+cdef class Table:
+    """Rows of one kind, which never change."""
+
+    def __cinit__(self, data=b""):
+        if type(data) is not bytes:
+            raise TypeError(f"{type(self).__name__} are made of bytes")
+        self.data = data
+
+    cdef const void* hold(self, size_t size, const char* format) except? NULL:
+        if <size_t>PyBytes_GET_SIZE(self.data) % size:
+            raise ValueError(f"{type(self).__name__} of {size} bytes a row end inside one")
+        self.size = size
+        self.count = <size_t>PyBytes_GET_SIZE(self.data) // size
+        self.format = format
+        return PyBytes_AS_STRING(self.data)
+
+    cdef bytes copy(self):
+        """The rows to be written to, until a new table is made of them."""
+        return PyBytes_FromStringAndSize(PyBytes_AS_STRING(self.data), PyBytes_GET_SIZE(self.data))
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, Py_ssize_t number):
+        cdef Row row
+        if not 0 <= number < <Py_ssize_t>self.count:
+            raise IndexError(f"row {number} of {self.count} {type(self).__name__}")
+        if self.format[1] == 0:
+            return value_at(
+                <const uint8_t*>PyBytes_AS_STRING(self.data) + <size_t>number * self.size,
+                self.format[0])
+        row = Row.__new__(Row)
+        row.table = self
+        row.at = <size_t>number * self.size
+        return row
+
+    def __iter__(self):
+        return PySeqIter_New(self)
+
+    def column(self, str name):
+        """A column as a list."""
+        cdef size_t offset, i
+        cdef int code
+        cdef const uint8_t* at = <const uint8_t*>PyBytes_AS_STRING(self.data)
+        offset, code = columns_of(self)[name]
+        return [value_at(at + i * self.size + offset, code) for i in range(self.count)]
+
+    def first(self, size_t count):
+        """A table of the first `count` rows."""
+        return type(self)(self.data[:count * self.size])
+
+    @property
+    def row_size(self):
+        """Bytes of a row."""
+        return self.size
+
+    @property
+    def dtype(self):
+        """What `numpy.dtype` takes: the type of the numbers, or a list of columns."""
+        cdef dict columns = columns_of(self)
+        kinds = [(name, ("<i" if code in b"qi" else "<u") + str(size_of(code)))
+                 for name, (_, code) in columns.items()]
+        return kinds if kinds[0][0] else kinds[0][1]
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, PyBytes_AS_STRING(self.data),
+                          PyBytes_GET_SIZE(self.data), True, flags)
+
+    def __eq__(self, other):
+        return type(other) is type(self) and (<Table>other).data == self.data
+
+    def __hash__(self):
+        return hash(self.data)
+
+    def __repr__(self):
+        return f"<{self.count} {type(self).__name__}>"
+
+
+cdef class Files(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const FileRow*>self.hold(sizeof(FileRow), FILE_ROW)
+
+
+cdef class Sections(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const SectionRow*>self.hold(sizeof(SectionRow), SECTION_ROW)
+
+
+cdef class Symbols(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const SymbolRow*>self.hold(sizeof(SymbolRow), SYMBOL_ROW)
+
+
+cdef class Faults(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const FaultRow*>self.hold(sizeof(FaultRow), FAULT_ROW)
+
+
+cdef class Entities(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const EntityRow*>self.hold(sizeof(EntityRow), ENTITY_ROW)
+
+
+cdef class Calls(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const CallRow*>self.hold(sizeof(CallRow), CALL_ROW)
+
+
+cdef class Clashes(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const ClashRow*>self.hold(sizeof(ClashRow), CLASH_ROW)
+
+
+cdef class Functions(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const FunctionRow*>self.hold(sizeof(FunctionRow), FUNCTION_ROW)
+
+
+cdef class LiteralPools(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const PoolRow*>self.hold(sizeof(PoolRow), POOL_ROW)
+
+
+cdef class Outs(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const OutRow*>self.hold(sizeof(OutRow), OUT_ROW)
+
+
+cdef class OutSymbols(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const OutSymbolRow*>self.hold(sizeof(OutSymbolRow), OUT_SYMBOL_ROW)
+
+
+cdef class Keeps(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const KeepRow*>self.hold(sizeof(KeepRow), KEEP_ROW)
+
+
+cdef class Fixes(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const FixRow*>self.hold(sizeof(FixRow), FIX_ROW)
+
+
+cdef class Rebuilds(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const RebuildRow*>self.hold(sizeof(RebuildRow), REBUILD_ROW)
+
+
+cdef class Spans(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const SpanRow*>self.hold(sizeof(SpanRow), SPAN_ROW)
+
+    @staticmethod
+    def whole(int32_t out, uint64_t size):
+        """One row that gives a whole blob of `size` bytes to one section."""
+        cdef SpanRow row
+        memset(&row, 0, sizeof(SpanRow))
+        row.out = out
+        row.size = size
+        return Spans(PyBytes_FromStringAndSize(<const char*>&row, sizeof(SpanRow)))
+
+
+cdef class FilePlaces(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const PlaceRow*>self.hold(sizeof(PlaceRow), PLACE_ROW)
+
+
+cdef class Patches(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const PatchRow*>self.hold(sizeof(PatchRow), PATCH_ROW)
+
+
+cdef class SharedVariables(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const VariableRow*>self.hold(sizeof(VariableRow), VARIABLE_ROW)
+
+
+cdef class SharedUses(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const UseRow*>self.hold(sizeof(UseRow), USE_ROW)
+
+
+cdef class ExternUses(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const ExternUseRow*>self.hold(sizeof(ExternUseRow), EXTERN_USE_ROW)
+
+
+cdef class SharedSizes(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const KernelRow*>self.hold(sizeof(KernelRow), KERNEL_ROW)
+
+
+cdef class Numbers(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const int32_t*>self.hold(sizeof(int32_t), b"i")
+
+
+cdef class Indices(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const uint32_t*>self.hold(sizeof(uint32_t), b"I")
+
+
+cdef class Values(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const uint64_t*>self.hold(sizeof(uint64_t), b"Q")
+
+
+cdef class Offsets(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const int64_t*>self.hold(sizeof(int64_t), b"q")
+
+
+cdef class Marks(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const uint8_t*>self.hold(sizeof(uint8_t), b"B")
+
+
+cdef class Result:
+    """The tables of a phase."""
+
+    # Names of attributes that are no part of the result.
+    UNSEALED = ()
+
+    cdef int fill(self) except -1:
+        """Kernels begin with this: only an unfinished result takes tables."""
+        if self.sealed:
+            raise AttributeError(f"{type(self).__name__} of a phase that has returned")
+        return 0
+
+    def __setattr__(self, name, value):
+        if name not in self.UNSEALED:
+            self.fill()
+            old = getattr(self, name, None)
+            if isinstance(old, Table):
+                if type(value) is bytes:
+                    value = type(old)(value)
+                elif type(value) is not type(old):
+                    raise TypeError(f"{name} are {type(old).__name__}, not {type(value).__name__}")
+        PyObject_GenericSetAttr(self, name, value)
+
+    def __delattr__(self, name):
+        raise AttributeError(f"{name} of {type(self).__name__} cannot be taken away")
+
+    def seal(self):
+        """Check that the tables fit each other; from here on none can be set. Returns itself."""
+        self.check()
+        self.sealed = True
+        return self
+
+    def check(self):
+        """ValueError for a column that is not as long as the rows it tells of."""
+
+
+cdef int expect(str name, Table column, size_t rows, bint optional=False) except -1:
+    if column.count != rows and not (optional and column.count == 0):
+        raise ValueError(f"{column.count} {name} for {rows} rows")
+    return 0
+
+
+cdef class ObjectTables(Result):
+    """The inputs, and what of the options kernels must know."""
+
+    def __cinit__(self):
+        self.arena = b""
+        self.files = Files()
+        self.sections = Sections()
+        self.symbols = Symbols()
+
+    def __init__(self, bytes arena not None, Files files not None, Sections sections not None,
+                 Symbols symbols not None, *, int family=FAMILY_A, int mode=0, int traits=0):
+        self.arena = arena
+        self.files = files
+        self.sections = sections
+        self.symbols = symbols
+        self.family = family
+        self.mode = mode
+        self.traits = traits
+        self.executable = not mode & M_RELOCATABLE
+
+
+cdef class MergedTables(Result):
+    """What the output consists of."""
+
+    def __cinit__(self):
+        self.entities = Entities()
+        self.symbol_entity = Numbers()
+        self.symbol_role = Marks()
+        self.calls = Calls()
+        self.prototypes = Values()
+        self.functions = Functions()
+        self.pools = LiteralPools()
+        self.stand_ins = Numbers()
+        self.outs = Outs()
+        self.out_symbols = OutSymbols()
+        self.keeps = Keeps()
+        self.fixes = Fixes()
+        self.rebuilds = Rebuilds()
+        self.out_of = Numbers()
+        self.base = Values()
+        self.shstrtab = b""
+        self.strtab = b""
+        self.prototype_offsets = Indices()
+        self.referenced = Marks()
+        self.uses_array = Marks()
+
+    def __init__(self, ObjectTables objects not None, **tables):
+        self.objects = objects
+        for name, table in tables.items():
+            setattr(self, name, table)
+
+    def check(self):
+        cdef size_t symbols = self.objects.symbols.count, sections = self.objects.sections.count
+        expect("entities of symbols", self.symbol_entity, symbols)
+        expect("roles of symbols", self.symbol_role, symbols)
+        expect("functions", self.functions, self.entities.count)
+        expect("stand-ins", self.stand_ins, sections, optional=True)
+        expect("homes of sections", self.out_of, sections)
+        expect("offsets of sections", self.base, sections)
+        expect("names of prototypes", self.prototype_offsets, self.prototypes.count)
+        expect("marks of references", self.referenced, self.entities.count)
+        expect("marks of arrays", self.uses_array, self.entities.count)
+
+
+cdef class SharedTables(Result):
+    """Who uses which shared variable, and where that puts it."""
+
+    def __cinit__(self):
+        self.variables = SharedVariables()
+        self.uses = SharedUses()
+        self.extern_uses = ExternUses()
+        self.variable_entities = Numbers()
+        self.kernel_entities = Numbers()
+        self.offsets = Offsets()
+        self.kernels = SharedSizes()
+        self.ties = Offsets()
+
+    def __init__(self, Py_ssize_t kernel_count, Py_ssize_t tie_count, **tables):
+        self.kernel_count = kernel_count
+        self.tie_count = tie_count
+        for name, table in tables.items():
+            setattr(self, name, table)
+
+    def check(self):
+        expect("entities of variables", self.variable_entities, self.variables.count)
+        expect("entities of kernels", self.kernel_entities, self.kernel_count)
+        expect("offsets", self.offsets, self.variables.count, optional=True)
+        expect("sizes", self.kernels, self.kernel_count + 1)
+        expect("ties", self.ties, self.tie_count)
+
+
+cdef class PlacedTables(Result):
+    """Where everything is."""
+
+    def __cinit__(self):
+        self.outs = Outs()
+        self.values = Values()
+        self.symbol_values = Values()
+        self.merc_values = Values()
+        self.homes = Numbers()
+        self.dynamic = Values()
+        self.lost = Marks()
+        self.symbol_index = Indices()
+        self.instance_index = Indices()
+        self.places = FilePlaces()
+        self.section_index = Indices()
+        self.section_symbol_index = Indices()
+        self.section_order = Numbers()
+        self.symbol_order = Numbers()
+        self.out_symbols = OutSymbols()
+        self.phdrs = b""
+        self.shstrtab = b""
+        self.strtab = b""
+        self.blobs = []
+        self.spans = []
+
+    def __init__(self, MergedTables merged not None, **tables):
+        self.merged = merged
+        self.out_symbols = merged.out_symbols
+        self.strtab = merged.strtab
+        for name, table in tables.items():
+            setattr(self, name, table)
+
+    def add(self, bytes contents not None, Spans spans not None):
+        """Add contents that the link makes, and where they go."""
+        self.fill()
+        self.blobs.append(contents)
+        self.spans.append(spans)
+
+    def check(self):
+        cdef size_t entities = self.merged.entities.count, outs = self.outs.count
+        expect("values", self.values, entities)
+        expect("values of symbols", self.symbol_values, entities)
+        expect("values of mercury symbols", self.merc_values, entities)
+        expect("homes", self.homes, entities)
+        expect("addresses of arrays", self.dynamic, entities)
+        expect("marks of lost variables", self.lost, entities)
+        expect("indices of symbols", self.symbol_index, entities)
+        expect("indices of instances", self.instance_index, entities)
+        expect("places", self.places, outs)
+        expect("indices of sections", self.section_index, outs)
+        expect("indices of section symbols", self.section_symbol_index, outs)

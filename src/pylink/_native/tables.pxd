@@ -1,0 +1,172 @@
+# What passes between phases: tables that own their rows, and results that own their tables.
+# `tables.pyi` beside this says what each holds; kernels cimport these types, and nothing else that
+# has code of its own.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from poolrows cimport PoolRow
+from rows cimport *
+from sharedrows cimport ExternUseRow, KernelRow, UseRow, VariableRow
+
+
+cdef class Table:
+    cdef readonly bytes data
+    cdef size_t count               # rows
+    cdef size_t size                # bytes of a row
+    cdef const char* format         # "name:code name:code ...", or the code of plain numbers
+    cdef bytes copy(self)
+    cdef const void* hold(self, size_t size, const char* format) except? NULL
+
+cdef class Files(Table):
+    cdef const FileRow* rows
+
+cdef class Sections(Table):
+    cdef const SectionRow* rows
+
+cdef class Symbols(Table):
+    cdef const SymbolRow* rows
+
+cdef class Faults(Table):
+    cdef const FaultRow* rows
+
+cdef class Entities(Table):
+    cdef const EntityRow* rows
+
+cdef class Calls(Table):
+    cdef const CallRow* rows
+
+cdef class Clashes(Table):
+    cdef const ClashRow* rows
+
+cdef class Functions(Table):
+    cdef const FunctionRow* rows
+
+cdef class LiteralPools(Table):
+    cdef const PoolRow* rows
+
+cdef class Outs(Table):
+    cdef const OutRow* rows
+
+cdef class OutSymbols(Table):
+    cdef const OutSymbolRow* rows
+
+cdef class Keeps(Table):
+    cdef const KeepRow* rows
+
+cdef class Fixes(Table):
+    cdef const FixRow* rows
+
+cdef class Rebuilds(Table):
+    cdef const RebuildRow* rows
+
+cdef class Spans(Table):
+    cdef const SpanRow* rows
+
+cdef class FilePlaces(Table):
+    cdef const PlaceRow* rows
+
+cdef class Patches(Table):
+    cdef const PatchRow* rows
+
+cdef class SharedVariables(Table):
+    cdef const VariableRow* rows
+
+cdef class SharedUses(Table):
+    cdef const UseRow* rows
+
+cdef class ExternUses(Table):
+    cdef const ExternUseRow* rows
+
+cdef class SharedSizes(Table):
+    cdef const KernelRow* rows
+
+cdef class Numbers(Table):
+    cdef const int32_t* rows
+
+cdef class Indices(Table):
+    cdef const uint32_t* rows
+
+cdef class Values(Table):
+    cdef const uint64_t* rows
+
+cdef class Offsets(Table):
+    cdef const int64_t* rows
+
+cdef class Marks(Table):
+    cdef const uint8_t* rows
+
+
+cdef class Result:
+    cdef bint sealed
+    cdef int fill(self) except -1
+
+cdef class ObjectTables(Result):
+    cdef public bytes arena
+    cdef public Files files
+    cdef public Sections sections
+    cdef public Symbols symbols
+    cdef readonly uint32_t family
+    cdef readonly uint32_t mode
+    cdef readonly uint32_t traits
+    cdef readonly bint executable
+
+cdef class MergedTables(Result):
+    cdef public ObjectTables objects
+    cdef public Entities entities
+    cdef public Numbers symbol_entity
+    cdef public Marks symbol_role
+    cdef public Calls calls
+    cdef public Values prototypes
+    cdef public Functions functions
+    cdef public LiteralPools pools
+    cdef public Numbers stand_ins
+    cdef public Outs outs
+    cdef public OutSymbols out_symbols
+    cdef public Keeps keeps
+    cdef public Fixes fixes
+    cdef public Rebuilds rebuilds
+    cdef public Numbers out_of
+    cdef public Values base
+    cdef public bytes shstrtab
+    cdef public bytes strtab
+    cdef public Indices prototype_offsets
+    cdef public Marks referenced
+    cdef public Marks uses_array
+
+cdef class SharedTables(Result):
+    cdef public SharedVariables variables
+    cdef public SharedUses uses
+    cdef public ExternUses extern_uses
+    cdef public Numbers variable_entities
+    cdef public Numbers kernel_entities
+    cdef readonly Py_ssize_t kernel_count
+    cdef readonly Py_ssize_t tie_count
+    cdef public Offsets offsets
+    cdef public SharedSizes kernels
+    cdef public Offsets ties
+
+cdef class PlacedTables(Result):
+    cdef readonly MergedTables merged
+    cdef public Outs outs
+    cdef public Values values
+    cdef public Values symbol_values
+    cdef public Values merc_values
+    cdef public Numbers homes
+    cdef public Values dynamic
+    cdef public Marks lost
+    cdef public Indices symbol_index
+    cdef public Indices instance_index
+    cdef public FilePlaces places
+    cdef public Indices section_index
+    cdef public Indices section_symbol_index
+    cdef public Numbers section_order
+    cdef public Numbers symbol_order
+    cdef public OutSymbols out_symbols
+    cdef public bytes phdrs
+    cdef public bytes shstrtab
+    cdef public bytes strtab
+    cdef public list blobs
+    cdef public list spans
+    cdef public uint64_t size
+    cdef public uint64_t table_offset
+    cdef public uint64_t null_value

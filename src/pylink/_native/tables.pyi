@@ -1,0 +1,288 @@
+"""What passes between phases: tables that own their rows, and results that own their tables.
+
+A table is ``bytes`` of packed C rows with a type. Rows are numbered from 0, the number is the only
+reference, -1 is none. Nobody changes a table: who needs another makes a new one. Python reads
+columns by name (``pylink.rows`` has all names), and numpy all of them at once:
+``numpy.frombuffer(table, table.dtype)``.
+
+A result owns the tables of a phase. Kernels take results, so that no two tables can be swapped, and
+fill the columns that their stubs name. ``seal`` checks their sizes against each other when the
+phase returns; afterwards none can be set.
+"""
+
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from pylink.rows import (
+    CallRow,
+    ClashRow,
+    EntityRow,
+    ExternUseRow,
+    FaultRow,
+    FileRow,
+    FixRow,
+    FunctionRow,
+    KeepRow,
+    KernelRow,
+    OutRow,
+    OutSymbolRow,
+    PatchRow,
+    PlaceRow,
+    PoolRow,
+    RebuildRow,
+    SectionRow,
+    SpanRow,
+    SymbolRow,
+    UseRow,
+    VariableRow,
+)
+
+R_co = TypeVar("R_co", covariant=True)
+T = TypeVar("T", bound="Table[object]")
+ResultT = TypeVar("ResultT", bound="Result")
+
+class Table(Generic[R_co]):
+    """Rows of one kind, which never change.
+
+    ``TypeError`` for what is not ``bytes``, ``ValueError`` for bytes that end inside a row.
+    """
+
+    def __init__(self, data: bytes = b"") -> None: ...
+    @property
+    def data(self) -> bytes:
+        """The packed rows."""
+
+    @property
+    def row_size(self) -> int:
+        """Bytes of a row."""
+
+    @property
+    def dtype(self) -> str | list[tuple[str, str]]:
+        """What ``numpy.dtype`` takes: the type of the numbers, or a list of columns."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, number: int, /) -> R_co: ...
+    def __iter__(self) -> Iterator[R_co]: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def column(self, name: str) -> list[int]:
+        """A column as a list."""
+
+    def first(self: T, count: int) -> T:
+        """A table of the first ``count`` rows."""
+
+class Files(Table[FileRow]):
+    """One per input file, in command-line order."""
+
+class Sections(Table[SectionRow]):
+    """One per section of every input, file by file."""
+
+class Symbols(Table[SymbolRow]):
+    """One per symbol of every input, file by file."""
+
+class Faults(Table[FaultRow]):
+    """Why an input was refused: none or one."""
+
+class Entities(Table[EntityRow]):
+    """One per distinct symbol of the link, in order of first mention."""
+
+class Calls(Table[CallRow]):
+    """Rows of the call graph, in input order."""
+
+class Clashes(Table[ClashRow]):
+    """Definitions that clash."""
+
+class Functions(Table[FunctionRow]):
+    """What the call graph says of each entity."""
+
+class LiteralPools(Table[PoolRow]):
+    """Pieces of literal pools that go to kernels, in order of placement."""
+
+class Outs(Table[OutRow]):
+    """One per section of the output, in order of birth."""
+
+class OutSymbols(Table[OutSymbolRow]):
+    """One per symbol of the output, in order of birth."""
+
+class Keeps(Table[KeepRow]):
+    """Relocations that stay."""
+
+class Fixes(Table[FixRow]):
+    """Relocations that the link resolves."""
+
+class Rebuilds(Table[RebuildRow]):
+    """Relocations of debug sections that are written anew."""
+
+class Spans(Table[SpanRow]):
+    """Which sections a blob of contents belongs to."""
+
+    @staticmethod
+    def whole(out: int, size: int) -> Spans:
+        """One row that gives a whole blob of ``size`` bytes to one section."""
+
+class FilePlaces(Table[PlaceRow]):
+    """Where each section of the output lies in the file."""
+
+class Patches(Table[PatchRow]):
+    """Fields of the image with their values."""
+
+class SharedVariables(Table[VariableRow]):
+    """Shared variables that count, in order of birth."""
+
+class SharedUses(Table[UseRow]):
+    """Which kernel uses which shared variable; any order, repeats allowed."""
+
+class ExternUses(Table[ExternUseRow]):
+    """Which kernel uses extern arrays, and through whom."""
+
+class SharedSizes(Table[KernelRow]):
+    """Shared memory of each kernel, and of `.nv_debug.shared` at the end."""
+
+class Numbers(Table[int]):
+    """Numbers of rows, i32; -1 is none."""
+
+class Indices(Table[int]):
+    """Indices in the output, u32; 0 is none."""
+
+class Values(Table[int]):
+    """Addresses, sizes and offsets, u64."""
+
+class Offsets(Table[int]):
+    """Offsets, i64; -1 is none."""
+
+class Marks(Table[int]):
+    """A byte each: a mark or a role."""
+
+class Result:
+    """The tables of a phase. Bytes that are set become a table of the column's type."""
+
+    def seal(self: ResultT) -> ResultT:
+        """Check that the tables fit each other; from here on none can be set. Returns itself."""
+
+class ObjectTables(Result):
+    """The inputs, and what of the options kernels must know.
+
+    ``arena`` holds all input bytes. ``family`` is 0 for sm_75 to sm_89, 1 for sm_90, 2 from sm_100
+    on; ``mode`` holds the bits of ``pylink.phases.init``, ``traits`` those of a release;
+    ``executable`` is the opposite of -r.
+    """
+
+    def __init__(
+        self,
+        arena: bytes,
+        files: Files,
+        sections: Sections,
+        symbols: Symbols,
+        *,
+        family: int = 0,
+        mode: int = 0,
+        traits: int = 0,
+    ) -> None: ...
+    @property
+    def family(self) -> int: ...
+    @property
+    def mode(self) -> int: ...
+    @property
+    def traits(self) -> int: ...
+    @property
+    def executable(self) -> bool: ...
+    arena: bytes
+    files: Files
+    sections: Sections
+    symbols: Symbols
+
+class MergedTables(Result):
+    """What the output consists of.
+
+    By input symbol: ``symbol_entity`` and ``symbol_role``. By entity: ``functions``, ``referenced``
+    (any code refers to it), ``uses_array`` (a kernel whose own code names extern arrays, -r). By
+    input section: ``stand_ins`` (empty when none has one), ``out_of`` and ``base``, the offset of
+    its piece. ``prototypes`` are arena offsets, ``prototype_offsets`` those in .strtab.
+    """
+
+    def __init__(self, objects: ObjectTables, **tables: Table[object] | bytes) -> None: ...
+    objects: ObjectTables
+    entities: Entities
+    symbol_entity: Numbers
+    symbol_role: Marks
+    calls: Calls
+    prototypes: Values
+    functions: Functions
+    pools: LiteralPools
+    stand_ins: Numbers
+    outs: Outs
+    out_symbols: OutSymbols
+    keeps: Keeps
+    fixes: Fixes
+    rebuilds: Rebuilds
+    out_of: Numbers
+    base: Values
+    shstrtab: bytes
+    strtab: bytes
+    prototype_offsets: Indices
+    referenced: Marks
+    uses_array: Marks
+
+class SharedTables(Result):
+    """Who uses which shared variable, and where that puts it.
+
+    ``variables``, ``uses`` and ``extern_uses`` are what the layout of shared memory starts from,
+    ``offsets`` (by variable), ``kernels`` and ``ties`` what it finds.
+    """
+
+    def __init__(
+        self, kernel_count: int, tie_count: int, **tables: Table[object] | bytes
+    ) -> None: ...
+    @property
+    def kernel_count(self) -> int: ...
+    @property
+    def tie_count(self) -> int: ...
+    variables: SharedVariables
+    uses: SharedUses
+    extern_uses: ExternUses
+    variable_entities: Numbers
+    kernel_entities: Numbers
+    offsets: Offsets
+    kernels: SharedSizes
+    ties: Offsets
+
+class PlacedTables(Result):
+    """Where everything is.
+
+    By entity: ``values`` (S in relocations), ``symbol_values`` and ``merc_values`` (st_value),
+    ``homes`` (its OutRow), ``dynamic`` (address of extern arrays in a function), ``lost``,
+    ``symbol_index``, ``instance_index`` (symbol of a kernel's externsharedinstance). By OutRow:
+    ``outs``, ``places``, ``section_index``, ``section_symbol_index``. In file order:
+    ``section_order``, ``symbol_order``. ``blobs`` and ``spans`` hold the contents that the link
+    makes; ``table_offset`` is the section header table's, ``null_value`` the value of the null
+    symbol. ``out_symbols`` and the string tables have the final names.
+    """
+
+    def __init__(self, merged: MergedTables, **tables: Table[object] | bytes) -> None: ...
+    @property
+    def merged(self) -> MergedTables: ...
+    def add(self, contents: bytes, spans: Spans) -> None:
+        """Add contents that the link makes, and where they go."""
+
+    outs: Outs
+    values: Values
+    symbol_values: Values
+    merc_values: Values
+    homes: Numbers
+    dynamic: Values
+    lost: Marks
+    symbol_index: Indices
+    instance_index: Indices
+    places: FilePlaces
+    section_index: Indices
+    section_symbol_index: Indices
+    section_order: Numbers
+    symbol_order: Numbers
+    out_symbols: OutSymbols
+    phdrs: bytes
+    shstrtab: bytes
+    strtab: bytes
+    blobs: list[bytes]
+    spans: list[Spans]
+    size: int
+    table_offset: int
+    null_value: int

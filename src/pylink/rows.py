@@ -1,0 +1,258 @@
+"""The columns of the rows that tables have, in order; made by `pylink.facts.rowtypes`.
+
+For type checkers and for people: a row of a table (`pylink._native.tables`) has these attributes,
+and is of no class here.
+"""
+
+from __future__ import annotations
+
+
+class FileRow:
+    """One input file. Offsets are into the arena, the single buffer that holds all input bytes."""
+
+    offset: int
+    size: int
+    first_section: int
+    section_count: int
+    first_symbol: int
+    symbol_count: int
+    mercury_symbols: int  # leading symbols that .nv.merc.symtab repeats
+    e_flags: int
+    strtab: int  # arena offset of the string table of .symtab
+    strtab_size: int
+    merc_symtab: int  # arena offset, 0 when there is none
+
+
+class SectionRow:
+    """One input section; `target` is the section that sh_info names (relocations, .nv.info.F
+    ...).
+    """
+
+    name: int  # arena offset of a NUL-terminated name
+    offset: int  # arena offset of its bytes; 0 when it has none
+    size: int
+    flags: int
+    name_size: int
+    type: int
+    link: int
+    info: int
+    align: int
+    entsize: int
+    file: int
+    target: int
+    kind: int
+    bank: int  # constant bank of K_CONSTANT*
+
+
+class SymbolRow:
+    """One input symbol. `section` is a SectionRow number, or -1 for undefined, absolute and
+    common.
+    """
+
+    name: int  # arena offset of a NUL-terminated name
+    value: int
+    size: int
+    merc_size: int  # st_size in .nv.merc.symtab: that of the mercury form
+    name_size: int
+    file: int
+    section: int
+    shndx: int
+    info: int
+    other: int
+
+
+class FaultRow:
+    """Why an input was refused. `section` is the index in the file, `index` the entry in the
+    section.
+    """
+
+    file: int
+    section: int
+    index: int
+    reason: int
+    spare: int
+    value: int
+    limit: int
+
+
+class EntityRow:
+    """One distinct symbol of the link, in order of birth: file by file, functions before the
+    rest.
+    """
+
+    first: int  # symbol row of its first mention
+    winner: int  # symbol row of the definition that counts, or `first`
+    kind: int
+    flags: int
+    size: int  # common: the largest
+    align: int  # common and shared
+    regcount: int  # functions
+    frame: int  # bytes of stack frame
+
+
+class CallRow:
+    caller: int  # entity
+    callee: int  # entity; blocks -2, -3 and -5: number of a prototype string
+    block: int  # -1 direct, -2 address taken, -3 indirect, -4 its candidate
+    won: int  # the row belongs to the copy that stays
+
+
+class ClashRow:
+    kind: int  # Clash
+    symbol: int  # symbol row of the later one
+    first: int  # symbol row of the earlier one
+
+
+class OutRow:
+    """One section of the output, in order of birth. Mercury twins follow their plain section by
+    `merc`; they have no birth of their own.
+    """
+
+    name: int  # offset in .shstrtab
+    symbol_name: int  # offset in .strtab
+    kind: int
+    bank: int
+    type: int
+    flags: int
+    size: int
+    align: int
+    entsize: int
+    entity: int  # function of a per-function section
+    target: int  # relocations: the section they patch
+    rel: int  # its .rel section
+    rela: int  # its .rela section
+    merc: int  # its mercury twin
+    twin: int  # a mercury section: its plain section
+    next: int  # next section of the same entity
+    head: int  # relocations: the last entry added, see KeepRow
+    count: int  # relocations: entries
+    counted: int  # relocations: entries seen by the sibling rule
+    notes: int  # OutFlag bits
+    source: int  # an input section that it was born for
+    text: int  # the .text row of its function, or -1
+    birth: int  # its number among all sections born, 1 for the first
+
+
+class OutSymbolRow:
+    name: int  # offset in .strtab
+    entity: int  # or -1
+    section: int  # section symbol: the OutRow
+    instance: int  # externsharedinstance: entity of its kernel, or -1
+    part: int
+    dropped: int  # name stays, symbol goes
+
+
+class KeepRow:
+    """A relocation that stays. Entries of one section form a list, newest first."""
+
+    offset: int
+    addend: int
+    type: int
+    entity: int  # symbol, or -1
+    section: int  # section symbol: the OutRow; -2 - kernel: its instance; or -1
+    next: int
+
+
+class FixRow:
+    """A relocation that the link resolves."""
+
+    offset: int  # in the output section
+    addend: int
+    type: int
+    out: int  # section to patch
+    entity: int  # symbol, or -1
+    section: int  # section symbol: the input section, or -1
+    function: int  # entity of the code that holds it, or -1
+    how: int  # FixHow bits
+    spare: int
+    reloc: int  # OutRow of the relocation section it came through
+
+
+class RebuildRow:
+    offset: int  # in the piece
+    addend: int
+    out: int  # the debug section
+    piece: int  # input section
+    type: int
+    outcome: int
+    entity: int  # or -1
+    section: int  # input section of a section symbol, or -1
+    spare: int
+
+
+class FunctionRow:
+    """What the call graph says of one entity; rows of entities that are no functions stay empty."""
+
+    regcount: int  # kernels: the largest of all functions reached
+    stack: int  # bytes of the deepest path; NO_STACK_BOUND with recursion
+    raised_by: int  # entity whose register count a kernel took, or -1
+    info: int  # input section: .nv.info.F of the copy that won, or -1
+    merc_info: int  # input section: .nv.merc.nv.info.F, or -1
+    recursive_calls: int  # kernels: callees without a bound on their stack
+    keeps: int  # kernels: KeepsBit bits
+
+
+class SpanRow:
+    """Bytes made by the link for one output section: a part of a blob."""
+
+    out: int
+    spare: int
+    offset: int
+    size: int
+
+
+class PlaceRow:
+    """Where one section lies in the output file."""
+
+    offset: int
+    size: int
+    name: int  # offset in .shstrtab
+    made: int  # 1: a SpanRow holds its bytes, 2: it shares its twin's
+
+
+class PatchRow:
+    """A relocation with its value: what the patching loop needs and nothing else."""
+
+    offset: int  # in the image
+    value: int  # S + A; with `implicit`, S: the field holds A
+    type: int
+    bank: int
+    implicit: int
+
+
+class PoolRow:
+    """Where a piece of a function's pool goes, in one kernel."""
+
+    section: int  # input section with the bytes
+    kernel: int  # entity
+    offset: int  # in .nv.constant2 of the kernel
+    end: int  # size of .nv.constant2 of the kernel with this function's pieces
+    function: int  # entity; the kernel itself for pieces of its own
+    align: int  # of .nv.constant2 of the kernel from here on
+    flags: int  # PoolFlag
+    spare: int
+
+
+class VariableRow:
+    size: int
+    align: int
+    owner: int
+    flags: int
+
+
+class UseRow:
+    variable: int
+    kernel: int
+
+
+class ExternUseRow:
+    kernel: int
+    tie: int
+
+
+class KernelRow:
+    size: int
+    align: int
+    extern_address: int
+    flags: int
+    spare: int

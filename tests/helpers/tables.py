@@ -1,0 +1,57 @@
+"""Tables for the kernels, made of rows whose columns have names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from struct import Struct
+from typing import TypeVar
+
+from pylink._native.tables import Files, MergedTables, ObjectTables, Sections, Symbols, Table
+
+T = TypeVar("T", bound="Table[object]")
+
+CODES = {"<i4": "i", "<u4": "I", "<i8": "q", "<u8": "Q", "<u2": "H", "<u1": "B"}
+
+# Columns that name a row, and are none unless a test says which.
+NONE = {"target", "section", "entity", "twin", "merc", "rel", "rela", "source", "head", "next"}
+
+
+def table(kind: type[T], rows: Iterable[Mapping[str, int] | int]) -> T:
+    """A table of rows, or of numbers; what a row does not name is 0, or -1 where it names a row."""
+    columns = kind().dtype
+    if isinstance(columns, str):
+        number = Struct("<" + CODES[columns])
+        return kind(b"".join(map(number.pack, rows)))
+    row_format = Struct("<" + "".join(CODES[code] for _, code in columns))
+    empty = {name: -1 if code.startswith("<i") and name in NONE else 0 for name, code in columns}
+    data = []
+    for row in rows:
+        assert isinstance(row, Mapping)
+        assert row.keys() <= empty.keys()
+        data.append(row_format.pack(*{**empty, **row}.values()))
+    return kind(b"".join(data))
+
+
+def objects(
+    arena: bytes = b"",
+    *,
+    files: Iterable[Mapping[str, int]] = (),
+    sections: Iterable[Mapping[str, int]] = (),
+    symbols: Iterable[Mapping[str, int]] = (),
+    family: int = 0,
+    mode: int = 0,
+) -> ObjectTables:
+    """Inputs made of rows."""
+    return ObjectTables(
+        arena,
+        table(Files, files),
+        table(Sections, sections),
+        table(Symbols, symbols),
+        family=family,
+        mode=mode,
+    )
+
+
+def merged(inputs: ObjectTables | None = None, **tables: Table[object] | bytes) -> MergedTables:
+    """A merge in the making."""
+    return MergedTables(inputs or objects(), **tables)

@@ -1,0 +1,151 @@
+"""The types of tables and results: columns, sizes, what cannot be done to them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.tables import merged, objects, table
+
+from pylink._native import tables
+from pylink._native.tables import (
+    Entities,
+    Keeps,
+    MergedTables,
+    Numbers,
+    Outs,
+    PlacedTables,
+    Spans,
+    Table,
+    Values,
+)
+from pylink.facts import header, rowtypes
+
+ROOT = Path(__file__).parents[2]
+NATIVE = ROOT / "src" / "_native"
+TYPES = dict(
+    re.findall(
+        r"cdef class (\w+)\(Table\):\n    cdef const (\w+)\* rows",
+        (ROOT / "src/pylink/_native/tables.pxd").read_text(encoding="utf-8"),
+    )
+)
+
+
+def struct_of(row: str) -> list[tuple[str, str]]:
+    """Columns of a packed struct of the native sources, and their types in C."""
+    for file in header.ROW_FILES:
+        text = re.sub(r"#.*", "", (NATIVE / file).read_text(encoding="utf-8"))
+        found = re.search(rf"packed struct {row}:\n((?:[ \t]+.*\n|\n)+)", text)
+        if found:
+            pairs = re.findall(r"^ +(\w+) (\w+)\s*$", found[1], re.MULTILINE)
+            return [(name, kind) for kind, name in pairs]
+    raise LookupError(row)
+
+
+def numpy_type(kind: str) -> str:
+    return str(np.dtype(kind.removesuffix("_t")).newbyteorder("<").str)
+
+
+def test_every_type_is_there() -> None:
+    assert len(TYPES) > 20
+    assert all(issubclass(getattr(tables, name), Table) for name in TYPES)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_columns_are_those_of_the_struct(name: str) -> None:
+    empty: Table[object] = getattr(tables, name)()
+    made = np.dtype(empty.dtype)
+    assert made.itemsize == empty.row_size
+    if TYPES[name].endswith("_t"):
+        assert made.str == numpy_type(TYPES[name])
+        return
+    assert made == np.dtype([(c, numpy_type(kind)) for c, kind in struct_of(TYPES[name])])
+
+
+def test_columns_for_type_checkers_are_those_of_the_structs() -> None:
+    made = (ROOT / "src/pylink/rows.py").read_text(encoding="utf-8")
+    assert made == rowtypes.module(NATIVE)
+
+
+def test_a_table_is_read_by_row_by_column_and_by_numpy() -> None:
+    keeps = table(Keeps, [{"offset": 8, "addend": -4, "type": 2}, {"offset": 2**63, "next": 0}])
+    assert len(keeps) == 2
+    assert keeps
+    assert (keeps[0].offset, keeps[0].addend, keeps[0].type) == (8, -4, 2)
+    assert (keeps[1].offset, keeps[1].entity, keeps[1].next) == (2**63, -1, 0)
+    assert keeps.column("offset") == [8, 2**63]
+    assert [keep.type for keep in keeps] == [2, 0]
+    array = np.frombuffer(memoryview(keeps), np.dtype(keeps.dtype))
+    assert array["addend"].tolist() == [-4, 0]
+    assert not array.flags.writeable
+    assert keeps.first(1) == table(Keeps, [{"offset": 8, "addend": -4, "type": 2}])
+    assert repr(keeps) == "<2 Keeps>"
+    assert "addend=-4" in repr(keeps[0])
+    numbers = table(Numbers, [3, -1])
+    assert list(numbers) == [3, -1]
+    assert numbers.column("") == [3, -1]
+    assert np.frombuffer(memoryview(numbers), np.dtype(numbers.dtype)).tolist() == [3, -1]
+    assert Spans.whole(5, 7)[0].size == 7
+
+
+def test_what_no_table_has_is_refused() -> None:
+    with pytest.raises(ValueError, match="Numbers of 4 bytes a row end inside one"):
+        Numbers(bytes(5))
+    with pytest.raises(TypeError, match="Outs are made of bytes"):
+        Outs(None)  # type: ignore[arg-type]
+    numbers = table(Numbers, [1])
+    for place in (1, -1):
+        with pytest.raises(IndexError, match=f"row {place} of 1 Numbers"):
+            numbers[place]
+    with pytest.raises(AttributeError, match="Outs have no column alignment"):
+        assert table(Outs, [{}])[0].alignment  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match="read-only"):
+        memoryview(numbers)[0] = 1
+
+
+def test_columns_of_a_result_have_types() -> None:
+    result = merged()
+    result.outs = bytes(Outs().row_size)  # type: ignore[assignment]  # bytes become a table
+    assert len(result.outs) == 1
+    for wrong in (Spans(), None, 5):
+        with pytest.raises(TypeError, match="outs are Outs, not"):
+            result.outs = wrong  # type: ignore[assignment]
+    with pytest.raises(AttributeError, match="cannot be taken away"):
+        del result.outs
+    with pytest.raises(AttributeError):
+        result.sections = b""  # type: ignore[attr-defined]
+
+
+def test_a_sealed_result_does_not_change() -> None:
+    result = merged().seal()
+    with pytest.raises(AttributeError, match="of a phase that has returned"):
+        result.outs = Outs()
+    placed = PlacedTables(result).seal()
+    with pytest.raises(AttributeError, match="of a phase that has returned"):
+        placed.size = 1
+    with pytest.raises(AttributeError, match="of a phase that has returned"):
+        placed.add(b"", Spans())
+
+
+def test_columns_have_a_row_for_each_of_what_they_tell_of() -> None:
+    inputs = objects(sections=[{}, {}], symbols=[{}])
+    sound = {
+        "symbol_entity": bytes(4),
+        "symbol_role": bytes(1),
+        "out_of": bytes(8),
+        "base": bytes(16),
+    }
+    MergedTables(inputs, **sound).seal()
+    for name in sound:
+        with pytest.raises(ValueError, match=r"^0 .* for [12] rows$"):
+            MergedTables(inputs, **{**sound, name: b""}).seal()
+    MergedTables(inputs, **sound, stand_ins=bytes(8)).seal()
+    with pytest.raises(ValueError, match="1 stand-ins for 2 rows"):
+        MergedTables(inputs, **sound, stand_ins=bytes(4)).seal()
+    one = merged(entities=table(Entities, [{}]))
+    with pytest.raises(ValueError, match="0 values for 1 rows"):
+        PlacedTables(one).seal()
+    with pytest.raises(ValueError, match="0 values of symbols for 1 rows"):
+        PlacedTables(one, values=Values(bytes(8))).seal()
