@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 EXTRAS ?= test,oracle,cuda
 
 # A header for the kernels is made of the tables of facts.
-NATIVE := $(wildcard src/_native/*/* src/pylink/facts/*.py)
+NATIVE := $(wildcard src/_native/*/* src/pylink/_native/*.pxd src/pylink/facts/*.py)
 
 .PHONY: help demo test lint types pytest bench fuzz test-gpu wheels site package clean
 
@@ -53,7 +53,7 @@ test: lint types pytest
 lint: $(VENV)/extras $(VENV)/built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	PATH=$(BIN):$$PATH cython-lint src/_native
+	PATH=$(BIN):$$PATH cython-lint src/_native src/pylink/_native
 
 types: $(VENV)/extras $(VENV)/built
 	$(BIN)/mypy
