@@ -14,6 +14,7 @@ from pylink.tables import entity_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink._native.tables import Outs
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.merge import Merged
 
@@ -104,10 +105,10 @@ def _fold_constants(placed: Placed, sink: Sink) -> None:
         sink.fatal("internal-error", explain=explain, reason=reason)
 
 
-def _make_contents(placed: Placed, sink: Sink) -> bytes:
+def _make_contents(placed: Placed, sink: Sink) -> Outs:
     """The sections whose bytes the link makes: attributes, call graph, notes.
 
-    Returns the OutRow table with the final names of symbols.
+    Returns `outs` with the final names of symbols.
     """
     merged = placed.merged
     objects = merged.objects

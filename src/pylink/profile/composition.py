@@ -9,11 +9,10 @@ of each of these the largest symbols.
 from __future__ import annotations
 
 from collections import Counter
-from struct import iter_unpack
 
 from pylink.facts.elf import NO_BYTES
 from pylink.profile.families import family_name
-from pylink.tables import FILE, OUT, PLACE, SECTION, SYMBOL, symbol_name
+from pylink.tables import symbol_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def composition(placed: Placed, total: int) -> list[Part]:
         by_kind.setdefault(kind, Counter())[file] += size
     whole: Counter[int] = Counter()
     for out, size in sizes.items():
-        whole[OUT.unpack_from(placed.outs, out * OUT.size)[2]] += size
+        whole[placed.outs[out].kind] += size
     shown = {
         (kind, file) for kind, files in by_kind.items() for file, _ in files.most_common(MOST_FILES)
     }
@@ -67,10 +66,10 @@ def composition(placed: Placed, total: int) -> list[Part]:
 def _section_bytes(placed: Placed) -> dict[int, int]:
     """By output section, its bytes in the file; those that a twin shares are not its own."""
     extents = []
-    for (out,) in iter_unpack("<i", placed.section_order):
-        offset, size, _, made = PLACE.unpack_from(placed.places, out * PLACE.size)
-        if OUT.unpack_from(placed.outs, out * OUT.size)[4] not in NO_BYTES and size:
-            extents.append((offset, made == TWINS, size, out))
+    for out in placed.section_order:
+        place = placed.places[out]
+        if placed.outs[out].type not in NO_BYTES and place.size:
+            extents.append((place.offset, place.made == TWINS, place.size, out))
     sizes: dict[int, int] = {}
     reached = 0
     for offset, _, size, out in sorted(extents):
@@ -90,18 +89,16 @@ def _copied(placed: Placed, sizes: dict[int, int]) -> dict[tuple[int, int, int],
     sections = merged.objects.sections
     found: dict[tuple[int, int, int], int] = {}
     room = dict(sizes)
-    for number, (out,) in enumerate(iter_unpack("<i", merged.out_of)):
+    for number, out in enumerate(merged.out_of):
         left = room.get(out, 0)
         if out < 0 or not left:
             continue
-        if PLACE.unpack_from(placed.places, out * PLACE.size)[3] == WRITTEN_ANEW:
+        if placed.places[out].made == WRITTEN_ANEW:
             continue
-        row = SECTION.unpack_from(sections, number * SECTION.size)
-        size = min(row[2], left)
+        size = min(sections[number].size, left)
         if size:
             room[out] = left - size
-            kind = OUT.unpack_from(placed.outs, out * OUT.size)[2]
-            found[kind, row[10], number] = size
+            found[placed.outs[out].kind, sections[number].file, number] = size
     return found
 
 
@@ -117,18 +114,16 @@ def _symbols(
     }
     found: dict[tuple[int, int], Counter[str]] = {}
     for file in sorted({file for _, file in shown}):
-        row = FILE.unpack_from(objects.files, file * FILE.size)
-        for symbol in range(row[4], row[4] + row[5]):
-            _, _, size, _, _, _, section, *_ = SYMBOL.unpack_from(
-                objects.symbols, symbol * SYMBOL.size
-            )
-            if not size or section not in room:
+        row = objects.files[file]
+        for number in range(row.first_symbol, row.first_symbol + row.symbol_count):
+            symbol = objects.symbols[number]
+            if not symbol.size or symbol.section not in room:
                 continue
-            kind, left = room[section]
-            taken = min(size, left)
+            kind, left = room[symbol.section]
+            taken = min(symbol.size, left)
             if taken:
-                room[section] = kind, left - taken
-                name = symbol_name(objects.arena, objects.symbols, symbol)
+                room[symbol.section] = kind, left - taken
+                name = symbol_name(objects, number)
                 found.setdefault((kind, file), Counter())[name] += taken
     return found
 
