@@ -396,6 +396,8 @@ cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
         out = mercury_section(m, at)
         if out >= 0:
             append_piece(m, at, out)
+            if not repeats_plain(m, at):
+                out_row(m, out).notes |= OF_OWN_BYTES
     elif s.kind == K_MERC_CONSTANT_FUNC:
         symbol = function_symbol(m, at)
         if symbol >= 0 and m.entity[symbol] >= 0:
@@ -404,6 +406,18 @@ cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
                 out = optimizer_twin(m, out, at)
                 m.out_of[at] = out
                 out_row(m, out).size = s.size
+
+
+cdef inline bint repeats_plain(Merge* m, int32_t at) noexcept nogil:
+    """Whether a plain section of the file stands where this mercury one does."""
+    cdef const SectionRow* s = &m.sections[at]
+    cdef const FileRow* file = &m.files[s.file]
+    cdef uint32_t i
+    for i in range(file.first_section, file.first_section + file.section_count):
+        if (m.sections[i].kind == K_DEBUG and m.sections[i].offset == s.offset
+                and m.sections[i].size == s.size):
+            return True
+    return False
 
 
 cdef inline void append_piece(Merge* m, int32_t at, int32_t out) noexcept nogil:

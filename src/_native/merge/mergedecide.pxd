@@ -64,10 +64,6 @@ cdef inline bint is_left(const EntityRow* row) noexcept nogil:
     return not row.flags & (EF_DEFINED | EF_UNSIZED)
 
 
-cdef inline bint is_deselected(Merge* m, int32_t entity) noexcept nogil:
-    return m.entities[entity].flags & EF_DESELECTED != 0
-
-
 cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, uint32_t type,
                            int32_t function, bint mercury, uint32_t* how) noexcept nogil:
     """The Action for one entry of a section that patches `target`; FixHow bits in `how`."""

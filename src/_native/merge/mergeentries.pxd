@@ -117,17 +117,6 @@ cdef inline void count_entry(Merge* m, int32_t counter, int32_t out, bint explic
     name_out(m, rel, text, 4 + size)
 
 
-cdef inline void count_dead(Merge* m, int32_t out, int64_t addend,
-                     int32_t function) noexcept nogil:
-    """An entry for a dead function counts, and brings the other form of a section that is there."""
-    if is_deselected(m, function):
-        return
-    if out_row(m, out).rela >= 0:
-        count_entry(m, out, out, True, addend)
-    else:
-        out_row(m, out).counted += 1
-
-
 cdef inline void add_keep(Merge* m, const Rela* r, int64_t addend, int32_t reloc, int32_t entity,
                    int32_t section, int32_t function, uint64_t base, uint32_t how,
                    bint mercury) noexcept nogil:
@@ -198,11 +187,3 @@ cdef inline void add_rebuild(Merge* m, int32_t at, const Rela* r, int64_t addend
         row.outcome = OUTCOME_DEAD
     else:
         row.outcome = OUTCOME_LIVE
-
-
-cdef inline void trace(Merge* m, int32_t at, int32_t out, bint explicit, bint mercury,
-                int64_t addend) noexcept nogil:
-    """Debug data of code that only a selection removes: gone after its section's birth."""
-    if not mercury:
-        if relocation_row(m, at, out, explicit) >= 0:
-            count_entry(m, out, out, explicit, addend)

@@ -165,6 +165,18 @@ cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
                 m.referenced[e] = True
 
 
+cdef inline bint counted(Merge* m, const FileRow* file, int32_t at, bint mercury) noexcept nogil:
+    """Whether entries of this section count for the rule of two forms.
+
+    On family C those of the mercury file do where it has any: that of `.debug_line` names
+    `.debug_str`, which the plain one does not. Code has a count for each of its lists.
+    """
+    cdef int32_t kind = m.sections[m.sections[at].target].kind
+    if mercury:
+        return kind == K_MERC_DEBUG
+    return m.family != FAMILY_C or kind != K_DEBUG or mercury_relocations(m, file, at) < 0
+
+
 cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_t function,
                   bint mercury, bint replaced) noexcept nogil:
     """Decide each entry of one input relocation section against output section `out`."""
@@ -178,6 +190,7 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
     cdef int32_t symbol, action, reloc = -1, e, section, twin = -2
     cdef uint32_t how
     cdef int32_t patched = out
+    cdef bint counts = counted(m, file, at, mercury)
     cdef Vec lost
     vec_init(&lost, sizeof(Range))
     find_lost_bytes(m, file, s.target, &lost)
@@ -198,18 +211,19 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
         action = decide(m, target, symbol, r.r_type, function, mercury, &how)
         if action == DROP:
             continue
-        if (action == DEAD or action == CLEAR) and is_deselected(m, m.entity[symbol]):
-            trace(m, at, out, explicit, mercury, addend)
         if not mercury and rebuilt(m, target) and (action == DEAD or action == CLEAR):
             if action == DEAD:
-                count_dead(m, out, addend, m.entity[symbol])
+                if relocation_row(m, at, out, explicit) < 0:
+                    break
+                if counts:
+                    count_entry(m, out, out, explicit, addend)
                 add_rebuild(m, at, r, addend, out, symbol, m.entity[symbol], -1)
             continue
         if action == DEAD:
             if not mercury and relocation_row(m, at, out, explicit) < 0:
                 break
-            if explicit and not mercury:
-                count_dead(m, out, addend, m.entity[symbol])
+            if counts:
+                count_entry(m, out, out, explicit, addend)
             continue
         if lost.count and goes(m, &lost, target.kind, r.r_offset, symbol):
             continue
@@ -229,16 +243,15 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
             continue
         if not mercury:
             reloc = relocation_row(m, at, out, explicit)
-            if reloc < 0:
-                break
-            count_entry(m, out, out, explicit,
-                        addend + (<int64_t>m.base[section] if section >= 0 else 0))
         else:
             reloc = mercury_relocation_row(m, at, out)
-            if reloc < 0:
-                break
-            if target.kind == K_CAPMERC:
-                count_entry(m, reloc, out, True, addend)
+        if reloc < 0:
+            break
+        if target.kind == K_CAPMERC:
+            count_entry(m, reloc, out, True, addend)
+        elif counts:
+            count_entry(m, out, out, explicit,
+                        addend + (<int64_t>m.base[section] if section >= 0 else 0))
         if replaced or action == GONE:
             continue
         if not mercury and rebuilt(m, target):
@@ -256,6 +269,6 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
             add_fix(m, r, addend, patched, e, section, function,
                     how | (0 if explicit else FIX_REL), base, reloc)
     vec_free(&lost)
-    if replaced or target.kind in (K_GLOBAL_INIT, K_CONSTANT, K_DEBUG):
+    if replaced or target.kind in (K_GLOBAL_INIT, K_CONSTANT, K_DEBUG, K_MERC_DEBUG):
         # Data and debug data count file by file, code through all files.
         out_row(m, out).counted = 0

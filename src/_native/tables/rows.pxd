@@ -154,6 +154,7 @@ cdef enum Family:
 cdef enum OutFlag:
     OF_NO_SYMBOL = 1            # never has a section symbol
     OF_EMPTY_STAYS = 4          # a relocation section that stays though it has no entry left
+    OF_OWN_BYTES = 8            # mercury: some input has other bytes there than its plain twin
     OF_STAYS = 16               # shared memory: the section is part of the output
     OF_LATE = 32                # .symtab_shndx: only the mercury side made it necessary
 
