@@ -7,6 +7,9 @@ large by `MARGIN` percent of the link: the advice is then still worth what it sa
 
 from __future__ import annotations
 
+import os
+import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -17,19 +20,31 @@ from helpers import oracle
 import pylink
 from benchmarks import inputs
 from benchmarks.group import MODULES, sources
+from pylink.dedup import MercuryObject, fold
 from pylink.profile.estimates import debug_ns, folding_ns
+from pylink.profile.metrics import add_dedup
 from pylink.profile.model import Profile
+from pylink.report import read_report
+from pylink.report.model import Action, Report
+from pylink.report.rules.apply import apply_rules
+from pylink.report.rules.frontend import SPEEDUP_METRIC
+from pylink.report.rules.load import load_rules
+from pylink.report.sections.apply import apply_sections
+from pylink.report.sections.folders import STOCK
+from pylink.report.sections.load import load
 
 COUNT = 240
 TURNS = 7
 MARGIN = 10.0
 
 
-def program(folder: Path, arch: str, flags: tuple[str, ...]) -> list[str]:
+def program(
+    folder: Path, arch: str, flags: tuple[str, ...], size: str = "15KB", count: int = COUNT
+) -> list[str]:
     """The modules of the benchmarks, compiled with these flags."""
-    group = [oracle.compile(text, arch, flags, name=n) for n, text in sources("15KB").items()]
+    group = [oracle.compile(text, arch, flags, name=n) for n, text in sources(size).items()]
     names = []
-    for number in range(COUNT):
+    for number in range(count):
         name = folder / f"{number}{''.join(flags)}.cubin"
         name.write_bytes(inputs.copy_of(group[number % MODULES], number // MODULES))
         names.append(str(name))
@@ -88,3 +103,111 @@ def test_deduplication(tmp_path: Path) -> None:
         [linker(names, "100", output), linker(names, "100", output, merc_dedup="off")]
     )
     check(100 * folding_ns(before) / before.cpu_ns, before, after, "--merc-dedup=off")
+
+
+@oracle.needs_oracle
+@pytest.mark.parametrize("flags", [("-G",), ("-lineinfo",), ()], ids=["G", "lineinfo", "none"])
+@pytest.mark.parametrize(("size", "count"), [("15KB", 1200), ("50KB", 40)], ids=["many", "few"])
+def test_what_is_said_holds_for_other_programs(
+    size: str, count: int, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Many small and few large inputs: debug data is named where there is some, and nowhere else."""
+    names = program(tmp_path, "100", flags, size, count)
+    output, report = tmp_path / "linked.cubin", tmp_path / "link.ncu-rep"
+    pylink.link(names, arch="sm_100", output=output, profile=report)
+    told = {name: text for name, (_, text) in said(read_report(report)).items()}
+    assert ("LinkDebugBytes" in told) == bool(flags)
+    if flags:
+        assert ("compile with -lineinfo" in told["LinkDebugBytes"]) == (flags == ("-G",))
+        less = program(tmp_path, "100", ("-lineinfo",) if flags == ("-G",) else (), size, count)
+        before, after = in_turn([linker(one, "100", output) for one in (names, less)])
+        share = 100 * debug_ns(before) / before.cpu_ns
+        check(share, before, after, f"{count} of {size}, {flags}")
+
+
+def objects_of_equal_size(count: int) -> list[MercuryObject]:
+    """Objects that differ in their last bytes alone: comparing them in pairs reads all of them."""
+
+    def item(seed: int) -> MercuryObject:
+        rng = random.Random(seed)
+        return MercuryObject(
+            [bytes([i]) * 4096 if i < 19 else bytes(4000) + rng.randbytes(96) for i in range(20)],
+            [(f".nv.merc.text.k{i}", 4096, i, 16) for i in range(20)],
+            [(f".nv.merc.rela.text.k{i}", rng.randbytes(48)) for i in range(20)],
+        )
+
+    return [item(seed) for seed in range(count)]
+
+
+def test_the_prefilter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link that takes as long as its comparisons: what the rule claims is gained of them."""
+    items = objects_of_equal_size(100)
+    times: dict[str, int] = {}
+    for _ in range(TURNS):
+        for kind in ("none", "xxh3"):
+            begun = time.process_time_ns()
+            result = fold(items, prefilter=kind)
+            taken = time.process_time_ns() - begun
+            times[kind] = min(times.get(kind, taken), taken)
+            if kind == "none":
+                plain = result
+    monkeypatch.setattr("pylink.profile.metrics.find_spec", lambda _: None)
+    action = Action("merge", "merge", "merge")
+    add_dedup(action, plain, None)
+    whole = sum(plain.stats.stage_ns)
+    action.set("link__time_duration.sum", whole)
+    action.set("link__time_share.pct", 100.0)
+    action.set("link__cpu_time_duration.sum", whole)
+    action.set("link__cpu_time_share.pct", 100.0)
+    report = Report(actions=[action])
+    apply_sections(report, load([STOCK]).select(sets=["full"]))
+    apply_rules(report, load_rules([STOCK]).rules)
+    claimed, _ = said(report)["LinkPrefilter"]
+    gained = 100 * (1 - times["xxh3"] / times["none"])
+    print(f"prefilter: claimed {claimed:.1f}%, gained {gained:.1f}%")
+    assert claimed <= gained + MARGIN
+
+
+@oracle.needs_oracle
+def test_a_second_link_does_not_wait_for_the_disk(tmp_path: Path) -> None:
+    names = program(tmp_path, "90a", ("-lineinfo",), "50KB", 400)
+    output, report = tmp_path / "linked.cubin", tmp_path / "link.ncu-rep"
+
+    def forget() -> None:
+        for name in names:
+            with Path(name).open("rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+    claims, cold, warm = [], [], []
+    for _ in range(TURNS):
+        forget()
+        made = pylink.link(names, arch="sm_90a", output=output, profile=report).profile
+        assert made is not None
+        found = said(read_report(report)).get("LinkColdCache")
+        if found is None:
+            pytest.skip("this file system does not forget what it has read")
+        claims.append(found[0])
+        cold.append(made.wall_ns)
+        made = pylink.link(names, arch="sm_90a", output=output, profile=True).profile
+        assert made is not None
+        warm.append(made.wall_ns)
+    claimed, gained = min(claims), 100 * (1 - min(warm) / min(cold))
+    print(f"cold cache: claimed {claimed:.1f}%, gained {gained:.1f}% of wall time")
+    assert claimed <= gained + MARGIN
+
+
+def said(report: Report) -> dict[str, tuple[float, str]]:
+    """By rule, the gain that it claims in percent, 0 without one, and its words."""
+    return {
+        result.identifier: (
+            max(
+                (one.metric_value or 0.0 for one in focus if one.metric_name == SPEEDUP_METRIC),
+                default=0.0,
+            ),
+            message.message,
+        )
+        for action in report.actions
+        for result in action.rule_results
+        for message, focus in result.messages()
+    }

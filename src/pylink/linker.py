@@ -28,25 +28,26 @@ def run_link(
     compiles: bool = True,
     recorded: str | None = None,
     library_path: str | None = None,
+    shows_progress: bool = False,
 ) -> Linked:
     """Link with checked options, reporting to `sink`; LinkError after any error.
 
     `plan` has the files that will be written. `whole_libraries` says for each library whether all
     members are asked for, None what `whole_archive` says for all. Without `compiles`, PTX and
     LTO-IR are an error. A link that is done again has what the tool note `recorded` of its options,
-    and what was in the environment as `library_path`.
+    and what was in the environment as `library_path`. `shows_progress`: see `pipeline.link`.
     """
     options = Options(values, [one.name for one in inputs], compiles=compiles, text=recorded)
     if whole_libraries is None:
         whole_libraries = [options.whole_archive] * len(options.library)
     if options.reproduce is None:
-        return _link(options, inputs, plan, sink, whole_libraries, library_path)
+        return _link(options, inputs, plan, sink, whole_libraries, library_path, shows_progress)
     from pylink.outputs.reproducer import Reproducer, pack_after  # noqa: PLC0415 -- few links ask
 
     reproducer = Reproducer(options, values, inputs, whole_libraries, plan)
     failed = True
     try:
-        linked = _link(options, inputs, plan, sink, whole_libraries, library_path)
+        linked = _link(options, inputs, plan, sink, whole_libraries, library_path, shows_progress)
         failed = False
     finally:
         pack_after(reproducer, sink, failed=failed)
@@ -60,9 +61,12 @@ def _link(
     sink: Sink,
     whole_libraries: Sequence[bool],
     library_path: str | None,
+    shows_progress: bool,
 ) -> Linked:
     libraries = find_libraries(options, whole_libraries, plan, sink, library_path)
-    linked = pipeline.link(options, [*inputs, *libraries], plan, sink)
+    linked = pipeline.link(
+        options, [*inputs, *libraries], plan, sink, shows_progress=shows_progress
+    )
     if sink.errors:
         raise LinkError(sink.diagnostics)
     return linked

@@ -128,6 +128,7 @@ class Options:
     relocatable_link: bool
     report_arch: bool
     reproduce: str | None
+    metrics: tuple[str, ...]
     rule: tuple[str, ...]
     sarif_output: str | None
     section: tuple[str, ...]

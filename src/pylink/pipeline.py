@@ -48,14 +48,17 @@ class Linked:
         self.profile = profile
 
 
-def link(options: Options, inputs: list[Input], plan: Plan, sink: Sink) -> Linked:
+def link(
+    options: Options, inputs: list[Input], plan: Plan, sink: Sink, *, shows_progress: bool = False
+) -> Linked:
     """Link `inputs`; LinkError, with everything in `sink`, when that cannot be done.
 
-    `plan` has the files that will be written.
+    `plan` has the files that will be written. With `shows_progress` a terminal shows how far the
+    link is, after a second.
     """
     timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE else None)
     timing = open_timing(options, sink)
-    watching = observers(options, sink)
+    watching = observers(options, sink, shows_progress=shows_progress)
     steps = Steps(watching)
     failed = True
     try:

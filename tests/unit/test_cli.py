@@ -222,7 +222,7 @@ def test_closed_and_full_streams_lose_the_text_and_only_a_script_is_missed(
 def test_a_bug_is_one_line_that_names_its_place(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise KeyError("x")
 
     monkeypatch.setattr("pylink.pipeline.link", broken)
@@ -251,7 +251,7 @@ def test_what_stops_a_command_says_nothing(
 def test_an_interrupted_link_has_the_status_of_one(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("pylink.pipeline.link", interrupt)

@@ -51,7 +51,7 @@ def run(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
 
 @pytest.mark.usefixtures("build")
 def test_the_table_names_fate_and_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    text = run(capsys, ".")
+    text = run(capsys, ".", "--all")
     lines = text.splitlines()
     assert any("b.cubin" in line and "folds into a.cubin" in line for line in lines)
     assert any(
@@ -60,8 +60,20 @@ def test_the_table_names_fate_and_reason(capsys: pytest.CaptureFixture[str]) -> 
     )
     assert any("sub/d" in line and "define different functions" in line for line in lines)
     assert "1 of 4 objects fold; what an output loses is not known" in text
-    assert "other bytes: debug_frame" in text
+    assert "other bytes in .debug_frame" in text
     assert ".nv.merc.nv.info" in text
+
+
+@pytest.mark.usefixtures("build")
+def test_a_screen_says_it_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, ".")
+    assert len(text.splitlines()) <= 24
+    rows = [line.split("  ") for line in text.splitlines()]
+    said = {row[1]: row[-1].strip() for row in rows if len(row) > 2}
+    assert said["b.cubin"] == "all of it is there already"
+    assert said["c.cubin"] == "other bytes in .debug_frame, against a.cubin"
+    assert "at byte" not in text
+    assert "--all" in text
 
 
 @pytest.mark.usefixtures("build")

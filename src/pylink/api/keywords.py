@@ -61,6 +61,7 @@ class LinkKeywords(TypedDict, total=False):
     max_uncompressed_size: int | None
     maxrregcount: int | None
     merc_dedup: Literal["on", "off"] | None
+    metrics: str | Iterable[str] | None
     no_source_context: bool | None
     no_wrap_diagnostics: bool | None
     nvlink_version: Literal["12.9", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5"] | None

@@ -80,6 +80,7 @@ class LinkOptions(OptionValues):
         max_uncompressed_size: int | None = None,
         maxrregcount: int | None = None,
         merc_dedup: Literal["on", "off"] | None = None,
+        metrics: str | Iterable[str] | None = None,
         no_source_context: bool | None = None,
         no_wrap_diagnostics: bool | None = None,
         nvlink_version: Literal["12.9", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5"]
@@ -359,6 +360,11 @@ class LinkOptions(OptionValues):
         executables for sm_100 and later have anything to leave out.
         """
         return self._text("merc_dedup")
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Put these metrics alone into the report of --profile; regex:<expression> for several."""
+        return self._list("metrics")
 
     @property
     def no_source_context(self) -> bool:

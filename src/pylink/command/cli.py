@@ -16,7 +16,7 @@ from pylink.command.program import run  # noqa: F401 -- older launchers have it 
 from pylink.command.sidefiles import expand_names
 from pylink.diagnostics import NvlinkRenderer, Sink
 from pylink.diagnostics.configure import obey, open_reports
-from pylink.diagnostics.stream import write
+from pylink.diagnostics.stream import is_terminal, write
 from pylink.errors import LinkError
 from pylink.outputs.plan import Plan
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Links of fewer inputs need less memory than one large page for each of their tables.
 MANY_INPUTS = 100
+# Inputs of a link from which on a terminal shows how far it is.
+LONG_LINK = 1000
 
 TOOL = "pylink"
 NVLINK = "nvlink"
@@ -106,7 +108,15 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
             from pylink._native.inputfiles import keep_memory  # noqa: PLC0415 -- few have so many
 
             keep_memory()
-        run_link(line.values, inputs, plan, sink, line.whole_libraries)
+        is_long = len(inputs) >= LONG_LINK or bool(line.values.get("profile_aprof"))
+        run_link(
+            line.values,
+            inputs,
+            plan,
+            sink,
+            line.whole_libraries,
+            shows_progress=owns_process and is_long and is_terminal(sys.stderr),
+        )
     except LinkError:
         return sink.exit_code()
     except Exception as error:

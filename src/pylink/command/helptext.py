@@ -122,6 +122,10 @@ HELP = {
         "given.",
     ),
     "maxrregcount": ("<registers>", "Most registers for a function, in what this link compiles."),
+    "metrics": (
+        "<metric>,...",
+        "Put these metrics alone into the report of --profile; regex:<expression> for several.",
+    ),
     "merc-dedup": (
         "<on or off>",
         "Keep one copy of Mercury sections that several objects have alike. On by default; only "

@@ -179,6 +179,7 @@ OPTIONS = (
     Option("section", "", LIST, recorded=NEVER),
     Option("set", "", LIST, recorded=NEVER),
     Option("rule", "", LIST, recorded=NEVER),
+    Option("metrics", "", LIST, recorded=NEVER),
     Option("apply-rules", "", TEXT, choices=("yes", "no"), recorded=NEVER),
     Option("list-sections", "", recorded=NEVER, in_call=False),
     Option("list-sets", "", recorded=NEVER, in_call=False),

@@ -128,7 +128,7 @@ def analyse(
             other = items[nearest[row]]
             verdict = compare(other, item, prefilter=prefilter, identity=identity)
         if verdict is not None and verdict.why != ACCEPTED:
-            blockers[_blocker(verdict)] += 1
+            blockers[blocker_of(verdict)] += 1
         reference = None if found is None else items[found]
         candidates.append(Candidate(item, reference, verdict))
     without = [item.name for item in objects if not (item.headers or item.targets)]
@@ -172,7 +172,7 @@ def section_twins(objects: Sequence[MercuryObject]) -> list[SectionTwin]:
     ]
 
 
-def _blocker(verdict: Verdict) -> str:
+def blocker_of(verdict: Verdict) -> str:
     """The kind of difference, with the family it concerns."""
     text, index = BLOCKERS[verdict.why], verdict.index
     if index is None or verdict.symbol is not None:

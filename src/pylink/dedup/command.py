@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pylink.dedup import report
 from pylink.dedup.analysis import analyse
@@ -19,15 +19,13 @@ from pylink.facts.elf import EM_CUDA
 from pylink.inputs.incoming import is_elf, read_incoming
 from pylink.inputs.kinds import ELF_MAGIC
 from pylink.inspect.image import Image
+from pylink.watch.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 # Rows of a table that a screen has room for.
 TOP = 10
-
-# Builds of fewer objects are done before a progress bar could be read.
-LONG_RUN = 200
 
 
 def parser() -> argparse.ArgumentParser:
@@ -42,6 +40,9 @@ def parser() -> argparse.ArgumentParser:
     form.add_argument("--csv", action="store_true", help="a line for each object")
     options.add_argument(
         "--top", type=int, metavar="N", help=f"rows of the table of objects, {TOP} unless told"
+    )
+    options.add_argument(
+        "--all", action="store_true", help="reasons in full, sections by family and work, too"
     )
     options.add_argument(
         "--prefilter", choices=PREFILTERS, default="xxh3", help="how pairs and twins are found"
@@ -63,12 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             (str(path), bytes(read_incoming(path, wanted=is_elf))) for path in inputs(options.files)
         ]
         objects = [MercuryObject.from_cubin(data, name) for name, data in cubins]
-        with _progress(len(objects)) as advance:
+        with Progress("comparing", len(objects)) as progress:
             analysis = analyse(
                 objects,
                 prefilter=options.prefilter,
                 identity=options.identity,
-                progress=advance,
+                progress=progress.advance,
             )
         if any(candidate.reference is not None for candidate in analysis.candidates):
             analysis.saved_bytes = saved_by_cubins(cubins, newest(cubins))
@@ -80,7 +81,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             show(report.as_csv(analysis))
         else:
             top = TOP if options.top is None else options.top
-            _show(report.tables(analysis, top), report.summary(analysis))
+            everything = options.all
+            _show(report.tables(analysis, top, everything=everything), report.summary(analysis))
+            if not everything:
+                show("--all has sections by family, codes and what comparing took\n")
     except BrokenPipeError:
         raise
     except (OSError, MalformedCubin, MissingXxhash) as error:
@@ -121,33 +125,6 @@ def _show(tables: Sequence[report.Table], summary: str) -> None:
     else:
         report.print_rich(module.Console(), tables)
     show(summary + "\n")
-
-
-class _progress:
-    """A progress bar on a terminal that has rich, for long runs; yields what advances it."""
-
-    def __init__(self, total: int) -> None:
-        self.total = total
-        self.bar: Any = None
-
-    def __enter__(self) -> Callable[[int], None] | None:
-        if self.total < LONG_RUN or not sys.stderr.isatty():
-            return None
-        progress, console = report.rich_module("progress"), report.rich_module("console")
-        if progress is None or console is None:
-            return None
-        self.bar = progress.Progress(console=console.Console(stderr=True), transient=True)
-        self.bar.start()
-        task = self.bar.add_task("comparing", total=self.total)
-
-        def advance(done: int) -> None:
-            self.bar.update(task, completed=done)
-
-        return advance
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
 
 
 if __name__ == "__main__":

@@ -6,15 +6,20 @@ import csv
 import importlib
 import io
 import json
+import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from pylink.dedup.analysis import blocker_of
 from pylink.diagnostics.stream import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pylink.dedup.analysis import Analysis, Candidate
+
+# What the families of sections are called in a sentence; the others by their names.
+FAMILIES = {"container": "code and its containers", "rela": "relocations"}
 
 FAMILY_COLUMNS = (
     "family",
@@ -102,12 +107,18 @@ def as_csv(analysis: Analysis) -> str:
     return text.getvalue()
 
 
-def tables(analysis: Analysis, top: int) -> list[Table]:
-    """What to show, in the order of interest: of the objects `top`, the largest that fold first."""
-    found = [_objects(analysis, top), _families(analysis)]
+def tables(analysis: Analysis, top: int, *, everything: bool) -> list[Table]:
+    """What to show, in the order of interest: of the objects `top`, the largest that fold first.
+
+    Without `everything` that is a screen: objects, and what blocks folding, in words.
+    """
+    found = [_objects(analysis, top, everything=everything)]
     if analysis.blockers:
-        rows = [(name, str(count)) for name, count in analysis.blockers.most_common()]
-        found.append(Table("What blocks folding", ("reason", "objects"), rows))
+        rows = [(in_words(name), str(count)) for name, count in analysis.blockers.most_common()]
+        found.append(Table("What keeps objects from folding", ("reason", "objects"), rows))
+    if not everything:
+        return found
+    found.append(_families(analysis))
     if analysis.unlisted:
         rows3 = [(name, str(n), str(size)) for name, (n, size) in analysis.unlisted.items()]
         found.append(Table("Never compared", ("section", "sections", "bytes"), rows3))
@@ -115,24 +126,47 @@ def tables(analysis: Analysis, top: int) -> list[Table]:
     return found
 
 
-def _objects(analysis: Analysis, top: int) -> Table:
+def in_words(blocker: str) -> str:
+    """A kind of difference as a sentence: `other bytes: debug_frame` by what that is."""
+    kind, _, family = blocker.partition(": ")
+    return f"{kind} in {FAMILIES.get(family, f'.{family}')}" if family else kind
+
+
+def _objects(analysis: Analysis, top: int, *, everything: bool) -> Table:
     rows = []
+    shorten = _shortener([candidate.item.name for candidate in analysis.candidates])
     ordered = sorted(
         analysis.candidates, key=lambda each: (each.reference is None, -each.item.size)
     )
     for candidate in ordered[:top]:
         verdict = candidate.verdict
-        fate = "kept" if candidate.reference is None else f"folds into {candidate.reference.name}"
+        into = candidate.reference
+        fate = "kept" if into is None else f"folds into {shorten(into.name)}"
         if verdict is None:
             code, stage, reason = "", "", "nothing to fold into before it"
         else:
             code, stage, reason = str(verdict.code), str(verdict.stage or ""), verdict.reason
             if verdict.code:
-                reason = f"against {verdict.reference.name}: {reason}"
-        rows.append((candidate.item.name, fate, code, stage, reason))
+                told = reason if everything else in_words(blocker_of(verdict))
+                reason = f"{told}, against {shorten(verdict.reference.name)}"
+            elif not everything:
+                reason = "all of it is there already"
+        name = shorten(candidate.item.name)
+        rows.append((name, fate, code, stage, reason) if everything else (name, fate, reason))
     left = len(ordered) - len(rows)
     title = f"Objects, {left} more with --top or --csv" if left else "Objects"
+    if not everything:
+        return Table(title, ("object", "fate", "reason"), rows, left=3)
     return Table(title, ("object", "fate", "code", "stage", "reason"), rows, left=5)
+
+
+def _shortener(names: Sequence[str]) -> Callable[[str], str]:
+    """What takes the folder off that all names begin with."""
+    folders = {os.path.dirname(name) for name in names}
+    alike = len({os.path.isabs(folder) for folder in folders}) == 1
+    common = os.path.commonpath(sorted(folders)) if alike else ""
+    start = os.path.join(common, "") if common else ""
+    return lambda name: name.removeprefix(start) or name
 
 
 def _families(analysis: Analysis) -> Table:

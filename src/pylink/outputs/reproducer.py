@@ -271,6 +271,7 @@ def _add_bytes(archive: tarfile.TarFile, name: str, data: bytes) -> None:
 # files that the link needs no more.
 NEVER_TAKEN = frozenset(
     [option.attribute for option in OPTIONS if option.writes]
-    + ["options_file", "reproduce", "rule", "section", "set", "apply_rules"]
+    + ["options_file", "reproduce", "rule", "section", "set", "metrics"]
+    + ["apply_rules"]
     + [*TOOL_PATHS, "section_folder", "section_folder_recursive"]
 )

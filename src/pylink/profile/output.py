@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 class Collector(Recorder):
     """Makes the profile of a link, and the files that the options ask for."""
 
-    __slots__ = ("_options", "_sink", "profile")
+    __slots__ = ("_options", "_shows_progress", "_sink", "profile")
 
-    def __init__(self, options: Options, sink: Sink) -> None:
+    def __init__(self, options: Options, sink: Sink, *, shows_progress: bool = False) -> None:
         super().__init__()
+        self._shows_progress = shows_progress
         self._options = options
         self._sink = sink
         self.profile: Profile | None = None
@@ -35,14 +36,20 @@ class Collector(Recorder):
         self.profile = outline(self) if results is None else profile_of(self, results)
         options = self._options
         if options.profile or options.profile_aprof or options.time_trace:
-            write_outputs(self.profile, results, options, self._sink)
+            shows = self._shows_progress
+            write_outputs(self.profile, results, options, self._sink, shows_progress=shows)
 
 
 def check_choice(options: Options, sink: Sink) -> None:
     """Refuse, before anything is linked, sections, sets and rules that no report will have."""
     if not options.profile:
-        sink.fatal("conflicting-options", option="--section, --set or --rule", other="no --profile")
+        asked = "--section, --set, --rule or --metrics"
+        sink.fatal("conflicting-options", option=asked, other="no --profile")
     try:
+        if options.metrics:
+            from pylink.report.view.selection import check_names  # noqa: PLC0415 -- few ask
+
+            check_names(options.metrics)
         from pylink.report.prepare import check  # noqa: PLC0415 -- it needs protobuf
 
         check(
@@ -56,7 +63,14 @@ def check_choice(options: Options, sink: Sink) -> None:
         sink.fatal("cannot-write-file", file=options.profile, reason=reason_of(error))
 
 
-def write_outputs(profile: Profile, results: Results | None, options: Options, sink: Sink) -> None:
+def write_outputs(
+    profile: Profile,
+    results: Results | None,
+    options: Options,
+    sink: Sink,
+    *,
+    shows_progress: bool = False,
+) -> None:
     """Write what the options ask for; what cannot be written is reported."""
 
     def trace() -> bytes:
@@ -69,7 +83,8 @@ def write_outputs(profile: Profile, results: Results | None, options: Options, s
         from pylink.profile.replay import replay  # noqa: PLC0415
         from pylink.profile.routines import aprof_report  # noqa: PLC0415
 
-        return encode(aprof_report(profile, replay(results) if results else ()))
+        parts = replay(results, shows_progress=shows_progress) if results else ()
+        return encode(aprof_report(profile, parts))
 
     def report() -> bytes:
         from pylink.profile.report import link_report  # noqa: PLC0415 -- one output of three
@@ -77,6 +92,8 @@ def write_outputs(profile: Profile, results: Results | None, options: Options, s
         from pylink.report.prepare import prepare  # noqa: PLC0415
 
         made = link_report(profile, results)
+        named = bool(options.section or options.set)
+        judged = not options.metrics or named or bool(options.rule)
         problems = prepare(
             made,
             folders=options.section_folder,
@@ -84,8 +101,12 @@ def write_outputs(profile: Profile, results: Results | None, options: Options, s
             sections=options.section,
             sets=options.set,
             rules=options.rule,
-            with_rules=options.apply_rules != "no",
+            with_rules=options.apply_rules != "no" and judged,
         )
+        if options.metrics:
+            from pylink.report.view.selection import collected  # noqa: PLC0415 -- few ask
+
+            made = collected(made, options.metrics, keeps_sections=named)
         for problem in problems:
             sink.report("profile-problem", reason=problem)
         return report_bytes(made)

@@ -27,6 +27,7 @@ from pylink.phases.relocate import relocate
 from pylink.profile.collect import Recorder, Results, profile_of
 from pylink.tables import EXTENT
 from pylink.watch.observers import Steps
+from pylink.watch.progress import Progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def parts_of(inputs: int) -> list[tuple[int, int]]:
     ]
 
 
-def replay(results: Results) -> list[Profile]:
+def replay(results: Results, *, shows_progress: bool = False) -> list[Profile]:
     """The profiles of parts of a link that worked, the largest first in each turn.
 
     On a quiet machine costs settle at once; on a busy one there are more turns.
@@ -83,17 +84,19 @@ def replay(results: Results) -> list[Profile]:
     begun = time.process_time()
     parts = parts_of(len(results.objects.names))
     costs: dict[int, list[int]] = {size: [] for size, _ in parts}
-    for turn in range(MOST_TURNS):
-        if turn >= FEWEST_TURNS and (
-            all(map(is_settled, costs.values())) or time.process_time() - begun > SECONDS
-        ):
-            break
-        for size, repetitions in parts:
-            for _ in range(repetitions):
-                profile = run_part(results.objects, size)
-                if profile is not None:
-                    found.append(profile)
-                    costs[size].append(sum(phase.cost.thread_ns for phase in profile.phases))
+    with Progress("measuring growth", FEWEST_TURNS * len(parts), wanted=shows_progress) as progress:
+        for turn in range(MOST_TURNS):
+            if turn >= FEWEST_TURNS and (
+                all(map(is_settled, costs.values())) or time.process_time() - begun > SECONDS
+            ):
+                break
+            for size, repetitions in parts:
+                for _ in range(repetitions):
+                    profile = run_part(results.objects, size)
+                    if profile is not None:
+                        found.append(profile)
+                        costs[size].append(sum(phase.cost.thread_ns for phase in profile.phases))
+                progress.advance(words=f"{size:,} inputs")
     return found
 
 

@@ -22,8 +22,8 @@ REMARK_OPTIONS = (
 )
 
 
-def observers(options: Options, sink: Sink) -> list[Observer]:
-    """The observers that the options ask for."""
+def observers(options: Options, sink: Sink, *, shows_progress: bool = False) -> list[Observer]:
+    """The observers that the options ask for, and one for people who wait."""
     settings = None
     if any(getattr(options, option) for option in REMARK_OPTIONS):
         from pylink.remarks.settings import Settings  # noqa: PLC0415 -- few links have remarks
@@ -32,14 +32,14 @@ def observers(options: Options, sink: Sink) -> list[Observer]:
         settings = Settings(options, sink)
     watching: list[Observer] = []
     # First, so that what the others do counts for no phase.
-    if options.section or options.set or options.rule:
+    if options.section or options.set or options.rule or options.metrics:
         from pylink.profile.output import check_choice  # noqa: PLC0415 -- few links ask
 
         check_choice(options, sink)
     if options.profile is not None or options.profile_aprof or options.time_trace:
         from pylink.profile.output import Collector  # noqa: PLC0415 -- few links ask
 
-        watching.append(Collector(options, sink))
+        watching.append(Collector(options, sink, shows_progress=shows_progress))
     if options.Map is not None:
         from pylink.outputs.linkmap import MapObserver  # noqa: PLC0415 -- few links ask
 
@@ -56,6 +56,10 @@ def observers(options: Options, sink: Sink) -> list[Observer]:
         _add_profuse(watching, settings.profuse)
     elif "PYLINK_WIZARD" in os.environ:
         _add_profuse(watching, {})
+    if shows_progress:
+        from pylink.watch.progress import ProgressObserver  # noqa: PLC0415 -- long links alone
+
+        watching.append(ProgressObserver())
     return watching
 
 

@@ -5,9 +5,9 @@
 Without a domain the default one is meant, by its name. Ranges that hold `/`, `[` or `]` are a
 pattern over the stack of the action's thread: names between slashes are adjacent in it, with `*`
 between them any number of ranges may lie there, with `+` exactly one. `[` before the first name is
-the bottom of the stack and `]` after the last its top; `+` at the end means one more range. Other
-ranges are names of start/end ranges, comma separated, which must all be open. After `regex:`, the
-domain and each name are expressions that are searched for.
+the bottom of the stack and `]` after the last its top, as in `Top]` and `Top]/`; `+` at the end
+means one more range. Other ranges are names of start/end ranges, comma separated, which must all be
+open. After `regex:`, the domain and each name are expressions that are searched for.
 
 Found with release 2022.3, whose results these are: a pattern that begins with a wildcard, or ends
 with one before `]`, matches nothing; of equal names in a stack the highest counts; of wildcards in
@@ -25,6 +25,8 @@ from pylink.report.model import DEFAULT_DOMAIN, Action
 
 Test = Callable[[str], bool]
 _WILDCARDS = ("*", "+")
+# `]` after the last name, which slashes and `*` may follow.
+TOP, LAST = re.compile(r"\](/\**)*$"), re.compile(r"\]$")
 
 
 class _Pattern(NamedTuple):
@@ -85,8 +87,11 @@ def _parse(text: str) -> _Filter:
 
 
 def _pattern(ranges: str, test: Callable[[str], Test], text: str) -> _Pattern:
-    bottom, top = ranges.startswith("["), ranges.endswith("]")
-    parts = ranges[bottom : len(ranges) - top].split("/")
+    # In an expression only the last character is a bracket for certain.
+    expression = text.startswith("regex:")
+    bottom, end = ranges.startswith("["), (LAST if expression else TOP).search(ranges)
+    top = end is not None
+    parts = ranges[bottom : end.start() if end else len(ranges)].split("/")
     # A bracket belongs to the part beside it, and matches nothing unless that is a name.
     matchable = not (bottom and not parts[0]) and not (top and parts[-1] in ("", *_WILDCARDS))
     names: list[Test] = []

@@ -3,9 +3,9 @@
 from link_rules import milliseconds, number, rule, size
 
 # Percent of the link's processor time from which on it is worth a word, and bytes that are compared
-# without a hash: then the prefilter is what to look at.
+# in vain for want of the prefilter: then that is what to look at.
 NOTABLE = 5.0
-UNHASHED = 1e6
+MANY = 1e6
 
 
 @rule(
@@ -20,8 +20,9 @@ def apply(phase, say):
     time = number(phase, "link__cpu_time_duration.sum")
     if share is None or share < NOTABLE or not whole or not time:
         return
-    hashed = number(phase, "dedup__sections_hashed.sum") or 0.0
-    if not hashed and (number(phase, "dedup__bytes_compared.sum") or 0.0) > UNHASHED:
+    vain = number(phase, "dedup__bytes_compared.sum") or 0.0
+    vain -= number(phase, "dedup__payload_bytes.sum") or 0.0
+    if number(phase, "dedup__prefilter_available") == 0.0 and vain > MANY:
         return
     saved = number(phase, "dedup__bytes_saved.sum")
     say(

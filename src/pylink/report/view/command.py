@@ -16,9 +16,13 @@ from pylink.report.errors import ReportError
 from pylink.report.model import Report
 from pylink.report.model.report import MAGIC
 from pylink.report.view.arguments import parser
+from pylink.watch.progress import Progress
 
 # Rows of changes that a screen has room for.
 ONE_SCREEN = 20
+
+# Plots of a page for each growth report, at most.
+MOST_CURVES = 12
 
 
 @dataclass(slots=True)
@@ -157,7 +161,9 @@ def _draw(options: argparse.Namespace, files: Files) -> None:
     if options.html:
         from pylink.report.view.html import page  # noqa: PLC0415 -- needs jinja2
 
-        write_whole(options.html, page(files.reports, files.growth).encode())
+        with Progress("drawing", MOST_CURVES * len(files.growth)) as progress:
+            made = page(files.reports, files.growth, progress)
+        write_whole(options.html, made.encode())
         return
     out = Path(options.plot)
     if out.suffix not in (".svg", ".png"):

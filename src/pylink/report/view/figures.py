@@ -16,6 +16,7 @@ from pylink.report.view.numbers import text
 from pylink.report.view.overview import phase_name, phases
 from pylink.report.view.pages import DURATION
 from pylink.report.view.runs import sizes_and_times
+from pylink.watch.progress import Progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +50,9 @@ def plot(
 
 
 def draw(
-    reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, aprof.Report]]
+    reports: Sequence[tuple[str, Report]],
+    growth: Sequence[tuple[str, aprof.Report]],
+    progress: Progress | None = None,
 ) -> Figures:
     """The plots of a page."""
     drawn = Figures()
@@ -80,12 +83,11 @@ def draw(
                 plots.curve(shown), shown.title, "Time against bytes read, a point per report."
             )
     for _, report in growth:
-        drawn.costs += [
-            plots.svg(
-                plots.curve(one), f"Cost of {one.title}", f"Cost against size of input: {one.told}."
-            )
-            for one in _curves(report)
-        ]
+        for one in _curves(report):
+            if progress is not None:
+                progress.advance(words=one.title)
+            title, words = f"Cost of {one.title}", f"Cost against size of input: {one.told}."
+            drawn.costs.append(plots.svg(plots.curve(one), title, words))
     return drawn
 
 

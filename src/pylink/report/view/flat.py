@@ -13,7 +13,7 @@ from pylink.report.view.blocks import Block, instances_of
 from pylink.report.view.code import source_rows
 from pylink.report.view.markup import plain
 from pylink.report.view.numbers import base_text
-from pylink.report.view.overview import session_rows
+from pylink.report.view.overview import session_rows, summary
 from pylink.report.view.pages import ActionPage, Said, action_pages
 
 DETAILS = (
@@ -88,14 +88,18 @@ def session_csv(report: Report, file: str) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["Name", "Value"])
+    words = summary(report)
+    if words:
+        writer.writerow(["Summary", words])
     writer.writerows(session_rows(report, file, whole=True))
     return out.getvalue()
 
 
 def as_json(report: Report) -> str:
-    """The session, and of every action its metrics with instances, sections and rule messages."""
+    """The link in a sentence, the session, and of every action its metrics with instances, sections and rule messages."""
     session, process = report.session, report.process
     document = {
+        "summary": summary(report),
         "process": {"id": process.process_id, "name": process.process_name},
         "host": process.hostname,
         "created": session.creation_time,

@@ -28,6 +28,7 @@ from pylink.report.view.overview import (
     whole_first,
 )
 from pylink.report.view.pages import action_pages, focus_words
+from pylink.watch.progress import Progress
 
 # Rows of the table of changes; the page is to be read, the rest is in --compare.
 MOST_CHANGES = 60
@@ -36,15 +37,20 @@ MOST_CHANGES = 60
 MOST_COLUMNS = 3
 
 
-def page(reports: Sequence[tuple[str, Report]], growth: Sequence[tuple[str, aprof.Report]]) -> str:
+def page(
+    reports: Sequence[tuple[str, Report]],
+    growth: Sequence[tuple[str, aprof.Report]],
+    progress: Progress | None = None,
+) -> str:
     """The page: the last report in full, what changed since the first, and the plots of all.
 
     Reports come with the names that they go by. Without matplotlib a note takes the place of plots.
+    `progress` is told of each plot.
     """
     try:
         from pylink.report.view.figures import chart, draw  # noqa: PLC0415 -- needs matplotlib
 
-        figures = draw(reports, growth)
+        figures = draw(reports, growth, progress)
         drawn: Callable[[Plot], str] = chart
     except ImportError as error:
         drawn = _undrawn

@@ -6,9 +6,14 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
+from pylink.report.api.descriptions import label
+from pylink.report.display import TARGET_ARCH, TIME
 from pylink.report.errors import ReportError
 from pylink.report.model import Report
 from pylink.report.sections.patterns import REGEX, matching
+
+# What tools need to show an action at all, and how long it took.
+SHOWN = (f"{REGEX}(device__attribute|launch)_.*", TIME, "link__time_duration.sum", TARGET_ARCH)
 
 
 def with_metrics(report: Report, wanted: Sequence[str]) -> Report:
@@ -35,6 +40,24 @@ def with_metrics(report: Report, wanted: Sequence[str]) -> Report:
             if not kept.isdisjoint(action.metrics)
         ],
     )
+
+
+def collected(report: Report, wanted: Sequence[str], *, keeps_sections: bool) -> Report:
+    """What a link reports that was asked for these metrics: they alone, or beside its sections.
+
+    ReportError for a metric that no action has.
+    """
+    chosen = with_metrics(report, [*wanted, *SHOWN])
+    return report if keeps_sections else chosen
+
+
+def check_names(wanted: Sequence[str]) -> None:
+    """ReportError for what no link measures, before it has taken any time."""
+    for one in wanted:
+        if one.startswith(REGEX):
+            _matching(one, set())
+        elif label(one) == one and not one.startswith("derived__"):
+            raise ReportError(f"no metric '{one}'; pylink report --query-metrics lists them")
 
 
 def _matching(wanted: str, known: set[str]) -> set[str]:

@@ -84,7 +84,8 @@ def show_details(
     broken = failures(pages)
     if broken:
         names = ", ".join(dict.fromkeys(one.rule for one in broken))
-        out.print(Text(f"{len(broken)} rules could not be applied: {names}", style="dim"))
+        rules = "1 rule" if len(broken) == 1 else f"{len(broken)} rules"
+        out.print(Text(f"{rules} could not be applied: {names}", style="dim"))
     if not everything and phases(report):
         show_phases(out, report)
         out.print(Text("--all shows every action and section", style="dim"))

@@ -1,0 +1,86 @@
+"""Progress bars: on a terminal, after a second, and gone when the work is done."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers import demo
+
+from pylink.watch import progress
+from pylink.watch.progress import Progress
+
+SCRIPT = """
+import sys, time
+from pylink.watch.progress import Progress
+with Progress("counting", 4) as shown:
+    for number in range(4):
+        time.sleep(float(sys.argv[1]))
+        shown.advance(words=f"number {number}")
+"""
+
+
+def on_terminal(*words: str) -> str:
+    """What a program writes to a terminal that is its standard error."""
+    ours, theirs = pty.openpty()
+    done = subprocess.Popen(
+        [sys.executable, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )
+    os.close(theirs)
+    said = b""
+    while True:
+        try:
+            read = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not read:
+            break
+        said += read
+    os.close(ours)
+    assert done.wait() == 0
+    return said.decode()
+
+
+def test_long_work_is_shown_on_a_terminal() -> None:
+    said = on_terminal("-c", SCRIPT, "0.6")
+    assert "counting: number 1" in said
+    assert "100%" in said
+
+
+def test_short_work_is_not() -> None:
+    assert on_terminal("-c", SCRIPT, "0.001") == ""
+
+
+def test_without_a_terminal_nothing_is_shown() -> None:
+    done = subprocess.run([sys.executable, "-c", SCRIPT, "0.3"], capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"", b"")
+
+
+def test_without_rich_the_work_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "is_terminal", lambda _: True)
+    with Progress("counting", 2) as shown:
+        shown.advance()
+        shown.advance()
+
+
+def test_a_link_that_measures_growth_shows_how_far_it_is(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pylink.watch import progress; progress.PATIENCE = 0.0;"
+        "from pylink.command.program import run; sys.exit(run())"
+    )
+    words = ["-arch=sm_100", "-o", str(tmp_path / "o"), "--profile-aprof", str(tmp_path / "a")]
+    cubins = [str(name) for name in demo.cubins("sm_100")]
+    said = on_terminal("-c", script, *words, *cubins)
+    assert "linking" in said
+    assert "measuring growth" in said
+    assert "inputs" in said.partition("measuring growth")[2]
