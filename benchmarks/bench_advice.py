@@ -111,7 +111,7 @@ def test_deduplication(tmp_path: Path) -> None:
 def test_what_is_said_holds_for_other_programs(
     size: str, count: int, flags: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Many small and few large inputs: debug data is named where there is some, and nowhere else."""
+    """Many small inputs, few large ones: debug data is named where there is some, nowhere else."""
     names = program(tmp_path, "100", flags, size, count)
     output, report = tmp_path / "linked.cubin", tmp_path / "link.ncu-rep"
     pylink.link(names, arch="sm_100", output=output, profile=report)

@@ -20,6 +20,9 @@ from helpers.report_files import of_section, rule_text, section_text
 import pylink
 import pylink.report
 from pylink.facts.relocations import relocation_name
+from pylink.profile.estimates import disk_wait_ns
+from pylink.profile.model import Profile
+from pylink.profile.phase import Cost, Phase
 from pylink.profile.report import MOST_PAIRS, link_report
 from pylink.profile.sites import field_bytes
 from pylink.report import IContext, load_report, read_report
@@ -424,3 +427,22 @@ def test_charts_of_the_whole_link_are_not_empty(tmp_path: Path) -> None:
             assert chart.value_axis.label.endswith("]")  # the unit
             drawn += 1
     assert drawn > 3
+
+
+@pytest.mark.parametrize(
+    ("read", "rest", "waited"),
+    [
+        ((100, 40), (50, 50), 60),  # a quiet machine: all that reading waited for
+        ((100, 40), (100, 50), 20),  # a busy one made everything twice as long
+        ((100, 40), (200, 50), 0),
+        ((100, 40), (0, 0), 60),
+    ],
+)
+def test_waiting_for_a_busy_machine_is_no_waiting_for_a_disk(
+    read: tuple[int, int], rest: tuple[int, int], waited: int
+) -> None:
+    phases = [
+        Phase(tag, Cost(wall_ns=wall, cpu_ns=cpu), [])
+        for tag, (wall, cpu) in (("read", read), ("merge", rest))
+    ]
+    assert disk_wait_ns(Profile("sm_90", 90, Cost(), phases)) == waited

@@ -87,7 +87,7 @@ def test_lists(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ["report", "--list-sections", "--list-rules", "--section-folder", str(tmp_path)]
     assert main(words, tool="pylink") == 1
     out = capfd.readouterr().out
-    assert f"A          An A         no      {tmp_path}/a.section" in out
+    assert f"A          An A         yes     {tmp_path}/a.section" in out
     assert 'Error: Line=1 Column=0 Message type "NV.Profiler.ProfilerSection" has no' in out
     assert f"{tmp_path}/r.py" in out
 

@@ -27,6 +27,7 @@ from pylink.report.model import (
     BodyItem,
     Report,
     RuleResult,
+    Scope,
     Section,
     SectionMetric,
 )
@@ -306,3 +307,19 @@ def test_names_that_no_report_will_have_are_refused_before_the_link(
 def test_what_there_is_to_measure(capfd: pytest.CaptureFixture[str]) -> None:
     shown = show(capfd, "--query-metrics")
     assert re.search(r"^link__time_duration\.sum +time by the clock on the wall$", shown, re.M)
+
+
+def test_programs_are_told_too_when_a_link_waited(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Wall and processor time that disagree are said wherever the link is summed up."""
+    whole = Action(scope=Scope.RANGE)
+    whole.set("link__time_duration.sum", 100_000_000)
+    whole.set("link__cpu_time_duration.sum", 10_000_000)
+    path = tmp_path / "waited.ncu-rep"
+    write_report(Report(actions=[whole]), path)
+    words = "It waited for 90 ms of that: its processor time was 10 ms."
+    assert words in json.loads(show(capfd, str(path), "--json"))["summary"]
+    assert words in show(capfd, str(path), "--page", "session", "--csv")
+    for page in ("details", "raw", "source", "session"):
+        assert words in " ".join(show(capfd, str(path), "--page", page).split())

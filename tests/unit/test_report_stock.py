@@ -60,7 +60,7 @@ CASES: list[tuple[str, str, Mapping[str, Scalar], Instances, str, float | None]]
         {
             "file__cache_hit.pct": 25.0,
             "file__disk_bytes.sum": 3_000_000,
-            "link__cpu_time_duration.sum": 6 * MILLISECOND,
+            "file__disk_wait_duration.sum": 4 * MILLISECOND,
         },
         {},
         "3 MB came from disk, and reading waited 4 ms for it.",

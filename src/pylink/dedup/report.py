@@ -6,15 +6,15 @@ import csv
 import importlib
 import io
 import json
-import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from pylink.dedup.analysis import blocker_of
+from pylink.diagnostics.paths import shortener
 from pylink.diagnostics.stream import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from pylink.dedup.analysis import Analysis, Candidate
 
@@ -134,7 +134,7 @@ def in_words(blocker: str) -> str:
 
 def _objects(analysis: Analysis, top: int, *, everything: bool) -> Table:
     rows = []
-    shorten = _shortener([candidate.item.name for candidate in analysis.candidates])
+    shorten = shortener([candidate.item.name for candidate in analysis.candidates])
     ordered = sorted(
         analysis.candidates, key=lambda each: (each.reference is None, -each.item.size)
     )
@@ -158,15 +158,6 @@ def _objects(analysis: Analysis, top: int, *, everything: bool) -> Table:
     if not everything:
         return Table(title, ("object", "fate", "reason"), rows, left=3)
     return Table(title, ("object", "fate", "code", "stage", "reason"), rows, left=5)
-
-
-def _shortener(names: Sequence[str]) -> Callable[[str], str]:
-    """What takes the folder off that all names begin with."""
-    folders = {os.path.dirname(name) for name in names}
-    alike = len({os.path.isabs(folder) for folder in folders}) == 1
-    common = os.path.commonpath(sorted(folders)) if alike else ""
-    start = os.path.join(common, "") if common else ""
-    return lambda name: name.removeprefix(start) or name
 
 
 def _families(analysis: Analysis) -> Table:

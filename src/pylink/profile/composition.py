@@ -86,19 +86,17 @@ def _copied(placed: Placed, sizes: dict[int, int]) -> dict[tuple[int, int, int],
     What is written anew out of several inputs is nobody's.
     """
     merged = placed.merged
-    sections = merged.objects.sections
     found: dict[tuple[int, int, int], int] = {}
-    room = dict(sizes)
+    room = {out: size for out, size in sizes.items() if placed.places[out].made != WRITTEN_ANEW}
+    sections = merged.objects.sections
     for number, out in enumerate(merged.out_of):
-        left = room.get(out, 0)
-        if out < 0 or not left:
-            continue
-        if placed.places[out].made == WRITTEN_ANEW:
-            continue
-        size = min(sections[number].size, left)
-        if size:
-            room[out] = left - size
-            found[placed.outs[out].kind, sections[number].file, number] = size
+        left = room.get(out)
+        if left:
+            row = sections[number]
+            size = min(row.size, left)
+            if size:
+                room[out] = left - size
+                found[placed.outs[out].kind, row.file, number] = size
     return found
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # Steps that handle each byte of the input or of the output once, and phases that do so.
 MOVING_STEPS = ("read_files", "copy_contents")
 MOVING_PHASES = ("write",)
+# Phases that touch no file.
+COMPUTING_PHASES = ("merge", "layout", "relocate", "finalize")
 # Part of their processor time that grows with the bytes; the rest is opening files and the like.
 MOVED = 0.7
 # The step that does nothing but write debug sections anew.
@@ -57,6 +59,21 @@ def folding_ns(profile: Profile) -> int:
     steps = steps_of(profile)
     taken = sum(steps[name].cpu_ns for name in FOLDING if name in steps)
     return max(taken - profile.loading_ns, 0)
+
+
+def disk_wait_ns(profile: Profile) -> int:
+    """Nanoseconds that reading waited for disks, as far as other phases did not wait as long.
+
+    A busy machine makes each phase longer than its processor time; by how much, those tell that
+    read and write no files.
+    """
+    if not any(phase.tag == "read" for phase in profile.phases):
+        return 0
+    computing = [phase for phase in profile.phases if phase.tag in COMPUTING_PHASES]
+    busy = sum(phase.cpu_ns for phase in computing)
+    stretch = max(sum(phase.wall_ns for phase in computing) / busy, 1.0) if busy else 1.0
+    read = profile["read"]
+    return max(int(read.wall_ns - stretch * read.cpu_ns), 0)
 
 
 def debug_info_files(results: Results) -> int:

@@ -8,7 +8,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from pylink.profile.composition import composition
-from pylink.profile.estimates import copy_floor_ns, debug_info_files, debug_ns, folding_ns
+from pylink.profile.estimates import (
+    copy_floor_ns,
+    debug_info_files,
+    debug_ns,
+    disk_wait_ns,
+    folding_ns,
+)
 from pylink.profile.phase import Cost
 from pylink.report.model import Action, Instance, Metric, ValueKind
 
@@ -117,6 +123,7 @@ def add_files(action: Action, profile: Profile, *, each: bool = True) -> None:
     if read.bytes_read:
         cold = min(read.cost.disk_bytes, read.bytes_read)
         action.set("file__disk_bytes.sum", cold)
+        action.set("file__disk_wait_duration.sum", disk_wait_ns(profile) if cold else 0)
         action.set("file__cache_hit.pct", 100 * (1 - cold / read.bytes_read))
 
 

@@ -34,6 +34,7 @@ DESCRIPTIONS = {
     "file__cache_hit.pct": "share of the input that was in the cache of the operating system",
     "file__debug_bytes.sum": "bytes of debug sections in the inputs",
     "file__disk_bytes.sum": "bytes of the inputs that came from a disk",
+    "file__disk_wait_duration.sum": "time in which reading waited for disks, as estimated",
     "file__folded_bytes.sum": "bytes of an input left out for equal ones of another",
     "file__helper_time_duration.sum": "time in which the second thread of the link read",
     "file__kept_bytes.sum": "bytes of an input that are in the output",

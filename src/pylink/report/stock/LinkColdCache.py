@@ -18,13 +18,12 @@ def apply(phase, say):
         return
     disk = number(phase, "file__disk_bytes.sum") or 0.0
     time = number(phase, "link__time_duration.sum") or 0.0
-    processor = number(phase, "link__cpu_time_duration.sum") or 0.0
     share = number(phase, "link__time_share.pct") or 0.0
-    waited = max(time - processor, 0.0)
+    waited = min(number(phase, "file__disk_wait_duration.sum") or 0.0, time)
     say(
         "{} came from disk, and reading waited {} for it. Link once more before comparing times: "
         "with the inputs in the file cache that wait is gone. The estimate is reading time "
-        "without processor time; a busy machine adds to it.".format(
+        "without processor time, less what a busy machine made other phases wait.".format(
             size(disk), milliseconds(waited)
         ),
         "file__cache_hit.pct",

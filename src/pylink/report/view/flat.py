@@ -96,7 +96,9 @@ def session_csv(report: Report, file: str) -> str:
 
 
 def as_json(report: Report) -> str:
-    """The link in a sentence, the session, and of every action its metrics with instances, sections and rule messages."""
+    """The link in a sentence, the session, and of every action its metrics with instances,
+    sections and rule messages.
+    """
     session, process = report.session, report.process
     document = {
         "summary": summary(report),

@@ -22,6 +22,7 @@ from pylink.report.view.overview import (
     failures,
     longest_alike,
     session_rows,
+    shortened,
     summary,
     title_of,
     were_judged,
@@ -74,7 +75,7 @@ def page(
         describe=describe,
         label=label,
         unit=unit,
-        shorten=_shortener(shown),
+        shorten=shortened(shown),
     )
     pages = action_pages(shown) if shown else []
     kept = longest_alike(pages)
@@ -106,22 +107,6 @@ def _undrawn(plot: Plot) -> str:
     """What a chart is without matplotlib: its block says the same in bars and rows."""
     del plot
     return ""
-
-
-def _shortener(report: Report | None) -> Callable[[str], str]:
-    """What takes the folder off a path that all paths of the report begin with."""
-    names = {
-        str(one.id)
-        for action in (report.actions if report else ())
-        for metric in action.metrics.values()
-        for one in metric.instances
-        if isinstance(one.id, str) and os.sep in one.id
-    }
-    folders = {os.path.dirname(name) for name in names}
-    alike = len({os.path.isabs(folder) for folder in folders}) == 1
-    common = os.path.commonpath(sorted(folders)) if alike else ""
-    start = common + os.sep if common else ""
-    return lambda name: name.removeprefix(start) or name
 
 
 def _percent(value: float, longest: float) -> float:

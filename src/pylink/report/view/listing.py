@@ -29,7 +29,9 @@ def list_files(options: Mapping[str, Any]) -> int:
         errors += loaded.errors
         warnings += loaded.warnings
         if options.get("list_sections"):
-            on = {each.identifier for each in loaded.select()}
+            # As in `prepare`: who names a folder means what is in it.
+            given = bool(options.get("section_folder") or options.get("section_folder_recursive"))
+            on = {each.identifier for each in loaded.select(without_sets=given)}
             rows = [
                 (
                     each.section.identifier,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from pylink.diagnostics.paths import shortener
 from pylink.report.model import Action, Report, Scope
+from pylink.report.view.bytetree import ORIGINS
 from pylink.report.view.numbers import text
 from pylink.report.view.pages import DURATION, ActionPage, Said, action_name
 
@@ -136,6 +139,17 @@ def summary(report: Report) -> str:
         words += f" with {text(longest.number(measure), 'nsecond')}"
         words += " of processor time" if measure == PROCESSOR else ""
     return " ".join(filter(None, (f"{words}.", waiting(report))))
+
+
+def shortened(report: Report | None) -> Callable[[str], str]:
+    """What takes the folder off a path that all paths of the report begin with."""
+    return shortener(
+        str(one.id)
+        for action in (report.actions if report else ())
+        for name, metric in action.metrics.items()
+        for one in metric.instances
+        if name != ORIGINS and isinstance(one.id, str) and os.sep in one.id
+    )
 
 
 def session_rows(report: Report, file: str, *, whole: bool = False) -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -26,6 +26,7 @@ from pylink.report.view.overview import (
     phase_name,
     phases,
     session_rows,
+    shortened,
     summary,
     were_judged,
     whole_first,
@@ -93,7 +94,7 @@ def show_details(
     tree = byte_tree(report)
     if tree is not None:
         _heading(out, "Where the bytes of the output are")
-        _show_tree(out, tree, tree.size)
+        _show_tree(out, tree, tree.size, shortened(report))
         out.print()
     shown = pages if instances else longest_alike(pages)
     for page in whole_first(shown):
@@ -262,7 +263,7 @@ def _show_bars(out: Console, compared: Bars) -> None:
         out.print(Text(f"      {compared.rest}", style="dim"))
 
 
-def _show_tree(out: Console, tree: Node, whole: int) -> None:
+def _show_tree(out: Console, tree: Node, whole: int, shorten: Callable[[str], str]) -> None:
     """The largest parts of the output, and of each the largest of its own."""
     table = _grid(4, 2)
     table.add_column(no_wrap=True)
@@ -275,7 +276,7 @@ def _show_tree(out: Console, tree: Node, whole: int) -> None:
         for one, indent, style in shares:
             table.add_row(
                 "",
-                Text(f"{indent}{short(one.name)}", style=style),
+                Text(f"{indent}{short(shorten(one.name))}", style=style),
                 text(one.size, "byte"),
                 f"{100 * one.size / whole if whole else 0:.1f}%",
                 Text(bar(one.size, whole), style="cyan"),

@@ -1,0 +1,18 @@
+"""Paths as people read them: without the folder that all of them begin with."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+def shortener(names: Iterable[str]) -> Callable[[str], str]:
+    """What takes the folder off a name that all `names` begin with; other names stay."""
+    folders = {os.path.dirname(name) for name in names}
+    alike = len({os.path.isabs(folder) for folder in folders}) == 1
+    common = os.path.commonpath(sorted(folders)) if alike else ""
+    start = os.path.join(common, "") if common else ""
+    return lambda name: name.removeprefix(start) or name
