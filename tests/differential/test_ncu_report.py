@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from google.protobuf import descriptor_pb2
-from helpers import ncu, oracle
+from helpers import demo, ncu, oracle
 from helpers.ncu_dump import dump, instructions
 from helpers.report_link import link_report
 from helpers.report_nvtx import RESULTS, TWO, nvtx_report
 
+import pylink
 import pylink.report
 from pylink.report import parse_report, read_report, report_bytes, write_report
 from pylink.report.model import Report
@@ -206,3 +207,28 @@ def _compared(messages: dict[str, Any]) -> set[tuple[str, str]]:
             if found.message_type is not None:
                 waiting.append((field.type_name, found.message_type))
     return seen
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100"])
+def test_the_report_of_a_link_says_the_same(
+    arch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every value of every action and instance, what they belong to, and what ncu prints."""
+    monkeypatch.setenv("PYLINK_SECTIONS", str(tmp_path / "sections"))
+    path = tmp_path / "link.ncu-rep"
+    pylink.link(demo.cubins(arch), arch=arch, profile=path, set=["full"])
+    found = ncu.real_dump(path)
+    assert found == our_dump(path, [])
+    assert sum(len(action["metrics"]) for span in found for action in span["actions"]) > 300
+    options = ("--page", "raw", "--print-units", "base", "--print-fp")
+    names, units, *rows = ncu.ncu_csv(path, *options)
+    (span,) = pylink.report.load_report(path)
+    for row, action in zip(rows, span, strict=True):
+        for name, unit, shown in zip(names, units, row, strict=True):
+            if name in action and shown:
+                value = action[name].value()
+                assert action[name].unit() == unit, name
+                if isinstance(value, str):
+                    assert shown == value
+                else:
+                    assert float(shown.replace(",", "")) == pytest.approx(value, abs=0.0051), name

@@ -19,7 +19,7 @@ from helpers.report_phases import phase, report, show, written
 
 import pylink
 from pylink import aprof
-from pylink.report.file import write_report
+from pylink.report.file import read_report, write_report
 from pylink.report.model import (
     Action,
     BarChart,
@@ -323,3 +323,17 @@ def test_programs_are_told_too_when_a_link_waited(
     assert words in show(capfd, str(path), "--page", "session", "--csv")
     for page in ("details", "raw", "source", "session"):
         assert words in " ".join(show(capfd, str(path), "--page", page).split())
+
+
+def test_of_two_links_each_quantity_is_compared_once(tmp_path: Path) -> None:
+    """Twice the input: what is another metric again, for its parts, is no change of its own."""
+    cubins = demo.cubins("sm_90a")
+    paths = [tmp_path / "few.ncu-rep", tmp_path / "all.ncu-rep"]
+    for path, few in zip(paths, (cubins[:1], cubins[:2]), strict=True):
+        pylink.link(few, arch="sm_90a", profile=path, relocatable_link=True)
+    before, after = map(read_report, paths)
+    kept = compare.notable(compare.compare(before, after))
+    assert kept
+    for name in compare.REPEATED:
+        assert not any(change.metric == name for change in kept)
+        assert any(name in action.metrics for action in before.actions)

@@ -42,6 +42,9 @@ WIDTH_PER_NOISE = 2.0
 LEAST_WIDTH, MOST_WIDTH = 0.10, 0.18
 # A multiple beyond all of n log n, and the width there: that a cost is steep is worth saying.
 STEEPER, STEEP_WIDTH = 2.25, 0.17
+# Most noise at which that may be said without a model: with more, a machine that is busy at the
+# largest sizes looks like it.
+CERTAIN_NOISE = 0.06
 # With a steep model, a multiple from which on the steep part is more than a trace of noise.
 STEEP_MODEL = 2.1
 
@@ -161,7 +164,8 @@ class _Fitted:
         foretold = self._foretold(resolution)
         if width > allowed:
             reason = f"twice the size may cost x {self.low:.1f} to x {self.high:.1f}"
-            return say(None, reason, steep=foretold and self.low > STEEPER)
+            certain = foretold and self.low > STEEPER and self.noise <= CERTAIN_NOISE
+            return say(None, reason, steep=certain and best.names[-1] in USUAL)
         if not foretold:
             return say(None, "smaller sizes do not foretell the larger ones")
         return say(best.names[-1], steep=best.names[-1] in STEEP and self.low > STEEP_MODEL)

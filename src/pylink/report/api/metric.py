@@ -8,6 +8,8 @@ from pylink.report.api.descriptions import describe
 from pylink.report.api.metricname import MetricType, Rollup, Subtype, parse, unit
 from pylink.report.model import Instance, Metric, Scalar, ValueKind
 
+UINT64 = (1 << 64) - 1
+
 _NUMERIC = {ValueKind.FLOAT, ValueKind.DOUBLE, ValueKind.UINT32, ValueKind.UINT64}
 
 
@@ -96,12 +98,15 @@ class IMetric:
         return value
 
     def as_uint64(self, instance: int | None = None) -> int:
-        """The value, or that of an instance, as an int without its fraction; 0 of a string."""
+        """The value, or that of an instance, as an int without its fraction; 0 of a string.
+
+        Of a value below 0 it is what 64 bits without a sign make of it.
+        """
         value = self._value(instance)[0]
         if value is None or isinstance(value, str):
             return 0
         try:
-            return int(value)
+            return int(value) & UINT64 if value < 0 else int(value)
         except (OverflowError, ValueError):  # infinite, or not a number
             return 0
 

@@ -19,6 +19,22 @@ WHOLE = (
     ("link__time_duration.sum", "The link's time on the wall"),
 )
 
+# Metrics whose value is that of another one: they are there for their parts, or for other tools.
+REPEATED = frozenset(
+    {
+        TIME,
+        "elf__bytes_by_origin.sum",
+        "elf__sections_written.sum",
+        "elf__write_time_duration.sum",
+        "link__phase_cpu_time_duration.sum",
+        "link__phase_time_duration.sum",
+        "link__step_time_duration.sum",
+        "reloc__applied_by_section.sum",
+        "reloc__left_by_section.sum",
+        "sect__copied_bytes.sum",
+    }
+)
+
 # By how much two links of the same inputs differ on one machine.
 NOISE = 0.1
 
@@ -93,7 +109,9 @@ def notable(changes: list[Change], least: float = 0.05) -> list[Change]:
     """
     kept = []
     for change in changes:
-        if change.metric.startswith(("device__", "launch__", "derived__", TIME, *PATTERNS)):
+        if change.metric.startswith(("device__", "launch__", "derived__", *PATTERNS)):
+            continue
+        if change.metric in REPEATED:
             continue
         if isinstance(change.before, str) or isinstance(change.after, str):
             continue

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pylink import aprof
 from pylink.aprof import Fit
+from pylink.diagnostics.paths import shortener
 from pylink.report.errors import ReportError
 from pylink.report.model import Action, Report
 from pylink.report.view import plots
@@ -134,9 +135,10 @@ def _phase_bars(reports: Sequence[tuple[str, Report]]) -> Figure:
         dict.fromkeys(phase_name(each) for _, report in reports for each in phases(report))
     )
     series = []
+    shorten = shortener(name for name, _ in reports)
     for name, report in reports:
         times = {phase_name(each): each.number(DURATION) or 0 for each in phases(report)}
-        series.append((name, [float(times.get(phase, 0)) for phase in names]))
+        series.append((shorten(name), [float(times.get(phase, 0)) for phase in names]))
     return plots.bars(names, series, "nsecond")
 
 
