@@ -37,14 +37,15 @@ Part = tuple[tuple[str, ...], int]
 
 def composition(placed: Placed, total: int) -> list[Part]:
     """The parts of an output of `total` bytes, which add up to it."""
+    kinds = placed.outs.column("kind")
     sizes = _section_bytes(placed)
-    inputs = _copied(placed, sizes)
+    inputs = _copied(placed, sizes, kinds)
     by_kind: dict[int, Counter[int]] = {}
     for (kind, file, _), size in inputs.items():
         by_kind.setdefault(kind, Counter())[file] += size
     whole: Counter[int] = Counter()
     for out, size in sizes.items():
-        whole[placed.outs[out].kind] += size
+        whole[kinds[out]] += size
     shown = {
         (kind, file) for kind, files in by_kind.items() for file, _ in files.most_common(MOST_FILES)
     }
@@ -65,11 +66,13 @@ def composition(placed: Placed, total: int) -> list[Part]:
 
 def _section_bytes(placed: Placed) -> dict[int, int]:
     """By output section, its bytes in the file; those that a twin shares are not its own."""
-    extents = []
-    for out in placed.section_order:
-        place = placed.places[out]
-        if placed.outs[out].type not in NO_BYTES and place.size:
-            extents.append((place.offset, place.made == TWINS, place.size, out))
+    offsets, sizes_there, made = map(placed.places.column, ("offset", "size", "made"))
+    types = placed.outs.column("type")
+    extents = [
+        (offsets[out], made[out] == TWINS, sizes_there[out], out)
+        for out in placed.section_order
+        if sizes_there[out] and types[out] not in NO_BYTES
+    ]
     sizes: dict[int, int] = {}
     reached = 0
     for offset, _, size, out in sorted(extents):
@@ -80,23 +83,26 @@ def _section_bytes(placed: Placed) -> dict[int, int]:
     return sizes
 
 
-def _copied(placed: Placed, sizes: dict[int, int]) -> dict[tuple[int, int, int], int]:
+def _copied(
+    placed: Placed, sizes: dict[int, int], kinds: list[int]
+) -> dict[tuple[int, int, int], int]:
     """By kind, file and input section, the bytes that were copied into the output.
 
     What is written anew out of several inputs is nobody's.
     """
     merged = placed.merged
     found: dict[tuple[int, int, int], int] = {}
-    room = {out: size for out, size in sizes.items() if placed.places[out].made != WRITTEN_ANEW}
+    made = placed.places.column("made")
+    room = {out: size for out, size in sizes.items() if made[out] != WRITTEN_ANEW}
     sections = merged.objects.sections
+    given, files = sections.column("size"), sections.column("file")
     for number, out in enumerate(merged.out_of):
         left = room.get(out)
         if left:
-            row = sections[number]
-            size = min(row.size, left)
+            size = min(given[number], left)
             if size:
                 room[out] = left - size
-                found[placed.outs[out].kind, row.file, number] = size
+                found[kinds[out], files[number], number] = size
     return found
 
 
