@@ -13,13 +13,16 @@ from pylink.command.cli import main
 pytestmark = oracle.needs_oracle
 DEAD = "__device__ int dead(int n) { return n + 1; }\n"
 LIVE = "__global__ void live(int *p) { *p = 1; }\n"
+NONE = "int of_the_host;\n"
 INLINED = "__device__ int half(int n) { return n / 2 + n * n; }\n" + LIVE.replace("1", "half(*p)")
 
 
 @pytest.mark.parametrize("arch", ["75", "80", "90a", "100", "120"])
 @pytest.mark.parametrize("option", [[], ["-r"], ["-g"], ["--kernels-used=other"]])
 @pytest.mark.parametrize("flags", ["plain", "lineinfo", "G", "G plain", "plain G", "lineinfo G"])
-@pytest.mark.parametrize("texts", [[DEAD], [DEAD, LIVE], [LIVE, DEAD], [INLINED], [DEAD, INLINED]])
+@pytest.mark.parametrize(
+    "texts", [[DEAD], [DEAD, LIVE], [LIVE, DEAD], [INLINED], [DEAD, INLINED], [NONE], [NONE, LIVE]]
+)
 def test_dead_files(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

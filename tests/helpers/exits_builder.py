@@ -232,9 +232,8 @@ def random_kernel(rng: random.Random, name: str) -> Kernel:
         place += 16 * len(slot.words)
         if slot.words and slot.words[0][:2] == b"\x47\x79":
             slots[i] = branch(rng.choice(offsets) - place)
-    kernel.lists = [
-        (attribute, rng.choices(offsets, k=4)) for attribute in (0x1C, 0x28, 0x2E, 0x39, 0x19)
-    ]
+    attributes = (0x1C, 0x28, 0x2E, 0x39, 0x19, 0x44, 0x55)
+    kernel.lists = [(attribute, rng.choices(offsets, k=4)) for attribute in attributes]
     kernel.addends = [*rng.choices(offsets, k=3), size]
     kernel.places = sorted(rng.choices(offsets, k=3))
     kernel.rows = sorted((rng.choice(offsets), rng.randrange(1, 40)) for _ in range(12))

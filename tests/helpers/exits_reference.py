@@ -15,6 +15,7 @@ from helpers.exits_lines import Lines, skip_leb
 OFFSET_LISTS = {
     **dict.fromkeys((0x1C, 0x1D, 0x25, 0x27, 0x28, 0x31, 0x46, 0x57, 0x59, 0x65, 0x6C), 4),
     0x2E: 8,
+    0x44: 8,
     0x39: 16,
     0x40: 12,
 }
@@ -74,6 +75,12 @@ class Object:
                             (target,) = struct.unpack_from("<I", data, item + 12 + 4 * i)
                             struct.pack_into("<I", data, item + 12 + 4 * i, code.moved(target))
                         item += 12 + 4 * targets
+                elif attribute == 0x55:
+                    for item in range(at + 4, at + length, 8):
+                        said, offset = struct.unpack_from("<II", data, item)
+                        if said != 1:
+                            break
+                        struct.pack_into("<I", data, item + 4, code.moved_own(offset))
                 elif attribute in OFFSET_LISTS:
                     for item in range(at + 4, at + length, OFFSET_LISTS[attribute]):
                         (offset,) = struct.unpack_from("<I", data, item)

@@ -153,6 +153,7 @@ def test_offsets_follow_the_code() -> None:
     size = len(builder.text_of(Kernel("k", [plain()] * 9)))
     kernel = Kernel("k", [*[plain()] * 4, exit_(), *[plain()] * 2, exit_(), plain()])
     kernel.lists = [(0x1C, [64, 112]), (0x28, [80]), (0x19, [64])]
+    kernel.lists += [(0x44, [80, 0xFFF0, 112, 7]), (0x55, [1, 64, 1, 112, 2, 64, 1, 64])]
     kernel.addends = [0, 64, 80, 112, size]
     kernel.rows = [(0, 3), (64, 4), (80, 5), (112, 9)]
     kernel.places = [64, 112]
@@ -160,6 +161,9 @@ def test_offsets_follow_the_code() -> None:
     assert attribute_list(file, 0x1C) == [64 + 32, 112 + 64]
     assert attribute_list(file, 0x28) == [80 + 32]
     assert attribute_list(file, 0x19) == [64]
+    assert attribute_list(file, 0x44) == [80 + 32, 0xFFF0, 112 + 64, 7]
+    # What follows an annotation of another kind cannot be told.
+    assert attribute_list(file, 0x55) == [1, 64 + 32, 1, 112 + 64, 2, 64, 1, 64]
     rows = struct.iter_unpack("<QQq", file.by_name[".rela.text.k"].data)
     fresh = len(file.by_name[".text.k"].data)
     assert [row[2] for row in rows] == [0, 64, 80 + 32, 112 + 32, fresh]

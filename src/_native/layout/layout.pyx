@@ -209,9 +209,9 @@ cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,
                               const OutRow* row, const OutRow* plain, bint lean) noexcept nogil:
     """Mercury sections that repeat their plain twin's bytes point at them instead.
 
-    Among them is a .debug_line of headers alone: without relocations it has no addresses. Types
-    of registers are the same in both for device functions, not for kernels. With `lean`
-    .debug_info is, too, as in the objects of these releases.
+    Some always do, others without relocations where the inputs' do: lines that are headers alone,
+    types of registers of device functions. With `lean` .debug_info shares, too, as in the objects
+    of these releases.
     """
     cdef const SectionRow* source
     if row.kind == K_MERC_CONSTANT or row.kind == K_MERC_GLOBAL_INIT:
@@ -221,16 +221,10 @@ cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,
     source = &sections[row.source]
     if not can_fold(arena, source):
         return True
-    if lean and is_named(arena, source, b".nv.merc.debug_info", 19):
+    if lean and source.name_size == 19 and memcmp(
+            arena + source.name, <const char*>b".nv.merc.debug_info", 19) == 0:
         return True
-    if is_named(arena, source, b".nv.merc.nv_debug_info_reg_type", 31):
-        return row.notes & OF_OWN_BYTES == 0
-    return plain.rela < 0 and is_named(arena, source, b".nv.merc.debug_line", 19)
-
-
-cdef inline bint is_named(const uint8_t* arena, const SectionRow* section, const char* name,
-                          uint32_t size) noexcept nogil:
-    return section.name_size == size and memcmp(arena + section.name, name, size) == 0
+    return row.notes & OF_OWN_BYTES == 0 and plain.rela < 0
 
 
 def place(PlacedTables placed not None):

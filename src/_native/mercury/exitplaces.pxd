@@ -11,6 +11,7 @@ from names cimport NameIndex, NameSlot, index_find
 
 cdef enum:
     EIFMT_SVAL = 4
+    ANNOTATED_INSTRUCTION = 1
 
     FRAME_ADDRESS = 20      # 64-bit DWARF: marker, length, CIE pointer, then initial_location
     FRAME_LENGTH = 8        # bytes of initial_location and of address_range
@@ -35,11 +36,12 @@ cdef inline uint32_t entry_size(uint8_t attribute) noexcept nogil:
 
     EXIT, S2RCTAID, LD_CACHEMOD, ATOM_SYS, COOP_GROUP, INT_WARP_WIDE, SYSCALL, STACK_CANARY_TRAP,
     LOCAL_CTA_ASYNC_STORE, IGNOREOOB_CP_ASYNC_BULK and INSTR_OFFSETS list offsets alone;
-    ATOM16_EMUL_INSTR_REG_MAP, INSTR_REG_MAP and MBARRIER_INSTR_OFFSETS describe each.
+    UNUSED_LOAD_BYTE_OFFSET, ATOM16_EMUL_INSTR_REG_MAP, INSTR_REG_MAP and MBARRIER_INSTR_OFFSETS
+    describe each.
     """
     if attribute in (0x1c, 0x1d, 0x25, 0x27, 0x28, 0x31, 0x46, 0x57, 0x59, 0x65, 0x6c):
         return 4
-    if attribute == 0x2e:
+    if attribute == 0x2e or attribute == 0x44:
         return 8
     if attribute == 0x40:
         return 12
@@ -49,6 +51,14 @@ cdef inline uint32_t entry_size(uint8_t attribute) noexcept nogil:
 cdef inline void move_word(uint8_t* at, const Code* code, const Place* places,
                            bint own) noexcept nogil:
     put32(at, <uint32_t>moved(code, places, load32(at), own))
+
+
+cdef inline void move_annotations(uint8_t* data, uint64_t at, uint64_t end, const Code* code,
+                                  const Place* places) noexcept nogil:
+    """ANNOTATIONS: pairs of what is said and an offset; how long others are is not known."""
+    while end - at >= 8 and load32(data + at) == ANNOTATED_INSTRUCTION:
+        move_word(data + at + 4, code, places, True)
+        at += 8
 
 
 cdef inline bint move_targets(uint8_t* data, uint64_t at, uint64_t end, const Code* code,
@@ -88,6 +98,8 @@ cdef inline bint move_info(View* view, size_t section, const Code* code, const P
             if data[at + 1] == EIATTR_INDIRECT_BRANCH_TARGETS:
                 if not move_targets(data, at + 4, end, code, places):
                     return fail(fault, section, at, R_INFO)
+            elif data[at + 1] == EIATTR_ANNOTATIONS:
+                move_annotations(data, at + 4, end, code, places)
             elif size:
                 if (end - at - 4) % size:
                     return fail(fault, section, at, R_INFO)

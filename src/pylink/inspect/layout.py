@@ -49,7 +49,7 @@ def expected_layout(image: Image, note_size: int) -> Layout:
         end = offsets[first] + note_size
         plain: dict[int, int] = {}
         for section in image.sections[first + 1 :]:
-            if section.mercury and section.offset < old_end and section.size:
+            if section.mercury and section.offset < old_end:
                 offsets[section.index] = plain.get(section.offset, section.offset)
                 continue
             old_offset = section.offset
