@@ -248,6 +248,7 @@ class UseRow:
 class ExternUseRow:
     kernel: int
     tie: int
+    align: int
 
 
 class KernelRow:

@@ -35,7 +35,7 @@ def tables_of(program: Program) -> SharedTables:
             for v in program.variables
         ),
         uses=b"".join(struct.pack("=II", *use) for use in program.uses),
-        extern_uses=b"".join(struct.pack("=Ii", *use) for use in program.extern_uses),
+        extern_uses=b"".join(struct.pack("=IiQ", *use, 0) for use in program.extern_uses),
     )
 
 
@@ -225,6 +225,43 @@ def test_relocatable_kernel_with_extern_array_has_the_recorded_size(
     (kernel, _), _ = relocatable(Program(1, 0, variables, [], [(0, -1)]))
     assert (kernel.size, kernel.align) == recorded
     assert kernel.has_symbol == bool(size)
+
+
+# With an array whose symbol says its alignment, as those of CUDA 13.1 and later do.
+@pytest.mark.parametrize(
+    ("own", "array", "most", "recorded", "address"),
+    [
+        (0, 16, 16, (0x20, 16), 0x10),
+        (7, 16, 16, (0x20, 16), 0x10),
+        (20, 16, 16, (0x20, 16), 0x20),
+        (0, 32, 32, (0x40, 32), 0x20),
+        (0, 16, 32, (0x40, 32), 0x10),
+        (7, 16, 64, (0x80, 64), 0x10),
+        (70, 16, 64, (0x80, 64), 0x50),
+        (70, 64, 64, (0x80, 64), 0x80),
+    ],
+)
+def test_an_array_that_says_its_alignment_with_r(
+    own: int, array: int, most: int, recorded: tuple[int, int], address: int
+) -> None:
+    rows = [(0, array, -1, 3 | 4), (0, most, -1, 3 | 4)] + [(own, 1, 0, 1)] * bool(own)
+    variables = b"".join(struct.pack("=QQiI", *row) for row in rows)
+    use = struct.pack("=IiQ", 0, -1, array)
+    tables = SharedTables(1, 0, variables=variables, uses=b"", extern_uses=use)
+    shared.layout_relocatable(tables)
+    kernel = tables.kernels[0]
+    assert (kernel.size, kernel.align, kernel.extern_address) == (*recorded, address)
+
+
+@pytest.mark.parametrize(("array", "size"), [(0, 0x10), (16, 0x10), (32, 0x20), (64, 0x40)])
+def test_an_array_that_says_its_alignment(array: int, size: int) -> None:
+    variables = struct.pack("=QQiI", 0, max(array, 1), -1, 3 | 4 * bool(array))
+    variables += struct.pack("=QQiI", 12, 4, 0, 1)
+    use = struct.pack("=IiQ", 0, -1, array)
+    tables = SharedTables(1, 0, variables=variables, uses=b"", extern_uses=use)
+    shared.layout_shared(tables, 0, False)
+    kernel = tables.kernels[0]
+    assert (kernel.size, kernel.align, kernel.extern_address) == (size, max(array, 16), size)
 
 
 def test_bad_tables_are_refused() -> None:

@@ -191,6 +191,7 @@ def write_symbols(bytes image not None, PlacedTables placed not None, bint prese
     w.homes = placed.homes.rows
     w.dynamic = placed.dynamic.rows
     w.preserved = preserved
+    w.traits = placed.merged.objects.traits
     out_count = placed.outs.count
     with nogil:
         for i in range(out_count):
@@ -213,7 +214,7 @@ def write_symbols(bytes image not None, PlacedTables placed not None, bint prese
         for i in range(n):
             write_symbol(&w, &symbol[order[i]], &table[i + 1],
                          wide + i + 1 if wide != NULL else NULL)
-            if (table[i + 1].st_info >> 4) == STB_LOCAL or symbol[order[i]].part == PART_LOCAL:
+            if symbol[order[i]].part != PART_GLOBAL:
                 info = <uint32_t>(i + 2)
             if mercury != NULL and symbol[order[i]].part != PART_TAIL:
                 if merc_wide != NULL:

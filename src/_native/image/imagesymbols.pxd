@@ -57,6 +57,9 @@ cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
     if w.executable and type == STT_CUDA_OBJECT:
         type = STT_OBJECT
         out.st_other &= 0x1f
+        if (e.kind == E_SHARED and not e.flags & EF_UNSIZED
+                and w.traits & TRAIT_SHARED_LOCAL):
+            binding = STB_LOCAL
         if w.preserved and e.kind == E_SHARED:
             out.st_other = STV_INTERNAL
     if w.family == FAMILY_C and (e.kind == E_RESERVED or e.kind == E_UNIFIED):

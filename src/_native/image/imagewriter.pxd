@@ -24,6 +24,7 @@ cdef struct Writer:
     uint8_t* image
     uint32_t family
     bint executable
+    uint32_t traits             # TRAIT_ bits of the release
     bint preserved
     bint late                       # .symtab_shndx is
     bint wide                       # there is one, and early

@@ -17,7 +17,8 @@ starts at the end of what the kernel uses of the common part.
 Sort. Ties come out in the order of one particular merge sort of linked lists: push the items
 alternately to the front of two lists, sort both, merge; on a tie the first list goes first.
 Extern arrays (`extern __shared__ int x[]`) are no variables, yet they take part in the first
-sort, with size 0, and so move ties. Their address is the end of the kernel, rounded up to 16. In
+sort, with size 0, and so move ties. Their address is the end of the kernel, rounded up to 16, or
+to their alignment, which compilers name since CUDA 13.1. In
 a function it is the same for all kernels that reach it, so they all grow to the largest of them.
 With -g it is each extern array that ties its kernels in this way.
 Alignment. Every kernel has at least that of the most aligned common variable, as soon as one of
@@ -315,7 +316,7 @@ def layout_shared(SharedTables shared not None, int family, bint keeps_common):
         if common_size >= 0:
             place_private(rows, &w, kernel, offset)
             place_externs(extern_use, extern_count, w.kernel_count, <size_t>tie_count,
-                          w.leader, w.address, kernel, address)
+                          w.leader, w.address, kernel, address, False)
             kernel[kernel_count].size = <uint64_t>common_size
             decide_sections(family, keeps_common, has_extern, most_aligned, &w, kernel)
     free(w.group_size)
@@ -333,7 +334,7 @@ def layout_relocatable(SharedTables shared not None):
     cdef Py_ssize_t count = shared.variables.count, i, k
     cdef size_t use_count = shared.extern_uses.count
     cdef const ExternUseRow* use = shared.extern_uses.rows
-    cdef uint64_t most_aligned = 1
+    cdef uint64_t most_aligned = 1, array_align = EXTERN_ALIGN
     cdef bint has_extern
     if not (0 <= kernel_count < 2**30 and 0 <= tie_count < 2**30):
         raise ValueError("a count does not fit 31 bits")
@@ -359,20 +360,25 @@ def layout_relocatable(SharedTables shared not None):
                 most_aligned = max(most_aligned, rows[i].align)
             else:
                 k = rows[i].owner
+            if rows[i].flags & SAYS_ALIGN:
+                array_align = max(array_align, rows[i].align)
             kernel[k].size += rows[i].size
             kernel[k].align = max(kernel[k].align, rows[i].align)
         if has_extern:
             kernel[kernel_count].align = max(kernel[kernel_count].align, <uint64_t>EXTERN_ALIGN)
         place_externs(use, use_count, <size_t>kernel_count, <size_t>tie_count,
-                      <uint32_t*>(best + kernel_count + tie_count), best, kernel, address)
+                      <uint32_t*>(best + kernel_count + tie_count), best, kernel, address, True)
         for k in range(kernel_count + 1):
             kernel[k].align = max(kernel[k].align, most_aligned)
             if kernel[k].size > 0:
                 kernel[k].flags = SURVIVES | HAS_SYMBOL
-            elif has_extern and kernel[k].align == EXTERN_ALIGN:
+            elif has_extern and (kernel[k].align == EXTERN_ALIGN or (
+                    k == kernel_count and kernel[k].align == array_align)):
                 kernel[k].flags = SURVIVES
             else:
                 continue
+            if kernel[k].extern_address >= 0:
+                kernel[k].size = round_up(kernel[k].size, array_align)
             if kernel[k].size <= kernel[k].align:
                 kernel[k].size += kernel[k].align
     free(best)

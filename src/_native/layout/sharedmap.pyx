@@ -16,8 +16,8 @@ from pylink._native.tables cimport (
     SharedUses, SharedVariables, Values,
 )
 from rows cimport *
-from sharedrows cimport (COMMON, DEAD, EXTERN, HAS_SYMBOL, REFERENCED, SURVIVES, ExternUseRow,
-                         KernelRow, UseRow, VariableRow)
+from sharedrows cimport (COMMON, DEAD, EXTERN, HAS_SYMBOL, REFERENCED, SAYS_ALIGN, SURVIVES,
+                         ExternUseRow, KernelRow, UseRow, VariableRow)
 from vec cimport *
 
 # One reference from a function's code to a variable.
@@ -31,7 +31,7 @@ def gather(MergedTables merged not None):
 
     Ties of extern arrays are entities: the function with the use or, with -g, the array. With -r
     only the kernels' own code counts, and `uses_array` says which kernels name arrays through their
-    instance.
+    instance: 2 and the logarithm of the largest alignment, or 1.
     """
     cdef ObjectTables objects = merged.objects
     cdef size_t n = merged.entities.count
@@ -67,8 +67,8 @@ def gather(MergedTables merged not None):
             memset(number, 0xff, 4 * n)
             memset(first, 0xff, 4 * n)
             ok = (list_kernels(e, n, number, &kernels)
-                  and list_variables(s, sym, symbol_count, e, entity, used, number, &variables,
-                                     &owners)
+                  and list_variables(s, sym, symbol_count, e, entity, used, number,
+                                     objects.traits & TRAIT_ALIGNS_ARRAYS != 0, &variables, &owners)
                   and list_references(fix, fix_count, out, e, number, first, &references)
                   and list_uses(&graph, n, <int32_t*>kernels.data, kernels.count,
                                 <VariableRow*>variables.data, first,
@@ -108,8 +108,12 @@ cdef bint list_kernels(const EntityRow* e, size_t n, int32_t* number, Vec* kerne
 
 cdef bint list_variables(const SectionRow* s, const SymbolRow* sym, size_t symbol_count,
                          const EntityRow* e, const int32_t* entity, const uint8_t* used,
-                         int32_t* number, Vec* variables, Vec* owners) noexcept nogil:
-    """Variables by birth: one that is defined counts where its definition stands."""
+                         int32_t* number, bint aligned, Vec* variables,
+                         Vec* owners) noexcept nogil:
+    """Variables by birth: one that is defined counts where its definition stands.
+
+    With `aligned` arrays, and the instances of an earlier link, ask for what their symbols say.
+    """
     cdef size_t i
     cdef int32_t at, function
     cdef VariableRow* row
@@ -134,6 +138,8 @@ cdef bint list_variables(const SectionRow* s, const SymbolRow* sym, size_t symbo
         row.owner = COMMON
         row.flags = (REFERENCED if used[at] else 0) | (
             EXTERN if e[at].flags & EF_UNSIZED else 0)
+        if aligned and e[at].flags & EF_UNSIZED and sym[i].value:
+            row.flags |= SAYS_ALIGN
         if sym[i].section >= 0 and s[sym[i].section].kind == K_SHARED:
             function = s[s[sym[i].section].target].target
             row.owner = DEAD
@@ -188,6 +194,9 @@ cdef bint list_uses(const CallGraph* graph, size_t n, const int32_t* kernels, si
                     if extern_use == NULL:
                         return False
                     extern_use.kernel = <uint32_t>k
+                    extern_use.align = 0
+                    if variables[references[at].variable].flags & SAYS_ALIGN:
+                        extern_use.align = variables[references[at].variable].align
                     if arrays != NULL:
                         extern_use.tie = arrays[references[at].variable]
                     else:
@@ -219,6 +228,7 @@ cdef bint list_instances(const uint8_t* uses_array, const int32_t* number, size_
                 return False
             row.kernel = <uint32_t>number[i]
             row.tie = -1
+            row.align = 1ULL << (uses_array[i] - 2) if uses_array[i] > 1 else 0
     return True
 
 
@@ -248,6 +258,7 @@ ctypedef struct SharedPlaces:
     uint64_t array_reserved         # the same for extern arrays
     bint executable
     bint keep_symbols
+    bint aligned                    # symbols of arrays say their alignment
 
 
 def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_symbols):
@@ -301,6 +312,7 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
     p.array_reserved = RESERVED if objects.executable and objects.family == FAMILY_C else 0
     p.executable = objects.executable
     p.keep_symbols = keep_symbols
+    p.aligned = objects.traits & TRAIT_ALIGNS_ARRAYS != 0
     p.shared_out = <int32_t*>calloc(n + 1, 4)
     user = <int32_t*>calloc(variable_count + 1, 4)
     if p.shared_out == NULL or user == NULL:
@@ -380,6 +392,9 @@ cdef void place_variable(SharedPlaces* p, int32_t v, int64_t offset, int32_t use
         p.home[v] = p.shared_out[kernel] if kernel >= 0 else -1
     p.merc_value[v] = p.value[v]
     p.symbol_value[v] = p.value[v] + (p.array_reserved if array else p.reserved)
+    if array and p.aligned and not p.executable and not p.keep_symbols and not is_instance(e):
+        # It has no place yet: what its symbol says is the alignment.
+        p.symbol_value[v] = p.merc_value[v] = p.symbols[e.winner].value
 
 
 cdef inline void take_size(OutRow* out, const KernelRow* size) noexcept nogil:

@@ -10,6 +10,7 @@ cdef enum:
     DEAD = -2           # owner of a variable of a kernel that is not linked
     REFERENCED = 1      # variable flags
     EXTERN = 2
+    SAYS_ALIGN = 4      # an extern array whose symbol has its alignment
     SURVIVES = 1        # kernel flags
     HAS_SYMBOL = 2
     EXTERN_ALIGN = 16
@@ -27,6 +28,7 @@ cdef packed struct UseRow:
 cdef packed struct ExternUseRow:
     uint32_t kernel
     int32_t tie
+    uint64_t align          # of the array, 0 where its symbol does not say
 
 cdef packed struct KernelRow:
     uint64_t size
@@ -74,10 +76,11 @@ cdef inline uint32_t find(uint32_t* leader, uint32_t node) noexcept nogil:
 
 cdef inline void place_externs(const ExternUseRow* uses, size_t count, size_t kernel_count,
                         size_t tie_count, uint32_t* leader, int64_t* best, KernelRow* kernels,
-                        int64_t* addresses) noexcept nogil:
+                        int64_t* addresses, bint reserve) noexcept nogil:
     """Tied kernels share the largest of their addresses.
 
-    leader and best have room for every kernel and tie.
+    With `reserve` (-r) an address is at least the alignment that the array's symbol says.
+    `leader` and `best` have room for every kernel and tie.
     """
     cdef size_t i
     cdef uint32_t k, root
@@ -92,13 +95,15 @@ cdef inline void place_externs(const ExternUseRow* uses, size_t count, size_t ke
     for i in range(count):
         k = uses[i].kernel
         root = find(leader, k)
-        end = <int64_t>round_up(kernels[k].size, EXTERN_ALIGN)
+        end = <int64_t>round_up(kernels[k].size, max(uses[i].align, <uint64_t>EXTERN_ALIGN))
+        if reserve:
+            end = max(end, <int64_t>uses[i].align)
         best[root] = max(best[root], end)
     for i in range(count):
         k = uses[i].kernel
         end = best[find(leader, k)]
         kernels[k].extern_address = end
         kernels[k].size = <uint64_t>end
-        kernels[k].align = max(kernels[k].align, <uint64_t>EXTERN_ALIGN)
+        kernels[k].align = max(kernels[k].align, uses[i].align, <uint64_t>EXTERN_ALIGN)
     for i in range(tie_count):
         addresses[i] = best[find(leader, <uint32_t>(kernel_count + i))]

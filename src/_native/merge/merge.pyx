@@ -259,7 +259,10 @@ cdef void instances(Merge* m) noexcept nogil:
     for i in range(m.entity_count):
         if not m.uses_array[i]:
             continue
-        row = new_local(m, -1, <const uint8_t*>b"externsharedinstance", 20)
+        if m.traits & TRAIT_WEAK_GLOBAL:
+            row = new_symbol(m, -1, -1, PART_GLOBAL)
+        else:
+            row = new_local(m, -1, <const uint8_t*>b"externsharedinstance", 20)
         if row < 0:
             return
         (<OutSymbolRow*>m.out_symbols.data)[row].instance = <int32_t>i

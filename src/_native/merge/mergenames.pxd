@@ -20,23 +20,27 @@ cdef inline void write_names(Merge* m) noexcept nogil:
     cdef size_t i
     cdef const Listed* row
     cdef OutSymbolRow* symbol
-    cdef uint32_t at
+    cdef int64_t at
     for i in range(m.section_list.count):
         row = next_of(&m.section_list, &m.shstr, i)
         at = written(m, &m.shstr, row)
         if row.out >= 0:
-            out_row(m, row.out).name = at
+            out_row(m, row.out).name = <uint32_t>at
     for i in range(m.local_list.count):
         row = next_of(&m.local_list, &m.str, i)
         at = written(m, &m.str, row)
         if row.out >= 0:
-            out_row(m, row.out).symbol_name = at
+            out_row(m, row.out).symbol_name = <uint32_t>at
         if row.symbol >= 0:
-            (<OutSymbolRow*>m.out_symbols.data)[row.symbol].name = at
+            (<OutSymbolRow*>m.out_symbols.data)[row.symbol].name = <uint32_t>at
     for i in range(m.out_symbols.count):
         symbol = <OutSymbolRow*>m.out_symbols.data + i
         if symbol.section >= 0:
             symbol.name = out_row(m, symbol.section).symbol_name
+        elif symbol.part == PART_GLOBAL and symbol.instance >= 0:
+            at = strings_intern(&m.str, <const uint8_t*>b"externsharedinstance", 20)
+            m.failed |= at < 0
+            symbol.name = <uint32_t>at
         elif symbol.part == PART_GLOBAL:
             symbol.name = global_name(m, symbol.entity)
 

@@ -35,6 +35,7 @@ def resolve(MergedTables merged not None):
     cdef size_t symbol_count = objects.symbols.count
     cdef bint ok
     r.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    r.traits = objects.traits
     r.files = objects.files.rows
     r.sections = objects.sections.rows
     r.symbols = objects.symbols.rows

@@ -20,6 +20,7 @@ ctypedef struct Resolver:
     const SectionRow* sections
     const SymbolRow* symbols
     size_t file_count
+    uint32_t traits         # TRAIT_ bits of the release
     int32_t* entity         # by symbol row
     uint8_t* role           # by symbol row
     uint32_t* regcount      # by symbol row, from the file's .nv.info
@@ -172,12 +173,16 @@ cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noex
         return True
     r.role[at] = ROLE_LOST
     if s.shndx == SHN_COMMON:
+        if r.traits & TRAIT_COMMON_YIELDS and not e.flags & EF_COMMON:
+            return s.size <= e.size or clash(r, CLASH_SIZE, at, old)
         if not e.flags & (EF_COMMON | EF_WEAK):
             return clash(r, CLASH_MULTIPLE, at, old)
         if e.flags & EF_COMMON and s.size > e.size:
             e.size = s.size
         return True
     if e.flags & EF_COMMON:
+        if s.size < e.size and not clash(r, CLASH_SIZE, at, old):
+            return False
         choose(r, at, e)
         return True
     if not weak and not e.flags & EF_WEAK:

@@ -8,15 +8,16 @@ variable   size u64, alignment u64,       every one of all inputs that is not ov
 use        variable u32, kernel u32       live code of the kernel, or of a function that it
                                           reaches, refers to the variable; any order, repeats
                                           allowed
-extern use kernel u32, tie i32            the same for extern arrays; the tie is the device
-                                          function with the use, -1 in the kernel's own code;
-                                          in ``-g`` links the tie is the extern array instead
+extern use kernel u32, tie i32,           the same for extern arrays; the tie is the device
+           alignment u64                  function with the use, -1 in the kernel's own code;
+                                          in ``-g`` links the tie is the extern array instead;
+                                          the alignment is that of the array, 0 for 16
 ========== ============================== =====================================================
 
 ``owner`` is a kernel, or -1 for a variable of ``.nv_debug.shared``, or -2 for an own variable of a
 kernel that is not linked. ``flags``: 1 some code of any input, dead code too, refers to it; 2 it
-is an unsized extern array. Order of birth is file after file, symbol table order, a name that is
-defined later than first mentioned at its definition.
+is an unsized extern array, 4 its alignment is what its symbol says. Order of birth is file after
+file, symbol table order, a name that is defined later than first mentioned at its definition.
 
 Out:
 

@@ -7,7 +7,7 @@ def gather(merged: MergedTables) -> SharedTables:
 
     Ties of extern arrays are entities: the function with the use or, with -g, the array. With -r
     only the kernels' own code counts, and ``uses_array`` says which kernels name arrays through
-    their instance.
+    their instance: 2 and the logarithm of the largest alignment, or 1.
     """
 
 def apply(placed: PlacedTables, shared: SharedTables, keep_symbols: bool) -> None:

@@ -9,10 +9,13 @@ from __future__ import annotations
 from pylink.facts.attributes import BVAL, HVAL
 
 # What tells nvlink of one release from that before: bits of `Release.traits`.
-TRAIT_KEEPS_SHARED = 1  # with -r references to sized shared variables stay for the next link
-TRAIT_WEAK_GLOBAL = 2  # weak symbols stand among the global ones
-TRAIT_MERC_CALLS = 4  # from sm_100 on the call graph has a mercury form
-TRAIT_LEAN_NAMES = 8  # from sm_90 on string tables hold what sections and symbols use
+TRAIT_ALIGNS_ARRAYS = 1  # an extern __shared__ array stands where its symbol's value asks for
+TRAIT_KEEPS_SHARED = 2  # with -r references to sized shared variables stay for the next link
+TRAIT_COMMON_YIELDS = 4  # a common symbol may stand behind a definition of its name
+TRAIT_WEAK_GLOBAL = 8  # weak symbols stand among the global ones
+TRAIT_MERC_CALLS = 16  # from sm_100 on the call graph has a mercury form
+TRAIT_SHARED_LOCAL = 32  # symbols of shared variables of executables are local
+TRAIT_LEAN_NAMES = 64  # from sm_90 on string tables hold what sections and symbols use
 
 
 class Release:
@@ -58,8 +61,10 @@ class Release:
         return f"<Release {self.name}>"
 
 
-_FROM_13_2 = TRAIT_KEEPS_SHARED
-_FROM_13_4 = _FROM_13_2 | TRAIT_WEAK_GLOBAL | TRAIT_MERC_CALLS
+_FROM_13_1 = TRAIT_ALIGNS_ARRAYS
+_FROM_13_2 = _FROM_13_1 | TRAIT_KEEPS_SHARED
+_FROM_13_3 = _FROM_13_2 | TRAIT_COMMON_YIELDS
+_FROM_13_4 = _FROM_13_3 | TRAIT_WEAK_GLOBAL | TRAIT_MERC_CALLS | TRAIT_SHARED_LOCAL
 _FROM_13_5 = _FROM_13_4 | TRAIT_LEAN_NAMES
 
 # Attributes 0x6b and 0x6d of .nv.info.F; no tool names them.
@@ -69,9 +74,9 @@ _CLOSING_13_4 = _CLOSING_13_2 + bytes((BVAL, 0x6D, 0, 0))
 RELEASES = (
     Release("12.9", toolkit=129),
     Release("13.0", toolkit=130),
-    Release("13.1", toolkit=131, tool_strings=98),
+    Release("13.1", toolkit=131, tool_strings=98, traits=_FROM_13_1),
     Release("13.2", toolkit=132, traits=_FROM_13_2, closing=_CLOSING_13_2),
-    Release("13.3", toolkit=133, traits=_FROM_13_2, closing=_CLOSING_13_2),
+    Release("13.3", toolkit=133, traits=_FROM_13_3, closing=_CLOSING_13_2),
     Release("13.4", toolkit=134, traits=_FROM_13_4, closing=_CLOSING_13_4),
     Release("13.5", toolkit=135, traits=_FROM_13_5, closing=_CLOSING_13_4),
 )
