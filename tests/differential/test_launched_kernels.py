@@ -64,3 +64,41 @@ def test_launched_kernels(
     # With a single kernel selected, what others call is gone, even if device code launches them.
     assert (b"_Z5firsti\0" in linked) == (option != "--kernels-used=taker")
     assert compare(linked, expected) == []
+
+
+TAKERS = """
+extern __global__ void far(int n), near(int n), middle(int n);
+__device__ void *slots[4];
+__global__ void a(int n) { slots[0] = (void *)far; slots[1] = (void *)near; }
+__global__ void z(int n) { slots[2] = (void *)middle; slots[3] = (void *)far; }
+"""
+TAKEN = """
+__device__ int out;
+__global__ void near(int n) { out = n; }
+__global__ void far(int n) { out = n * n; }
+__global__ void middle(int n) { out = n / 2; }
+"""
+
+
+@pytest.mark.parametrize("arch", ["75", "90a", "100"])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_kernels_that_are_named_before_they_are_defined(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    arch: str,
+    backwards: bool,
+) -> None:
+    """-v lists kernels in the order in which their code came to life."""
+    monkeypatch.chdir(tmp_path)
+    names = []
+    for name, text in (("takers", TAKERS), ("taken", TAKEN)):
+        Path(f"{name}.cubin").write_bytes(oracle.compile(text, arch, name=f"{name}.cu"))
+        names.append(f"{name}.cubin")
+    argv = [f"-arch=sm_{arch}", "-v", *(names[::-1] if backwards else names), "-o", "out.cubin"]
+    expected = oracle.run_nvlink(argv, tmp_path, "out.cubin")
+    capfd.readouterr()
+    assert main(argv, tool="nvlink") == 0
+    said = capfd.readouterr()
+    assert said.out + said.err == expected.stdout + expected.stderr
+    assert "far" in said.out + said.err

@@ -29,7 +29,7 @@ def memory_use(Outs outs not None):
 
 
 def kernel_use(PlacedTables placed not None):
-    """Resources of every kernel of the output, last born first.
+    """Resources of every kernel of the output, the one whose code was born last first.
 
     A list of (entity, registers, barriers, stack, shared, banks): `stack` in bytes, the kernel's
     own frame where the depth of calls has no bound; `shared` is the size of .nv.shared.K, reserve
@@ -38,7 +38,8 @@ def kernel_use(PlacedTables placed not None):
     """
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
-    cdef size_t n = merged.entities.count, i
+    cdef size_t i
+    cdef int32_t k
     cdef size_t out_count = placed.outs.count
     cdef const EntityRow* e = merged.entities.rows
     cdef const FunctionRow* f = merged.functions.rows
@@ -55,15 +56,16 @@ def kernel_use(PlacedTables placed not None):
             shared[out[i].entity] = out[i].size
         elif out[i].kind == K_CONSTANT0 or out[i].kind == K_CONSTANT_FUNC:
             banks.setdefault(out[i].entity, []).append((out[i].bank, out[i].size))
-    for i in range(n):
-        if not e[i].flags & EF_KERNEL or not e[i].flags & EF_LIVE:
+    for i in range(out_count):
+        k = out[i].entity
+        if out[i].kind != K_TEXT or k < 0 or not e[k].flags & EF_KERNEL or not e[k].flags & EF_LIVE:
             continue
-        stack = f[i].stack if objects.executable else 0
-        if objects.executable and (stack == NO_STACK_BOUND or f[i].keeps & KEEPS_ALL):
-            stack = e[i].frame
-        registers = f[i].regcount if objects.executable else e[i].regcount
-        result.append((i, registers, barriers.get(i, 0),
-                       stack, shared.get(i, 0), sorted(banks.get(i, []))))
+        stack = f[k].stack if objects.executable else 0
+        if objects.executable and (stack == NO_STACK_BOUND or f[k].keeps & KEEPS_ALL):
+            stack = e[k].frame
+        registers = f[k].regcount if objects.executable else e[k].regcount
+        result.append((k, registers, barriers.get(k, 0),
+                       stack, shared.get(k, 0), sorted(banks.get(k, []))))
     result.reverse()
     return result
 
