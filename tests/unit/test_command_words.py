@@ -48,6 +48,11 @@ def test_bash_completes_commands_options_values_and_files(tmp_path: Path) -> Non
     assert complete(tmp_path, "inspect", "--d") == {"--diff"}
     assert complete(tmp_path, "inspect", "inp") == {"input.cubin"}
     assert complete(tmp_path, "-o", "x", "inp") == {"input.cubin"}
+    assert complete(tmp_path, "ded") == {"dedup", "dedup-index", "dedup-ask", "dedup-compare"}
+    assert complete(tmp_path, "dedup", "i") == {"index", "input.cubin"}
+    for words in (["dedup", "index"], ["dedup-index"]):
+        assert complete(tmp_path, *words, "--t") == {"--targets"}
+    assert complete(tmp_path, "dedup", "index", "inp") == {"input.cubin"}
 
 
 @pytest.mark.parametrize("shell", completion.SHELLS)

@@ -1,7 +1,7 @@
 """Every page: its links lead somewhere, what it names is there, and what it shows runs.
 
-docs/reading-diagnostics.md, docs/reports.md, docs/start.md and docs/jitlink.md have tests of their
-own, which run what they show.
+docs/reading-diagnostics.md, docs/reports.md, docs/start.md, docs/jitlink.md and docs/fleet.md have
+tests of their own, which run what they show.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ RUN_ELSEWHERE = (
     "docs/reports.md",
     "docs/start.md",
     "docs/jitlink.md",
+    "docs/fleet.md",
 )
 SHOWN = {page: text for page, text in TEXTS.items() if page not in RUN_ELSEWHERE}
 

@@ -38,6 +38,24 @@ COMMANDS = {
         "pylink.dedup.command",
         "pylink.dedup.command",
     ),
+    "dedup-index": Command(
+        "-o <directory> [options] <directory>",
+        "Index the sections of build trees; also: pylink dedup index.",
+        "pylink.fleet.command_index",
+        "pylink.fleet.command_index",
+    ),
+    "dedup-ask": Command(
+        "[options] <directory> <question>",
+        "Answer questions about an index; also: pylink dedup ask.",
+        "pylink.fleet.command_ask",
+        "pylink.fleet.command_ask",
+    ),
+    "dedup-compare": Command(
+        "[options] <directory> <directory> [<what>]",
+        "Say how two indexed builds differ; also: pylink dedup compare.",
+        "pylink.fleet.command_compare",
+        "pylink.fleet.command_compare",
+    ),
     "remarks": Command(
         "[options] <file>",
         "Convert, filter and count remarks.",

@@ -19,6 +19,11 @@ BASH = """\
 # Completions of pylink for bash. In ~/.bashrc: source <(pylink completion bash)
 _pylink() {{
     local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options values
+    local command=${{COMP_WORDS[1]}}
+    # `pylink dedup index` is `pylink dedup-index`.
+    if (( COMP_CWORD > 2 )) && [[ ' {names} ' == *" $command-${{COMP_WORDS[2]}} "* ]]; then
+        command=$command-${{COMP_WORDS[2]}}
+    fi
     # bash takes --option=value apart.
     if [[ $word == = ]]; then
         word=
@@ -26,7 +31,7 @@ _pylink() {{
         before=${{COMP_WORDS[COMP_CWORD-2]}}
     fi
     COMPREPLY=()
-    case ${{COMP_WORDS[1]}} in
+    case $command in
 {commands}
     *)
         options='{options}'
@@ -43,6 +48,10 @@ _pylink() {{
         COMPREPLY=($(compgen -f -- "$word"))
         if (( COMP_CWORD == 1 )); then
             COMPREPLY+=($(compgen -W '{names}' -- "$word"))
+        elif (( COMP_CWORD == 2 )); then
+            for values in $(compgen -W '{names}' -- "$command-$word"); do
+                COMPREPLY+=("${{values#"$command-"}}")
+            done
         fi
     fi
 }}
@@ -60,7 +69,12 @@ _pylink() {{
     if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then
         _describe -t commands command commands
     fi
-    case $words[2] in
+    local command=$words[2]
+    # `pylink dedup index` is `pylink dedup-index`.
+    if (( CURRENT > 3 )) && [[ ' {plain} ' == *" $words[2]-$words[3] "* ]]; then
+        command=$words[2]-$words[3]
+    fi
+    case $command in
 {commands}
     *)
         _arguments \\
@@ -107,6 +121,7 @@ def zsh() -> str:
         commands.append("\n".join([*lines, "            '*:file:_files'", "        ;;"]))
     return ZSH.format(
         names="\n".join(names),
+        plain=" ".join(COMMANDS),
         commands="\n".join(commands),
         options="\n".join(f"            {spec} \\" for spec in _zsh_specs(link_words())),
     )
@@ -121,8 +136,14 @@ def fish() -> str:
     ]
     options = [_fish_line(f"not {seen}", word) for word in link_words()]
     for name in OTHERS:
-        condition = f"__fish_seen_subcommand_from {name}"
-        options += [_fish_line(condition, word) for word in command_words(name)]
+        conditions = [f"__fish_seen_subcommand_from {name}"]
+        first, _, second = name.partition("-")
+        if first in COMMANDS and second:  # `pylink dedup index`
+            seen_both = f"__fish_seen_subcommand_from {first}; and __fish_seen_subcommand_from"
+            conditions.append(f"{seen_both} {second}")
+        options += [
+            _fish_line(condition, word) for condition in conditions for word in command_words(name)
+        ]
     return FISH.format(names="\n".join(names), options="\n".join(options))
 
 

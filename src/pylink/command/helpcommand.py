@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 def main(words: Sequence[str]) -> int:
     """Show help on a topic, or on everything; 1 for a topic that there is not."""
-    topic = words[0] if words else "link"
+    topic = "-".join(words[:2])
+    if topic not in COMMANDS:
+        topic = words[0] if words else "link"
     parser = command_parser(topic) if topic in COMMANDS else None
     option = SPELLINGS.get(topic) or BY_ATTRIBUTE.get(topic.replace("-", "_"))
     kind = find_kind(topic)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,12 +28,20 @@ if TYPE_CHECKING:
 # Rows of a table that a screen has room for.
 TOP = 10
 
+# First words that are commands of their own; a file of such a name is `./index`.
+OVER_AN_INDEX = {
+    "index": "pylink.fleet.command_index",
+    "ask": "pylink.fleet.command_ask",
+    "compare": "pylink.fleet.command_compare",
+}
+
 
 def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog="pylink dedup",
         description="Show which cubins' Mercury sections (.nv.merc.*) are copies of another's, "
         "what blocks the others, and what finding out costs.",
+        epilog="`pylink dedup index`, `ask` and `compare` do so for whole build trees.",
     )
     options.add_argument("files", nargs="+", metavar="FILE", help="cubin, or directory of cubins")
     form = options.add_mutually_exclusive_group()
@@ -58,7 +67,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; 0, or 1 when an input cannot be read or the result not be written."""
-    options = parser().parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] in OVER_AN_INDEX:
+        status: int = import_module(OVER_AN_INDEX[words[0]]).main(words[1:])
+        return status
+    options = parser().parse_args(words)
     try:
         cubins = [
             (str(path), bytes(read_incoming(path, wanted=is_elf))) for path in inputs(options.files)

@@ -23,20 +23,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pylink.diagnostics import Diagnostic
+    from pylink.options import Input
     from pylink.phases.read import Objects
 
 
 class Lenient(Sink):
     """Hears what phases report and shows nothing; undefined symbols are no error to it.
 
-    `failing` says that another error came.
+    `first` is the first other error.
     """
 
-    __slots__ = ("failing",)
+    __slots__ = ("first",)
 
     def __init__(self) -> None:
         super().__init__()
-        self.failing = False
+        self.first: Diagnostic | None = None
+
+    @property
+    def failing(self) -> bool:
+        return self.first is not None
 
     def hears(self, kind: str) -> bool:
         # Who might define them is looked for in every input, which would be the cost of a part.
@@ -44,42 +49,51 @@ class Lenient(Sink):
 
     def dispatch(self, diagnostic: Diagnostic) -> Diagnostic | None:
         if diagnostic.level >= DISCRETIONARY:
-            self.failing = True
+            self.first = self.first or diagnostic
         return super().dispatch(diagnostic) if diagnostic.level >= CATASTROPHE else None
 
 
-def saved_bytes(objects: Objects) -> int | None:
-    """How much shorter the output of these inputs is with folding; None when they do not link."""
-    sizes = [_output_size(objects, keeps_copies=keeps) for keeps in (True, False)]
+def saved_bytes(objects: Objects, sink: Lenient | None = None) -> int | None:
+    """How much shorter the output of these inputs is with folding; None when they do not link.
+
+    `sink` hears why.
+    """
+    sink = sink or Lenient()
+    sizes = [_output_size(objects, sink, keeps_copies=keeps) for keeps in (True, False)]
     return None if sizes[0] is None or sizes[1] is None else sizes[0] - sizes[1]
 
 
 def saved_by_cubins(cubins: Iterable[tuple[str, bytes]], arch: str) -> int | None:
     """The same of cubins by name, linked for `arch`."""
-    from pylink.options import Input, Options  # noqa: PLC0415 -- a link needs none of these
+    from pylink.options import Input  # noqa: PLC0415 -- a link has no need of this here
+
+    objects = read_inputs([Input(name, data) for name, data in cubins], arch, Lenient())
+    return None if objects is None else saved_bytes(objects)
+
+
+def read_inputs(inputs: list[Input], arch: str, sink: Lenient) -> Objects | None:
+    """What a link of these inputs for `arch` has to merge; None when they cannot be read."""
+    from pylink.options import Options  # noqa: PLC0415 -- a link needs none of these
     from pylink.outputs.plan import Plan  # noqa: PLC0415
     from pylink.phases.load import load  # noqa: PLC0415
     from pylink.phases.read import read  # noqa: PLC0415
     from pylink.timing import CsvTiming  # noqa: PLC0415
 
-    inputs = [Input(name, data) for name, data in cubins]
-    sink = Lenient()
     try:
         plan = Plan({}, (), sink)
         job = init(Options({"arch": arch}), inputs, plan, Steps(), sink)
         objects = read(load(job, CsvTiming(None), sink), sink)
     except LinkError:
         return None
-    return None if objects is None or sink.failing else saved_bytes(objects)
+    return None if sink.failing else objects
 
 
-def _output_size(objects: Objects, *, keeps_copies: bool) -> int | None:
+def _output_size(objects: Objects, sink: Lenient, *, keeps_copies: bool) -> int | None:
     """Bytes of the output; None after an error."""
     job: Job = copy.copy(objects.job)
     job.steps = Steps()
     job.keeps_copies = keeps_copies
     again = objects.replaced(job=job)
-    sink = Lenient()
     try:
         merged = merge(again, sink)
         return None if merged is None or sink.failing else layout(merged, sink).size

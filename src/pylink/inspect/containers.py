@@ -23,15 +23,19 @@ from pylink.inputs.entries import CONTAINER, FATBIN_MAGIC
 from pylink.inputs.hosted import ENTRY
 from pylink.inputs.incoming import read_incoming
 from pylink.inputs.kinds import ELF_MAGIC, FATBIN
-from pylink.inputs.payload import DamagedPayload, Unpacker
+from pylink.inputs.payload import DEFAULT_LIMIT, DamagedPayload, Unpacker
 from pylink.tables import EXTENT
 
 ARCHIVE_MAGICS = (b"!<arch>\n", b"!<thin>\n")
-FATBIN_SECTIONS = (b".nv_fatbin", b"__nv_relfatbin")
+FATBIN_NAMES = (b".nv_fatbin\0", b"__nv_relfatbin\0")
 KINDS = {ENTRY_ELF: "cubin", ENTRY_PTX: "PTX", ENTRY_LTOIR: "LTO-IR"}
 
 # Archives in archives; a thin one may name itself.
 DEEPEST = 16
+
+# What one file may hold, with all that its archives name: few headers can ask for endless work.
+MOST_MEMBERS = 1 << 20
+MOST_BYTES = 1 << 34
 
 
 class UnreadableFile(Exception):
@@ -58,20 +62,43 @@ class Part:
         return f"{self.name}: {self.kind} for {prefix}_{arch}, {self.size} bytes"
 
 
+class Allowance:
+    """How much may still be taken out of one file: members, their bytes, decompressed payloads."""
+
+    def __init__(self) -> None:
+        self.members = MOST_MEMBERS
+        self.bytes = MOST_BYTES
+        self.unpacker = Unpacker(MOST_BYTES, Sink())
+
+    def take(self, name: str, size: int) -> None:
+        """Count a member of `size` bytes; UnreadableFile when that is too much."""
+        self.members -= 1
+        self.bytes -= size
+        if self.members < 0:
+            raise UnreadableFile(f"{name}: more than {MOST_MEMBERS} members in all")
+        if self.bytes < 0:
+            raise UnreadableFile(f"{name}: more than {MOST_BYTES} bytes in its members")
+
+
 def is_known(head: bytes) -> bool:
     """Whether a file that begins so may hold cubins."""
     return head.startswith((ELF_MAGIC, FATBIN_MAGIC, *ARCHIVE_MAGICS))
 
 
-def parts(name: str, data: bytes, depth: int = 0) -> Iterator[Part]:
+def parts(
+    name: str, data: bytes, depth: int = 0, allowance: Allowance | None = None
+) -> Iterator[Part]:
     """Everything in a file of any kind; what is not known is a cubin, for its reader to refuse."""
+    allowance = allowance or Allowance()
     if data[: len(ARCHIVE_MAGICS[0])] in ARCHIVE_MAGICS:
-        yield from _of_archive(name, data, depth)
+        yield from _of_archive(name, data, depth, allowance)
     elif data.startswith(FATBIN_MAGIC):
-        yield from _of_containers(name, data)
+        yield from _of_containers(name, data, allowance)
     elif data.startswith(ELF_MAGIC) and int.from_bytes(data[18:20], "little") != EM_CUDA:
         found = [
-            one for contents in _sections(name, data) for one in _of_containers(name, contents)
+            one
+            for contents in _sections(name, data, allowance)
+            for one in _of_containers(name, contents, allowance)
         ]
         yield from found or [_file(name, data)]
     else:
@@ -82,7 +109,7 @@ def _file(name: str, data: bytes) -> Part:
     return Part(name, "cubin", 0, len(data), data)
 
 
-def _of_archive(name: str, data: bytes, depth: int) -> Iterator[Part]:
+def _of_archive(name: str, data: bytes, depth: int, allowance: Allowance) -> Iterator[Part]:
     if depth == DEEPEST:
         raise UnreadableFile(f"{name}: more than {DEEPEST} archives in each other")
     try:
@@ -94,45 +121,46 @@ def _of_archive(name: str, data: bytes, depth: int) -> Iterator[Part]:
                 )
             else:
                 contents = data[entry.offset : entry.offset + entry.size]
+            allowance.take(name, len(contents))
             if is_known(contents):
-                yield from parts(f"{name}:{entry.name}", contents, depth + 1)
+                yield from parts(f"{name}:{entry.name}", contents, depth + 1, allowance)
     except ArchiveError as error:
         raise UnreadableFile(f"{name}: archive is damaged: {error}") from error
     except OSError as error:
         raise UnreadableFile(f"{name}: {error.filename}: {os.strerror(error.errno or 0)}") from None
 
 
-def _sections(name: str, data: bytes) -> Iterator[bytes]:
+def _sections(name: str, data: bytes, allowance: Allowance) -> Iterator[bytes]:
     """Contents of the sections of a host's ELF file that hold fat binaries."""
     try:
         offset = int.from_bytes(data[40:48], "little")
         count, names = (int.from_bytes(data[at : at + 2], "little") for at in (60, 62))
         headers = [SHDR.unpack_from(data, offset + i * SHDR.size) for i in range(count)]
         start = headers[names][4] if headers else 0
-    except (LookupError, struct.error) as error:
+    except (LookupError, OverflowError, struct.error) as error:
         raise UnreadableFile(f"{name}: its section headers lie outside the file") from error
     for header in headers:
         at = start + header[0]
-        if data[at : data.find(b"\0", at)] in FATBIN_SECTIONS:
+        if data.startswith(FATBIN_NAMES, at):
+            allowance.take(name, header[5])
             yield data[header[4] : header[4] + header[5]]
 
 
-def _of_containers(name: str, data: bytes) -> Iterator[Part]:
+def _of_containers(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
     """The entries of fat binaries that stand one after the other."""
     at = 0
     while len(data) - at >= CONTAINER.size and data.startswith(FATBIN_MAGIC, at):
         _, _, head, size = CONTAINER.unpack_from(data, at)
         end = min(len(data), at + head + size)
-        yield from _of_container(name, data[at:end])
+        yield from _of_container(name, data[at:end], allowance)
         at = end + -end % 8
 
 
-def _of_container(name: str, data: bytes) -> Iterator[Part]:
+def _of_container(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
     entries, _, faults = find_entries(data, EXTENT.pack(0, len(data)), bytes([FATBIN]))
     if faults:
         raise UnreadableFile(f"{name}: fat binary is damaged")
-    sink = Sink()
-    unpacker = Unpacker(None, sink)
+    unpacker = allowance.unpacker
     for _, _, index, kind, arch, head, flags, offset, size, packed, full in ENTRY.iter_unpack(
         entries
     ):
@@ -141,6 +169,8 @@ def _of_container(name: str, data: bytes) -> Iterator[Part]:
         if kind == ENTRY_ELF:
             view = memoryview(data)[offset + head : offset + head + packed]
             try:
+                if full > DEFAULT_LIMIT:
+                    raise DamagedPayload(f"{full} bytes when decompressed, of {DEFAULT_LIMIT}")
                 unpacker.reserve(flags, full)
                 contents = unpacker.unpack(view, flags, full, name)
             except (DamagedPayload, LinkError) as error:

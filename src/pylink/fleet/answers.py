@@ -1,0 +1,126 @@
+"""Answers for people, for programs, and as plots."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from pylink.dedup.report import Table, as_text, print_rich, rich_module
+from pylink.diagnostics.stream import is_terminal, printable, show
+from pylink.fleet.packages import need
+from pylink.fleet.questions import FIRST, LAST
+from pylink.outputs.wholefile import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.fleet.database import Answer
+    from pylink.fleet.questions import Question
+
+# Rows of a table that a screen has room for, and bars of a plot.
+TOP = 20
+BARS = 20
+LABEL_SIZE = 48
+
+
+def as_json(answer: Answer) -> str:
+    """One object for each row."""
+    rows = [dict(zip(answer.columns, map(_plain, row), strict=True)) for row in answer.rows]
+    return json.dumps(rows, indent=1) + "\n"
+
+
+def as_csv(answer: Answer) -> str:
+    """A line of names and a line for each row."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(answer.columns)
+    writer.writerows([_plain(cell) for cell in row] for row in answer.rows)
+    return text.getvalue()
+
+
+def show_answer(title: str, answer: Answer, form: str, top: int) -> None:
+    """Print in the form "json", "csv" or, for anything else, as a table of `top` rows."""
+    if form in ("json", "csv"):
+        show(as_json(answer) if form == "json" else as_csv(answer))
+        return
+    rows = [
+        ["" if cell is None else str(_plain(cell)) for cell in row] for row in answer.rows[:top]
+    ]
+    if len(answer.rows) > top:
+        title += f"; {len(answer.rows) - top} more rows with --top"
+    numbers = [
+        place
+        for place in range(len(answer.columns))
+        if any(isinstance(row[place], int | float) for row in answer.rows)
+    ]
+    left = numbers[0] if numbers else len(answer.columns)
+    table = Table(title, [name.replace("_", " ") for name in answer.columns], rows, left)
+    module = rich_module("console") if is_terminal(sys.stdout) else None
+    if module is None:
+        show(as_text([table]))
+    else:
+        print_rich(module.Console(), [table])
+
+
+def _plain(cell: Any) -> Any:
+    """A cell as JSON and CSV have it: bytes in hexadecimal digits."""
+    if isinstance(cell, bytes | bytearray):
+        return cell.hex()
+    return cell if cell is None or isinstance(cell, int | float | str) else str(cell)
+
+
+def check_plot(path: str, question: Question) -> None:
+    """ValueError for what cannot be drawn. MissingPackage where nothing can."""
+    need("matplotlib")
+    if not question.value:
+        raise ValueError("this answer has nothing to draw")
+    if _form(path) not in ("svg", "png", "pdf"):
+        raise ValueError(f"{printable(path)}: a plot is .svg, .png or .pdf")
+
+
+def _form(path: str) -> str:
+    return path.rpartition(".")[2].lower()
+
+
+def write_plot(path: str, question: Question, answer: Answer) -> None:
+    """Bars of the largest values as a file, in the form that its name says."""
+    from matplotlib import rc_context  # noqa: PLC0415 -- most answers are not drawn
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    form = _form(path)
+    label, value = (_column(answer, name) for name in (question.label, question.value))
+    bars = _bars(label, value, answer)
+    with rc_context({"svg.hashsalt": "pylink", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(8, 1.2 + 0.3 * max(1, len(bars))), layout="constrained")
+        axes = figure.add_subplot()
+        axes.barh(range(len(bars)), [value for _, value in bars], color="#2f6fb2")
+        axes.set_yticks(range(len(bars)), [label for label, _ in bars], parse_math=False)
+        axes.invert_yaxis()
+        title = answer.columns[value].replace("_", " ")
+        axes.set_xlabel(title if question.unit in title else f"{title}, {question.unit}")
+        axes.set_title(question.about, loc="left", fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+        sink = io.BytesIO()
+        date = {"CreationDate": None} if form == "pdf" else {"Date": None} if form == "svg" else {}
+        figure.savefig(sink, format=form, metadata=date)
+    write_whole(path, sink.getvalue())
+
+
+def _column(answer: Answer, name: str) -> int:
+    """The place of a column."""
+    places = {FIRST: 0, LAST: len(answer.columns) - 1}
+    return places[name] if name in places else answer.columns.index(name)
+
+
+def _bars(label: int, value: int, answer: Answer) -> Sequence[tuple[str, float]]:
+    """Labels and values, those of one label added up, the largest first."""
+    sums: dict[str, float] = {}
+    for row in answer.rows:
+        if isinstance(row[value], int | float):
+            name = printable(str(row[label]))
+            name = name if len(name) <= LABEL_SIZE else f"…{name[1 - LABEL_SIZE :]}"
+            sums[name] = sums.get(name, 0) + row[value]
+    return sorted(sums.items(), key=lambda bar: (-abs(bar[1]), bar[0]))[:BARS]

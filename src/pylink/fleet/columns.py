@@ -1,0 +1,150 @@
+"""The tables of an index: their columns, and how those of the native reader become them.
+
+Numbers of files and objects are 64 bits wide and say where they come from: the run that made the
+fragment, the part of that run, the row. They grow with time, so of two rows for one file the one
+with the larger number counts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pylink.fleet.packages import need
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Bits of a number below the part, and below the run.
+ROW_BITS, PART_BITS = 24, 20
+MOST_ROWS, MOST_PARTS = 1 << ROW_BITS, 1 << PART_BITS
+
+# Rows of list_sections.
+OBJECT_ROW = [
+    ("fault", "<u4"),
+    ("section", "<u4"),
+    ("sm", "<u4"),
+    ("type", "<u4"),
+    ("size", "<u8"),
+    ("first", "<u8"),
+    ("count", "<u8"),
+]
+SECTION_ROW = [
+    ("object", "<u4"),
+    ("number", "<u4"),
+    ("type", "<u4"),
+    ("info", "<u4"),
+    ("offset", "<u8"),
+    ("size", "<u8"),
+    ("stored", "<u8"),
+    ("align", "<u8"),
+]
+DIGEST_SIZE = 16
+
+
+def first_number(run: int, part: int) -> int:
+    """The number of the first row of a part."""
+    return run << (ROW_BITS + PART_BITS) | part << ROW_BITS
+
+
+def files_schema() -> Any:
+    """A row for each file: `path` below `root`, `name` the same as text, `target` by its folder.
+
+    `mtime`, `ctime` (ns) and `inode` are 0 where they tell nothing.
+    """
+    pa = need("pyarrow")
+    return pa.schema(
+        [
+            ("file", pa.int64()),
+            ("root", pa.binary()),
+            ("path", pa.binary()),
+            ("name", pa.string()),
+            ("target", pa.string()),
+            ("size", pa.int64()),
+            ("mtime", pa.int64()),
+            ("ctime", pa.int64()),
+            ("inode", pa.uint64()),
+            ("kind", pa.string()),
+            ("note", pa.string()),
+        ]
+    )
+
+
+def objects_schema() -> Any:
+    """A row for each piece of device code. `member` is empty where it is the file itself."""
+    pa = need("pyarrow")
+    return pa.schema(
+        [
+            ("object", pa.int64()),
+            ("file", pa.int64()),
+            ("member", pa.string()),
+            ("entry", pa.int32()),
+            ("kind", pa.string()),
+            ("sm", pa.int32()),
+            ("linked", pa.bool_()),
+            ("size", pa.int64()),
+            ("sections", pa.int32()),
+            ("fault", pa.string()),
+        ]
+    )
+
+
+def sections_schema() -> Any:
+    """A row for each section; its name is family, a dot and the suffix where it has one."""
+    pa = need("pyarrow")
+    words = pa.dictionary(pa.int32(), pa.string())
+    return pa.schema(
+        [
+            ("object", pa.int64()),
+            ("number", pa.int32()),
+            ("family", words),
+            ("suffix", words),
+            ("type", pa.uint32()),
+            ("info", pa.uint32()),
+            ("offset", pa.int64()),
+            ("size", pa.uint64()),
+            ("stored", pa.int64()),
+            ("align", pa.uint64()),
+            ("digest", pa.binary(DIGEST_SIZE)),
+        ]
+    )
+
+
+def section_table(numbers: Any, native: Sequence[bytes]) -> Any:
+    """The sections of one call of list_sections; `numbers` is an array, those of its objects."""
+    np, pa = need("numpy"), need("pyarrow")
+    rows = np.frombuffer(native[1], SECTION_ROW)
+    count = len(rows)
+    digests = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(DIGEST_SIZE), count, [None, pa.py_buffer(native[2])]
+    )
+    arrays = [
+        pa.array(numbers[rows["object"]]),
+        pa.array(rows["number"].astype("i4")),
+        _words(count, native[3], native[4]),
+        _words(count, native[5], native[6]),
+        pa.array(np.ascontiguousarray(rows["type"])),
+        pa.array(np.ascontiguousarray(rows["info"])),
+        pa.array(rows["offset"].astype("i8")),
+        pa.array(np.ascontiguousarray(rows["size"])),
+        pa.array(rows["stored"].astype("i8")),
+        pa.array(np.ascontiguousarray(rows["align"])),
+        digests,
+    ]
+    return pa.Table.from_arrays(arrays, schema=sections_schema())
+
+
+def _words(count: int, ends: bytes, text: bytes) -> Any:
+    """Names as a dictionary of text; bytes that are no UTF-8 are written as escapes."""
+    pa = need("pyarrow")
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(text)]
+    coded = pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, buffers).dictionary_encode()
+    try:
+        words = coded.dictionary.cast(pa.string())
+    except pa.ArrowInvalid:
+        words = pa.array([show_bytes(word) for word in coded.dictionary.to_pylist()], pa.string())
+    return pa.DictionaryArray.from_arrays(coded.indices, words)
+
+
+def show_bytes(name: bytes) -> str:
+    """A name as text that is valid everywhere."""
+    return name.decode("utf-8", "backslashreplace")

@@ -1,0 +1,113 @@
+"""`pylink dedup ask`: questions about an index."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pylink.diagnostics.stream import printable, write
+from pylink.fleet import answers, arguments
+from pylink.fleet.confirm import confirm
+from pylink.fleet.database import Database
+from pylink.fleet.engine import engine
+from pylink.fleet.folding import SAVING, find_tasks, fold, table_of
+from pylink.fleet.index import Index
+from pylink.fleet.questions import FIRST, LAST, QUESTIONS, Question
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.fleet.engine import Engine
+
+
+def parser() -> argparse.ArgumentParser:
+    listed = "; ".join(f"{name}: {one.about}" for name, one in QUESTIONS.items())
+    options = argparse.ArgumentParser(
+        prog="pylink dedup ask",
+        description="Answer a question about an index of build trees.",
+        epilog=f"Questions are {listed}. saving and blockers read files and link; what they found "
+        "out is kept in the index.",
+    )
+    options.add_argument("index", metavar="INDEX", help="folder that `pylink dedup index` made")
+    options.add_argument(
+        "question", nargs="?", choices=tuple(QUESTIONS), metavar="QUESTION", help="see below"
+    )
+    options.add_argument("--sql", metavar="QUERY", help="a question in DuckDB's SQL")
+    options.add_argument(
+        "--confirm",
+        action="store_true",
+        help="read all sections with equal digests again and compare their bytes",
+    )
+    arguments.add_forms(options, answers.TOP)
+    arguments.add_scheduler(options)
+    return options
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command; 0, 1 when there is no answer or digests deceive, 2 for unknown words."""
+    return arguments.run(parser(), words, _main)
+
+
+def _main(found: argparse.Namespace) -> int:
+    if (found.question is None) == (found.sql is None):
+        raise ValueError(f"ask one of {', '.join(QUESTIONS)}, or --sql QUERY")
+    question = own_question(found.sql) if found.sql else QUESTIONS[found.question]
+    if found.plot:
+        answers.check_plot(found.plot, question)
+    index = Index(Path(found.index))
+    database = Database()
+    database.add(index)
+    runner = engine(found.scheduler)
+    try:
+        prepare(database, index, question, runner)
+        if found.confirm and not confirmed(database, runner):
+            return 1
+    finally:
+        runner.close()
+    database.protect()
+    answer = database.ask(question.query)
+    answers.show_answer(question.about, answer, arguments.form_of(found), found.top)
+    if found.plot:
+        answers.write_plot(found.plot, question, answer)
+    return 0
+
+
+def own_question(text: str) -> Question:
+    """A query of the user's with the tables that it may mean.
+
+    Of its answer the last column is drawn, by the first.
+    """
+    named = [name for name in ("functions", *SAVING) if re.search(rf"\b{name}\b", text)]
+    return Question("answer", text, FIRST, LAST, "", needs=tuple(named))
+
+
+def prepare(
+    database: Database, index: Index, question: Question, runner: Engine, schema: str = "main"
+) -> None:
+    """Make the tables that a question needs, and find out what they are to hold."""
+    if "functions" in question.needs:
+        database.add_functions(schema)
+    wanted = [name for name in SAVING if name in question.needs]
+    if not wanted:
+        return
+    tasks = find_tasks(database, index, schema)
+    fold(index, tasks, runner, every="blockers" in wanted, progress=arguments.progress("linked"))
+    for name in wanted:
+        database.add_table(name, table_of(index, tasks, name), schema)
+
+
+def confirmed(database: Database, runner: Engine) -> bool:
+    """Compare bytes, say so on standard error, and whether all was equal."""
+    result = confirm(database, runner)
+    lines = [
+        f"{result.compared} sections ({result.bytes} bytes) have the digest of an earlier one; "
+        f"{result.compared - len(result.different)} are equal byte by byte"
+    ]
+    for what, sections in (("differs", result.different), ("is gone", result.missing)):
+        for place in sections[: answers.TOP]:
+            where = f"{printable(place.path)}: object {place.entry}: section {place.number}"
+            lines.append(f"{where} {what}")
+    write(None, "".join(f"pylink dedup ask: {line}\n" for line in lines))
+    return not (result.different or result.missing)

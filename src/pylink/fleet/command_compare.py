@@ -1,0 +1,67 @@
+"""`pylink dedup compare`: how two builds differ, by their indexes."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pylink.fleet import answers, arguments
+from pylink.fleet.command_ask import prepare
+from pylink.fleet.database import Database
+from pylink.fleet.engine import engine
+from pylink.fleet.index import Index
+from pylink.fleet.questions import COMPARISONS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SCHEMAS = ("before", "after")
+
+
+def parser() -> argparse.ArgumentParser:
+    listed = "; ".join(f"{name}: {one.about}" for name, one in COMPARISONS.items())
+    options = argparse.ArgumentParser(
+        prog="pylink dedup compare",
+        description="Say how one build differs from another, by their indexes.",
+        epilog=f"What can be compared: {listed}.",
+    )
+    options.add_argument("before", metavar="BEFORE", help="index of the one build")
+    options.add_argument("after", metavar="AFTER", help="index of the other")
+    options.add_argument(
+        "what",
+        nargs="?",
+        choices=tuple(COMPARISONS),
+        default="targets",
+        metavar="WHAT",
+        help="what to compare, targets unless told; see below",
+    )
+    arguments.add_forms(options, answers.TOP)
+    arguments.add_scheduler(options)
+    return options
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command; 0, 1 when there is no answer, 2 for unknown words."""
+    return arguments.run(parser(), words, _main)
+
+
+def _main(found: argparse.Namespace) -> int:
+    question = COMPARISONS[found.what]
+    if found.plot:
+        answers.check_plot(found.plot, question)
+    database = Database()
+    runner = engine(found.scheduler)
+    try:
+        for schema, name in zip(SCHEMAS, (found.before, found.after), strict=True):
+            index = Index(Path(name))
+            database.add(index, schema)
+            prepare(database, index, question, runner, schema)
+    finally:
+        runner.close()
+    database.protect()
+    answer = database.ask(question.query)
+    answers.show_answer(question.about, answer, arguments.form_of(found), found.top)
+    if found.plot:
+        answers.write_plot(found.plot, question, answer)
+    return 0

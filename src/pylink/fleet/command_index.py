@@ -1,0 +1,71 @@
+"""`pylink dedup index`: make an index of build trees, or bring one up to date."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pylink.diagnostics.stream import printable, show, write
+from pylink.fleet import arguments
+from pylink.fleet.engine import engine
+from pylink.fleet.index import Index
+from pylink.fleet.update import update
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(
+        prog="pylink dedup index",
+        description="Index the sections of all device code in build trees: cubins, host objects, "
+        "archives, fat binaries and shared libraries. A second run reads only what is new or has "
+        "changed.",
+        epilog="`pylink dedup ask INDEX` answers questions about the index, "
+        "`pylink dedup compare` says how two differ.",
+    )
+    options.add_argument(
+        "folders",
+        nargs="*",
+        metavar="DIR",
+        help="build tree; without one, those that the index is of",
+    )
+    options.add_argument(
+        "-o", "--output", required=True, metavar="INDEX", help="folder of the index, made if new"
+    )
+    options.add_argument(
+        "--targets",
+        metavar="FILE",
+        help="which target has which files: a .ninja file, rules of make, or .json; remembered. "
+        "An empty name goes back to what folders say",
+    )
+    arguments.add_scheduler(options)
+    return options
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command; 0, 1 when the index could not be made, 2 for unknown words."""
+    return arguments.run(parser(), words, _main)
+
+
+def _main(found: argparse.Namespace) -> int:
+    roots = [os.fsencode(os.path.abspath(name)) for name in found.folders]
+    for name in found.folders:
+        if not os.path.isdir(name):
+            raise ValueError(f"{name}: no folder")
+    index = Index.open_or_make(Path(found.output))
+    targets = os.path.abspath(found.targets) if found.targets else found.targets
+    runner = engine(found.scheduler)
+    try:
+        done = update(index, roots, runner, arguments.progress("indexed"), targets)
+    finally:
+        runner.close()
+    for folder, reason in done.closed:
+        write(None, f"pylink dedup index: {printable(folder)}: {reason}\n")
+    show(
+        f"{done.files} files: {done.read} read ({done.read_bytes} bytes), {done.gone} gone, "
+        f"{done.files - done.read} as they were\n"
+    )
+    return 0

@@ -1,0 +1,155 @@
+"""Equal digests confirmed: the sections themselves are read again and compared byte by byte.
+
+Every section whose family, size and digest another one has is compared with the first of these. The
+work is split by the files of the first ones, so that each is read once for all that equal it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylink.fleet.contents import read_contents
+from pylink.fleet.walk import Found, Stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pylink.fleet.contents import FileResult
+    from pylink.fleet.database import Database
+    from pylink.fleet.engine import Engine
+
+# Sections of one task, and objects that it keeps at hand.
+TASK_PAIRS = 1 << 16
+KEPT_OBJECTS = 256
+
+_PAIRS = """
+WITH places AS (
+    SELECT raw_root, raw_path, entry, number, "offset", stored, family, digest,
+           row_number() OVER (PARTITION BY family, digest, stored ORDER BY object, number) AS place,
+           first_value(object) OVER (PARTITION BY family, digest, stored
+                                     ORDER BY object, number) AS first_object, object
+    FROM {s}.sections JOIN {s}.objects USING (object) JOIN {s}.files USING (file)
+    WHERE stored > 0)
+SELECT a.raw_root, a.raw_path, a.entry, a."offset", a.number,
+       b.raw_root, b.raw_path, b.entry, b."offset", b.number, b.stored
+FROM places AS a JOIN places AS b
+  ON a.family = b.family AND a.digest = b.digest AND a.stored = b.stored
+WHERE a.place = 1 AND b.place > 1
+ORDER BY a.raw_root, a.raw_path, a.entry, b.raw_root, b.raw_path, b.entry, b.number"""
+
+
+class Place(NamedTuple):
+    """Where a section is: the file, the number of the object in it, offset and number in that."""
+
+    root: bytes
+    path: bytes
+    entry: int
+    offset: int
+    number: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two sections of `size` bytes to compare."""
+
+    first: Place
+    second: Place
+    size: int
+
+
+@dataclass
+class Confirmation:
+    """Sections compared, their bytes, and the second of each pair that is not equal.
+
+    `missing` are sections that are not there any more as they were indexed.
+    """
+
+    compared: int
+    bytes: int
+    different: list[Place]
+    missing: list[Place]
+
+
+def confirm(database: Database, engine: Engine, schema: str = "main") -> Confirmation:
+    """Compare everything that an index says is equal."""
+    total = Confirmation(0, 0, [], [])
+    rows = database.stream(_PAIRS.format(s=schema))
+    pairs = (Pair(Place(*row[:5]), Place(*row[5:10]), row[10]) for row in rows)
+    for result in engine.map(compare_pairs, split(pairs)):
+        total.compared += result.compared
+        total.bytes += result.bytes
+        total.different += result.different
+        total.missing += result.missing
+    total.different.sort()
+    total.missing = sorted(set(total.missing))
+    return total
+
+
+def split(pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
+    """Tasks of pairs, those of one first file together where there is room."""
+    task: list[Pair] = []
+    for pair in pairs:
+        if len(task) >= TASK_PAIRS and pair.first[:2] != task[-1].first[:2]:
+            yield tuple(task)
+            task = []
+        task.append(pair)
+    if task:
+        yield tuple(task)
+
+
+def compare_pairs(pairs: tuple[Pair, ...]) -> Confirmation:
+    """Compare some pairs with memcmp."""
+    result = Confirmation(0, 0, [], [])
+    objects = Objects()
+    for pair in pairs:
+        first = objects.section(pair.first, pair.size)
+        second = objects.section(pair.second, pair.size)
+        if first is None or second is None:
+            result.missing += [pair.first] if first is None else [pair.second]
+            continue
+        result.compared += 1
+        result.bytes += pair.size
+        if first != second:  # bytes compare by memcmp
+            result.different.append(pair.second)
+    return result
+
+
+class Objects:
+    """The contents of objects by place; those used last are kept."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[bytes, bytes], dict[int, bytes]] = OrderedDict()
+
+    def section(self, place: Place, size: int) -> bytes | None:
+        """The bytes of a section, None when it is not there."""
+        data = self._file(place.root, place.path).get(place.entry, b"")
+        section = data[place.offset : place.offset + size]
+        return section if len(section) == size else None
+
+    def _file(self, root: bytes, path: bytes) -> dict[int, bytes]:
+        found = self._kept.get((root, path))
+        if found is None:
+            found = self._kept[root, path] = read_file(root, path)
+            if len(self._kept) > KEPT_OBJECTS:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end((root, path))
+        return found
+
+
+def read_file(root: bytes, path: bytes) -> dict[int, bytes]:
+    """The cubins of a file by their numbers in it; none where it cannot be read."""
+    try:
+        stamp = Stamp.of(os.stat(os.path.join(root, path)))
+    except OSError:
+        return {}
+    results: list[FileResult] = []
+    found = {}
+    for batch in read_contents([Found(root, path, stamp)], results):
+        extents = memoryview(batch.extents).cast("Q")
+        for row, source in enumerate(batch.cubins):
+            offset, size = extents[2 * row], extents[2 * row + 1]
+            found[source.entry] = batch.arena[offset : offset + size]
+    return found

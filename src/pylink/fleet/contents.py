@@ -1,0 +1,207 @@
+"""What files hold, read some megabytes at a time: cubins in an arena, and the fate of each file.
+
+Files are read whole and at once, as a link reads them. Of large ones the beginning is looked at
+first: a build tree has more than inputs. What changes while it is read is taken as it is then, and
+read again by the next run.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pylink._native import inputfiles
+from pylink.diagnostics.stream import printable
+from pylink.errors import reason_of
+from pylink.facts.elf import EM_CUDA
+from pylink.fleet.walk import Stamp
+from pylink.inputs import kinds
+from pylink.inputs.incoming import read_incoming
+from pylink.inspect.containers import Allowance, UnreadableFile, is_known, parts
+from pylink.tables import EXTENT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pylink.fleet.walk import Found
+
+# An arena of this size is still in the processor's cache when its sections are hashed.
+ARENA_SIZE = 16 << 20
+# Larger files are opened twice, the first time for their beginning.
+SNIFFED = 1 << 20
+
+KIND_NAMES = {
+    kinds.CUBIN: "cubin",
+    kinds.HOST: "host object",
+    kinds.SHARED: "shared library",
+    kinds.FATBIN: "fat binary",
+    kinds.ARCHIVE: "archive",
+    kinds.THIN_ARCHIVE: "thin archive",
+}
+OTHER = "other"
+UNREADABLE = "unreadable"
+
+
+@dataclass
+class FileResult:
+    """What became of one file: its kind, what went wrong, and as what it was read."""
+
+    kind: str
+    note: str | None
+    stamp: Stamp
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a piece of device code was found: row of the file, member, number in the file."""
+
+    file: int
+    member: str
+    entry: int
+    kind: str
+    size: int
+
+
+@dataclass
+class Batch:
+    """Pieces of device code; the cubins among them lie in the arena, in order."""
+
+    arena: bytes = b""
+    extents: bytes = b""
+    cubins: list[Source] = field(default_factory=list)
+    others: list[Source] = field(default_factory=list)
+
+
+def read_contents(files: Sequence[Found], results: list[FileResult]) -> Iterator[Batch]:
+    """The device code of the files; `results` gets a row for each file, in order."""
+    start = 0
+    while start < len(files):
+        end, size = start, 0
+        while end < len(files) and (end == start or size + files[end].stamp.size <= ARENA_SIZE):
+            size += files[end].stamp.size
+            end += 1
+        yield from _read_some(files[start:end], start, results)
+        start = end
+
+
+def _read_some(files: Sequence[Found], first: int, results: list[FileResult]) -> Iterator[Batch]:
+    """The same of neighbours that fit into one arena."""
+    arena, extents = _arena(files)
+    if arena is None:
+        for row, file in enumerate(files, first):
+            yield from _read_alone(file, row, results)
+        return
+    told = inputfiles.classify(arena, extents) or bytes(len(files))
+    batch, places = Batch(arena), []
+    containers: list[tuple[int, bytes]] = []
+    for number, (file, kind) in enumerate(zip(files, told, strict=True)):
+        place = extents[number * EXTENT.size : (number + 1) * EXTENT.size]
+        offset, size = EXTENT.unpack(place)
+        result = FileResult(KIND_NAMES.get(kind, OTHER), None, file.stamp)
+        results.append(result)
+        if kind == kinds.CUBIN and _is_cubin(arena[offset : offset + 20]):
+            batch.cubins.append(Source(first + number, "", 0, "cubin", size))
+            places.append(place)
+        elif kind in KIND_NAMES and kind != kinds.CUBIN:
+            containers.append((number, arena[offset : offset + size]))
+        else:
+            result.kind = OTHER
+    batch.extents = b"".join(places)
+    yield batch
+    for number, data in containers:
+        yield from _take_apart(files[number], first + number, data, results[first + number])
+
+
+def _arena(files: Sequence[Found]) -> tuple[bytes | None, bytes]:
+    """All files, one after the other; None where one needs a closer look."""
+    if len(files) == 1 and files[0].stamp.size > SNIFFED:
+        return None, b""
+    if any(file.stamp.size > SNIFFED for file in files):
+        return None, b""
+    paths = [file.full for file in files]
+    sizes = [file.stamp.size for file in files]
+    nothing: list[bytes | None] = [None] * len(files)
+    arena, extents, failed, _ = inputfiles.read_files([*paths], sizes, nothing)
+    if failed >= 0 or any(_has_changed(file) for file in files):
+        return None, b""
+    return arena, extents
+
+
+def _has_changed(file: Found) -> bool:
+    try:
+        stamp = Stamp.of(os.stat(file.full))
+    except OSError:
+        return True
+    return stamp != file.stamp and stamp.forgotten() != file.stamp
+
+
+def _read_alone(file: Found, row: int, results: list[FileResult]) -> Iterator[Batch]:
+    """One file, whatever it has become."""
+    name = os.fsdecode(file.full)
+    result = FileResult(OTHER, None, file.stamp)
+    results.append(result)
+    try:
+        data = read_incoming(name, pipes=False, wanted=is_known)
+    except OSError as error:
+        result.kind, result.note = UNREADABLE, reason_of(error)
+        result.stamp = file.stamp.forgotten()
+        return
+    if _has_changed(file):
+        result.stamp = file.stamp.forgotten()
+    if not is_known(data):
+        return
+    arena, extents, _, _ = inputfiles.read_files([None], [len(data)], [data])
+    told = inputfiles.classify(arena, extents) or bytes(1)
+    result.kind = KIND_NAMES.get(told[0], OTHER)
+    if told[0] == kinds.CUBIN and _is_cubin(data[:20]):
+        yield Batch(arena, extents, [Source(row, "", 0, "cubin", len(data))])
+    elif result.kind != OTHER and told[0] != kinds.CUBIN:
+        yield from _take_apart(file, row, data, result)
+    else:
+        result.kind = OTHER
+
+
+def _take_apart(file: Found, row: int, data: bytes, result: FileResult) -> Iterator[Batch]:
+    """What a file holds that has device code inside; less where it is damaged."""
+    name = os.fsdecode(file.full)
+    if result.kind == KIND_NAMES[kinds.THIN_ARCHIVE]:
+        result.stamp = file.stamp.forgotten()  # its members change without it
+    pieces: list[bytes] = []
+    batch = Batch()
+    found = False
+    size = 0
+    try:
+        for entry, part in enumerate(parts(name, data, 0, Allowance())):
+            member = printable(part.name[len(name) + 1 :])
+            source = Source(row, member, entry, part.kind, part.size)
+            if part.kind != "cubin":
+                batch.others.append(source)
+            elif _is_cubin(part.data[:20]):
+                batch.cubins.append(source)
+                pieces.append(part.data)
+                size += len(part.data)
+            else:
+                continue
+            found = True
+            if size > ARENA_SIZE:
+                yield _gathered(batch, pieces)
+                batch, pieces, size = Batch(), [], 0
+    except UnreadableFile as error:
+        result.note = printable(str(error)).removeprefix(f"{printable(name)}: ")
+    if batch.cubins or batch.others:
+        yield _gathered(batch, pieces)
+    if not found and result.note is None:
+        result.kind = OTHER
+
+
+def _gathered(batch: Batch, pieces: list[bytes]) -> Batch:
+    nothing: list[bytes | None] = [None] * len(pieces)
+    batch.arena, batch.extents, _, _ = inputfiles.read_files(
+        nothing, [len(one) for one in pieces], [*pieces]
+    )
+    return batch
+
+
+def _is_cubin(head: bytes) -> bool:
+    return head[:4] == kinds.ELF_MAGIC and int.from_bytes(head[18:20], "little") == EM_CUDA

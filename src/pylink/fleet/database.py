@@ -1,0 +1,174 @@
+"""An index as tables of DuckDB: what there is now, whatever earlier runs have seen.
+
+| table | a row for each |
+|---|---|
+| files | file that was found: `file`, `path`, `root`, `size`, `kind`, `note` |
+| objects | cubin, PTX or LTO-IR in a file: `object`, `file`, `path`, `member`, `sm`, `fault` |
+| sections | section of a cubin: `object`, `name`, `family`, `function`, `stored`, `digest` |
+| members | file of a target: `target`, `file`, `place` |
+| functions | mangled name that sections have: `function`, `name`, `template` |
+| saving, blockers | target and architecture that was looked at: see `folding` |
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import TYPE_CHECKING, Any
+
+from pylink.fleet.fragment import GONE
+from pylink.fleet.index import BrokenIndex
+from pylink.fleet.packages import need
+from pylink.fleet.templates import describe
+from pylink.outputs.wholefile import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pylink.fleet.index import Index
+
+# Rows of a long answer that are held.
+_AT_ONCE = 1 << 14
+
+# Suffixes of these are no functions.
+_NOT_FUNCTIONS = "('.nv_debug_ptx_txt', '.nv.merc.nv_debug_ptx_txt')"
+
+# Columns of the table of functions.
+_FUNCTIONS = ("function", "name", "template")
+
+_TABLES = """
+CREATE TABLE {s}.files AS
+    SELECT file, name AS path, CAST(root AS VARCHAR) AS root, size, kind, note,
+           root AS raw_root, path AS raw_path, target AS folder_target
+    FROM (SELECT *, row_number() OVER (PARTITION BY root, path ORDER BY file DESC) AS place
+          FROM read_parquet({files}))
+    WHERE place = 1 AND kind <> '{gone}';
+CREATE TABLE {s}.objects AS
+    SELECT one.object, one.file, files.path, one.member, one.entry, one.kind, one.sm, one.linked,
+           one.size, one.sections, one.fault
+    FROM read_parquet({objects}) AS one JOIN {s}.files AS files USING (file);
+CREATE TABLE {s}.members AS {members};
+CREATE VIEW {s}.sections AS
+    SELECT object, number, family || CASE WHEN suffix = '' THEN '' ELSE '.' || suffix END AS name,
+           family, suffix,
+           CASE WHEN suffix <> '' AND family NOT IN {not_functions} THEN suffix END AS function,
+           size, stored, align, info, "offset", digest
+    FROM read_parquet({sections}) WHERE object IN (SELECT object FROM {s}.objects);
+"""
+
+
+# Targets as a file of the build describes them, and as folders say.
+_DESCRIBED = """
+    SELECT one.target, files.file, one.place
+    FROM read_parquet({targets}) AS one
+    JOIN {s}.files AS files ON one.root = files.raw_root AND one.path = files.raw_path"""
+_BY_FOLDER = """
+    SELECT folder_target AS target, file,
+           row_number() OVER (PARTITION BY folder_target ORDER BY raw_root, raw_path) - 1 AS place
+    FROM {s}.files"""
+
+
+class BadQuery(ValueError):
+    """A question that DuckDB refuses; the text is its reason."""
+
+
+class Answer:
+    """Columns by name, and rows."""
+
+    def __init__(self, columns: Sequence[str], rows: list[tuple[Any, ...]]) -> None:
+        self.columns = list(columns)
+        self.rows = rows
+
+
+class Database:
+    """One index, or several side by side, each in a schema of its own."""
+
+    def __init__(self) -> None:
+        self._duckdb = need("duckdb")
+        self._connection = self._duckdb.connect(":memory:")
+        self._indexes: dict[str, Index] = {}
+
+    def add(self, index: Index, schema: str = "main") -> None:
+        """Make the tables of an index. BrokenIndex when it cannot be read."""
+        if not index.fragments:
+            raise BrokenIndex(f"{index.folder}: nothing is indexed: run `pylink dedup index`")
+        self._indexes[schema] = index
+        try:
+            if schema != "main":
+                self._connection.execute(f"CREATE SCHEMA {schema}")
+            members = _DESCRIBED if index.settings.get("targets") else _BY_FOLDER
+            text = _TABLES.format(
+                s=schema,
+                gone=GONE,
+                not_functions=_NOT_FUNCTIONS,
+                files=_list(index.tables("files")),
+                objects=_list(index.tables("objects")),
+                sections=_list(index.tables("sections")),
+                members=members.format(
+                    s=schema, targets=_list([str(index.folder / "targets.parquet")])
+                ),
+            )
+            self._connection.execute(text)
+        except self._duckdb.Error as error:
+            raise BrokenIndex(
+                f"{index.folder}: {str(error).splitlines()[0]}: remove the index and make it again"
+            ) from error
+
+    def ask(self, text: str, values: Sequence[object] = ()) -> Answer:
+        """The answer to a query. Raises BadQuery."""
+        try:
+            found = self._connection.execute(text, list(values))
+            columns = [one[0] for one in found.description or ()]
+            return Answer(columns, found.fetchall() if columns else [])
+        except self._duckdb.Error as error:
+            raise BadQuery(str(error)) from error
+
+    def stream(self, text: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a long answer, some at a time; no other question may come in between."""
+        found = self._connection.execute(text)
+        while rows := found.fetchmany(_AT_ONCE):
+            yield from rows
+
+    def protect(self) -> None:
+        """Take from queries the right to read and write files other than the index's."""
+        folders = [str(index.folder.absolute()) + "/" for index in self._indexes.values()]
+        self._connection.execute(f"SET allowed_directories = {_list(folders)}")
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+
+    def add_functions(self, schema: str = "main") -> None:
+        """Make the table of functions; names that are known already are not taken apart again."""
+        pa, pq = need("pyarrow"), need("pyarrow.parquet")
+        index = self._indexes[schema]
+        cache = index.folder / "functions.parquet"
+        known: dict[str, tuple[str, str | None]] = {}
+        with contextlib.suppress(OSError, pa.ArrowException, KeyError):
+            table = pq.read_table(cache)
+            columns = [table[name].to_pylist() for name in _FUNCTIONS]
+            known = {one: (name, template) for one, name, template in zip(*columns, strict=True)}
+        query = f"SELECT DISTINCT function FROM {schema}.sections WHERE function IS NOT NULL"
+        functions = sorted(row[0] for row in self.ask(query).rows)
+        rows = [(one, *(known.get(one) or describe(one))) for one in functions]
+        table = pa.table(
+            {
+                name: pa.array([row[place] for row in rows], pa.string())
+                for place, name in enumerate(_FUNCTIONS)
+            }
+        )
+        if len(known) != len(functions):
+            sink = io.BytesIO()
+            pq.write_table(table, sink, compression="lz4")
+            with contextlib.suppress(OSError):  # an index that may only be read
+                write_whole(str(cache), sink.getvalue())
+        self.add_table("functions", table, schema)
+
+    def add_table(self, name: str, table: Any, schema: str = "main") -> None:
+        """Make a table of an Arrow table."""
+        self._connection.register("taken", table)
+        self._connection.execute(f"CREATE OR REPLACE TABLE {schema}.{name} AS FROM taken")
+        self._connection.unregister("taken")
+
+
+def _list(paths: Sequence[str]) -> str:
+    """Texts as a list of SQL."""
+    return "[" + ", ".join("'" + path.replace("'", "''") + "'" for path in paths) + "]"

@@ -1,0 +1,56 @@
+"""XXH3-128 of the package xxhash, for native code.
+
+The digests of a build's sections are millions of calls, most of them for few bytes: as calls of
+Python they cost as much as reading the files. The extension in the package has the functions of
+xxhash.h, which a kernel calls without the interpreter. Where a build of it hides them, `hasher`
+is 0 and `fill` calls the package.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import TYPE_CHECKING, Any
+
+from pylink._native.sectionindex import list_sections
+from pylink.fleet.columns import DIGEST_SIZE, SECTION_ROW
+from pylink.fleet.packages import need
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The first chooses by the processor's instructions.
+NAMES = ("XXH3_128bits_dispatch", "XXH3_128bits")
+
+
+@functools.cache
+def hasher() -> int:
+    """The address of the function, or 0."""
+    need("xxhash")
+    library = ctypes.CDLL(need("xxhash._xxhash").__file__)
+    for name in NAMES:
+        function = getattr(library, name, None)
+        if function is not None:
+            return ctypes.cast(function, ctypes.c_void_p).value or 0
+    return 0
+
+
+def list_hashed(arena: bytes, extents: bytes) -> Sequence[bytes]:
+    """What list_sections returns, with digests."""
+    address = hasher()
+    found = list_sections(arena, extents, address)
+    return found if address else fill(arena, extents, found)
+
+
+def fill(arena: bytes, extents: bytes, found: Sequence[bytes]) -> Sequence[bytes]:
+    """The same tables with digests that the package computes."""
+    np, xxhash = need("numpy"), need("xxhash")
+    rows = np.frombuffer(found[1], SECTION_ROW)
+    starts = np.frombuffer(extents, "<u8")[::2][rows["object"]] + rows["offset"]
+    view = memoryview(arena)
+    digests = bytearray(DIGEST_SIZE * len(rows))
+    digest: Any = xxhash.xxh3_128_digest
+    for row, (start, size) in enumerate(zip(starts.tolist(), rows["stored"].tolist(), strict=True)):
+        place = DIGEST_SIZE * row
+        digests[place : place + DIGEST_SIZE] = digest(view[start : start + size])
+    return (*found[:2], bytes(digests), *found[3:])

@@ -1,0 +1,236 @@
+"""What folding does for the targets of an index: the comparison of `pylink.dedup`, and real links.
+
+Equal digests only propose. A target whose objects all differ in the digests of their Mercury debug
+sections folds nothing, because what folds is equal section by section, and it is not read again.
+Of the others the files are linked as far as a layout, with folding and without; what they differ in
+is what folding saves, and each fold in it was compared byte by byte. Results are kept under a key
+that changes with every file of the target.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pylink import __version__
+from pylink.dedup.analysis import analyse, blocker_of
+from pylink.dedup.reasons import ACCEPTED
+from pylink.dedup.saving import Lenient, read_inputs, saved_bytes
+from pylink.diagnostics.stream import printable
+from pylink.fleet.packages import need
+from pylink.fleet.walk import Stamp
+from pylink.options import Input
+from pylink.outputs.wholefile import write_whole
+from pylink.phases.fold import read_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pylink.fleet.database import Database
+    from pylink.fleet.engine import Engine
+    from pylink.fleet.index import Index
+
+# The tables that this module makes, and their columns.
+SAVING = {
+    "saving": {
+        "target": "string",
+        "sm": "int32",
+        "objects": "int64",
+        "folded": "int64",
+        "payload_bytes": "int64",
+        "saved_bytes": "int64",
+        "note": "string",
+    },
+    "blockers": {
+        "target": "string",
+        "sm": "int32",
+        "code": "int32",
+        "blocker": "string",
+        "objects": "int64",
+        "bytes": "int64",
+    },
+}
+
+# The first architecture with Mercury sections.
+FIRST_SM = 100
+
+# Relocatable cubins with Mercury debug sections, and how many different sums their digests have. A
+# sum of hashes leaves out no tie, and a tie is looked into.
+_TARGETS = """
+WITH sums AS (
+    SELECT object, sum(hash(family, suffix, size, digest)::HUGEINT) AS sum
+    FROM {s}.sections WHERE family LIKE '.nv.merc.%debug%' GROUP BY object)
+SELECT target, sm, count(*) AS objects, count(DISTINCT sum) AS sums
+FROM {s}.members JOIN {s}.objects USING (file) JOIN sums USING (object)
+WHERE sm >= ? AND NOT linked GROUP BY target, sm ORDER BY target, sm"""
+
+# All files of a target with code for an architecture, in the order of the link.
+_FILES = """
+SELECT DISTINCT target, sm, place, file, raw_root, raw_path
+FROM {s}.members JOIN {s}.objects USING (file) JOIN {s}.files USING (file)
+WHERE sm >= ? AND NOT linked AND fault IS NULL ORDER BY target, sm, place, file"""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A target for one architecture: the files to link; `tied` says that something may fold."""
+
+    key: str
+    target: str
+    sm: int
+    objects: int
+    tied: bool
+    files: tuple[bytes, ...]
+    stamps: tuple[Stamp, ...]
+
+
+def find_tasks(database: Database, index: Index, schema: str = "main") -> list[Task]:
+    """All targets with Mercury sections to compare, by name."""
+    state = index.read_state()
+    inputs: dict[tuple[str, int], list[tuple[int, bytes, bytes]]] = {}
+    for target, sm, _, file, root, path in database.ask(_FILES.format(s=schema), [FIRST_SM]).rows:
+        inputs.setdefault((target, sm), []).append((file, root, path))
+    tasks = []
+    for target, sm, objects, sums in database.ask(_TARGETS.format(s=schema), [FIRST_SM]).rows:
+        files = inputs[target, sm]
+        text = json.dumps([__version__, target, sm, [file for file, _, _ in files]])
+        key = need("xxhash").xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass"))
+        names = tuple(os.path.join(root, path) for _, root, path in files)
+        stamps = tuple(state[root, path] for _, root, path in files)
+        tasks.append(Task(key, target, sm, objects, sums < objects, names, stamps))
+    return tasks
+
+
+def fold(
+    index: Index,
+    tasks: Sequence[Task],
+    engine: Engine,
+    *,
+    every: bool,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Find out what is not known yet: of targets with ties, or with `every` of all."""
+    missing = [
+        task
+        for task in tasks
+        if (every or task.tied) and task.objects > 1 and read_result(index, task) is None
+    ]
+    for done, (task, result) in enumerate(engine.map(fold_target, missing), 1):
+        write_whole(str(_place(index, task)), result)
+        if progress is not None:
+            progress(done, len(missing))
+
+
+def fold_target(task: Task) -> tuple[Task, bytes]:
+    """Compare and link one target; the result as JSON."""
+    result = _fold_target(task)
+    return task, (json.dumps(result, sort_keys=True) + "\n").encode()
+
+
+def _fold_target(task: Task) -> dict[str, Any]:
+    for name, stamp in zip(task.files, task.stamps, strict=True):
+        if not _is_as(name, stamp):
+            return _failed(task, f"{printable(name)} has changed since it was indexed")
+    sink = Lenient()
+    inputs = [Input(os.fsdecode(name), whole=True) for name in task.files]
+    objects = read_inputs(inputs, f"sm_{task.sm}", sink)
+    if objects is None:
+        return _failed(task, _reason(sink))
+    refused: list[str] = []
+    _, items = read_files(
+        objects, range(len(objects.names)), lambda number, reason: refused.append(reason)
+    )
+    analysis = analyse(items)
+    saved = saved_bytes(objects, sink)
+    counts: Counter[tuple[int, str]] = Counter()
+    sizes: Counter[tuple[int, str]] = Counter()
+    for candidate in analysis.candidates:
+        verdict = candidate.verdict
+        if verdict is not None and verdict.why != ACCEPTED:
+            counts[verdict.code, blocker_of(verdict)] += 1
+            sizes[verdict.code, blocker_of(verdict)] += candidate.item.size
+    return {
+        "saving": {
+            "target": task.target,
+            "sm": task.sm,
+            "objects": len(objects.names),
+            "folded": sum(one.reference is not None for one in analysis.candidates),
+            "payload_bytes": analysis.payload_bytes,
+            "saved_bytes": saved,
+            "note": _reason(sink) if saved is None else None,
+        },
+        "blockers": [
+            {
+                "target": task.target,
+                "sm": task.sm,
+                "code": code,
+                "blocker": name,
+                "objects": count,
+                "bytes": sizes[code, name],
+            }
+            for (code, name), count in sorted(counts.items())
+        ],
+    }
+
+
+def _is_as(name: bytes, stamp: Stamp) -> bool:
+    """Whether a file is as it was when it was indexed, as far as that is known."""
+    try:
+        now = Stamp.of(os.stat(name))
+    except OSError:
+        return False
+    return now == stamp or now.forgotten() == stamp
+
+
+def _reason(sink: Lenient) -> str:
+    """Why inputs do not link."""
+    return printable(sink.first.message) if sink.first is not None else "its inputs do not link"
+
+
+def _failed(task: Task, note: str) -> dict[str, Any]:
+    saving = dict.fromkeys(SAVING["saving"], None) | {
+        "target": task.target,
+        "sm": task.sm,
+        "objects": task.objects,
+        "note": note,
+    }
+    return {"saving": saving, "blockers": []}
+
+
+def read_result(index: Index, task: Task) -> dict[str, Any] | None:
+    """What is known of a target as it is now. A failure is not kept for good."""
+    try:
+        result = json.loads(_place(index, task).read_bytes())
+        return result if result["saving"]["saved_bytes"] is not None else None
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def rows_of(index: Index, tasks: Iterable[Task], table: str) -> Iterator[dict[str, Any]]:
+    """The rows of one of the tables; a target that was not looked into has none."""
+    for task in tasks:
+        try:
+            result = json.loads(_place(index, task).read_bytes())
+        except (OSError, ValueError):
+            result = None
+        if table == "blockers":
+            yield from result["blockers"] if result else ()
+        elif result:
+            yield result["saving"]
+        elif not task.tied:
+            nothing = {"target": task.target, "sm": task.sm, "objects": task.objects}
+            yield {**nothing, "folded": 0, "payload_bytes": 0, "saved_bytes": 0, "note": None}
+
+
+def table_of(index: Index, tasks: Iterable[Task], table: str) -> Any:
+    """The same as an Arrow table."""
+    pa = need("pyarrow")
+    types = [(name, getattr(pa, kind)()) for name, kind in SAVING[table].items()]
+    return pa.Table.from_pylist(list(rows_of(index, tasks, table)), schema=pa.schema(types))
+
+
+def _place(index: Index, task: Task) -> Any:
+    return index.folder / "folding" / f"{task.key}.json"

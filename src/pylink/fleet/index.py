@@ -1,0 +1,207 @@
+"""An index on disk: a folder with fragments, targets, and what is known of folding.
+
+    INDEX/index.json           format, description of targets
+    INDEX/fragments/RUN-PART/  files.parquet, objects.parquet, sections.parquet
+    INDEX/targets.parquet      which file is of which target, where a description says
+    INDEX/folding/KEY.json     what folding does for one target, see `folding`
+
+A fragment is made beside the others under another name and gets its own when it is complete, so a
+run that ends in the middle leaves those that it finished, and they count. Runs take turns.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pylink.fleet.fragment import GONE, TABLES
+from pylink.fleet.packages import need
+from pylink.fleet.walk import UNKNOWN, Stamp
+from pylink.outputs.wholefile import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.fleet.targets import Member
+
+# Another number for every change after which an older index cannot be gone on with.
+FORMAT = 1
+
+MARK = "index.json"
+UNFINISHED = ".unfinished"
+
+_NAME = re.compile(r"(?P<first>\d+-\d+)(?:\+(?P<last>\d+-\d+)\.(?P<serial>\d+))?")
+
+
+class BrokenIndex(Exception):
+    """Something is wrong with an index as a whole; the text names it and says what to do."""
+
+
+class FragmentName(NamedTuple):
+    """RUN-PART, or FIRST+LAST.SERIAL of one that stands for several.
+
+    `serial` is larger than that of each fragment it stands for, 0 for one that stands for itself.
+    """
+
+    first: str
+    last: str
+    serial: int
+
+    @classmethod
+    def of(cls, name: str) -> FragmentName | None:
+        """What a name says; None for one that no fragment has."""
+        found = _NAME.fullmatch(name)
+        if found is None:
+            return None
+        return cls(found["first"], found["last"] or found["first"], int(found["serial"] or 0))
+
+    def is_in(self, other: FragmentName) -> bool:
+        """Whether the other stands for this one."""
+        inside = other.first <= self.first and self.last <= other.last
+        return inside and other.serial > self.serial
+
+    def __str__(self) -> str:
+        return f"{self.first}+{self.last}.{self.serial}" if self.serial else self.first
+
+
+class Index:
+    """An index that is there; `read_state` and the like look at its files each time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            self.settings = json.loads((folder / MARK).read_bytes())
+        except FileNotFoundError:
+            raise BrokenIndex(
+                f"{folder}: no index: make one with `pylink dedup index DIR -o {folder}`"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise BrokenIndex(f"{folder / MARK}: {error}") from error
+        if not isinstance(self.settings, dict) or self.settings.get("format") != FORMAT:
+            raise BrokenIndex(
+                f"{folder}: an index of another release of pylink: remove it and make it again"
+            )
+
+    @classmethod
+    def open_or_make(cls, folder: Path) -> Index:
+        """The index in `folder`, which may not be there or be empty."""
+        if not (folder / MARK).exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            if any(folder.iterdir()):
+                raise BrokenIndex(f"{folder}: it has files and is no index: name another folder")
+            (folder / "fragments").mkdir(exist_ok=True)
+            (folder / "folding").mkdir(exist_ok=True)
+            write_settings(folder, {"format": FORMAT, "targets": None})
+        return cls(folder)
+
+    @property
+    def fragments(self) -> list[Path]:
+        """The folders of the fragments that count, oldest first."""
+        found = [
+            (name, one)
+            for one in (self.folder / "fragments").iterdir()
+            if (name := FragmentName.of(one.name)) is not None
+        ]
+        joined = [name for name, _ in found if name.serial]
+        return sorted(one for name, one in found if not any(map(name.is_in, joined)))
+
+    def next_run(self) -> int:
+        """The number of a run that begins now."""
+        names = [FragmentName.of(one.name) for one in self.fragments]
+        return max((int(name.last.partition("-")[0]) for name in names if name), default=0) + 1
+
+    def tables(self, name: str) -> list[str]:
+        """The Parquet files of one table, oldest first."""
+        return [str(one / f"{name}.parquet") for one in self.fragments]
+
+    def read_state(self) -> dict[tuple[bytes, bytes], Stamp]:
+        """What was read of each file, (root, path), that was there at the last run."""
+        pa, pq = need("pyarrow"), need("pyarrow.parquet")
+        state: dict[tuple[bytes, bytes], Stamp] = {}
+        columns = ["root", "path", "size", "mtime", "ctime", "inode", "kind"]
+        for path in self.tables("files"):
+            try:
+                table = pq.read_table(path, columns=columns)
+            except (OSError, pa.ArrowException) as error:
+                raise BrokenIndex(f"{path}: {error}: remove the index and make it again") from error
+            rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
+            for root, name, size, mtime, ctime, inode, kind in rows:
+                if kind == GONE:
+                    state.pop((root, name), None)
+                else:
+                    state[root, name] = Stamp(size, mtime, ctime, inode)
+        return state
+
+    def publish(self, name: str, tables: dict[str, bytes]) -> None:
+        """Add a fragment, whole or not at all."""
+        folder = self.folder / "fragments"
+        draft = folder / (UNFINISHED + name)
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir()
+        for table in TABLES:
+            (draft / f"{table}.parquet").write_bytes(tables[table])
+        draft.rename(folder / name)
+
+    def clean(self) -> None:
+        """Remove what a run left behind that was ended; for who holds the lock."""
+        counting = set(self.fragments)
+        for one in (self.folder / "fragments").iterdir():
+            if one not in counting:
+                shutil.rmtree(one, ignore_errors=True)
+
+    def write_targets(self, description: str | None, rows: Sequence[Member]) -> None:
+        """Replace the table of targets, and remember the file that describes them."""
+        if description is not None:
+            self._write_members(rows)
+        if description != self.settings["targets"]:
+            self.settings["targets"] = description
+            write_settings(self.folder, self.settings)
+
+    def _write_members(self, rows: Sequence[Member]) -> None:
+        pa, pq = need("pyarrow"), need("pyarrow.parquet")
+        table = pa.table(
+            {
+                "target": pa.array([one.target for one in rows], pa.string()),
+                "root": pa.array([one.root for one in rows], pa.binary()),
+                "path": pa.array([one.path for one in rows], pa.binary()),
+                "place": pa.array([one.place for one in rows], pa.int32()),
+            }
+        )
+        sink = io.BytesIO()
+        pq.write_table(table, sink, compression="lz4", write_statistics=False)
+        write_whole(str(self.folder / "targets.parquet"), sink.getvalue())
+
+
+class Lock:
+    """The right to change an index, for one process at a time."""
+
+    def __init__(self, index: Index) -> None:
+        self._path = index.folder / "lock"
+        self._descriptor = -1
+
+    def __enter__(self) -> Lock:
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._descriptor)
+            raise BrokenIndex(f"{self._path.parent}: another run is writing this index") from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+
+def write_settings(folder: Path, settings: dict[str, Any]) -> None:
+    write_whole(str(folder / MARK), (json.dumps(settings) + "\n").encode())
+
+
+def is_current(known: Stamp | None, found: Stamp) -> bool:
+    """Whether a file need not be read again."""
+    return known == found and tuple(found)[1:] != UNKNOWN

@@ -1,0 +1,215 @@
+"""What is asked often, each a row: the query, what its answer means, and what of it is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Columns by their places, where a query's names are not known.
+FIRST, LAST = "(first)", "(last)"
+
+
+@dataclass(frozen=True)
+class Question:
+    """`label` and `value` are the columns that a plot shows; `unit` says what the value is.
+
+    `needs` are tables beyond those that every database has.
+    """
+
+    about: str
+    query: str
+    label: str
+    value: str
+    unit: str = "bytes"
+    needs: tuple[str, ...] = ()
+
+
+# Bytes that are equal in family, size and digest are one content; all but one copy repeat it.
+_CONTENTS = """
+    SELECT family, digest, stored, count(*) AS copies
+    FROM sections WHERE stored > 0 GROUP BY family, digest, stored"""
+
+_OF_TARGETS = """
+    SELECT target, family, digest, stored, count(*) AS copies
+    FROM members JOIN objects USING (file) JOIN sections USING (object)
+    WHERE stored > 0 GROUP BY ALL"""
+
+QUESTIONS = {
+    "repeats": Question(
+        "what repeats, by family of sections",
+        f"""
+WITH contents AS ({_CONTENTS})
+SELECT family, sum(copies)::BIGINT AS sections, sum(copies * stored)::BIGINT AS bytes,
+       count(*) AS contents, sum(copies - 1)::BIGINT AS repeated,
+       sum((copies - 1) * stored)::BIGINT AS repeated_bytes
+FROM contents GROUP BY family ORDER BY repeated_bytes DESC, family""",
+        "family",
+        "repeated_bytes",
+    ),
+    "contents": Question(
+        "the contents that repeat most, with a file that has each",
+        """
+WITH contents AS (
+    SELECT family, digest, stored, count(*) AS copies,
+           min(struct_pack(path, member, entry, number, name)) AS first
+    FROM sections JOIN objects USING (object) WHERE stored > 0
+    GROUP BY family, digest, stored HAVING count(*) > 1)
+SELECT first.name AS section, first.path AS path, first.member AS member,
+       lower(hex(digest)) AS digest, stored AS bytes, copies,
+       ((copies - 1) * stored)::BIGINT AS repeated_bytes
+FROM contents ORDER BY repeated_bytes DESC, section, digest""",
+        "section",
+        "repeated_bytes",
+    ),
+    "templates": Question(
+        "what repeats, by the template that it is of",
+        """
+WITH of_functions AS (
+    SELECT coalesce(template, '(no template)') AS template, function, object, family, digest, stored
+    FROM sections JOIN functions USING (function) WHERE stored > 0),
+contents AS (
+    SELECT template, count(*) AS copies, stored FROM of_functions
+    GROUP BY template, family, digest, stored),
+sums AS (
+    SELECT template, sum(copies)::BIGINT AS sections, sum(copies * stored)::BIGINT AS bytes,
+           sum((copies - 1) * stored)::BIGINT AS repeated_bytes
+    FROM contents GROUP BY template),
+places AS (
+    SELECT template, count(DISTINCT function) AS instances, count(DISTINCT object) AS objects,
+           count(DISTINCT target) AS targets
+    FROM of_functions JOIN objects USING (object) LEFT JOIN members USING (file)
+    GROUP BY template)
+SELECT template, instances, objects, targets, sections, bytes, repeated_bytes
+FROM sums JOIN places USING (template) ORDER BY repeated_bytes DESC, template""",
+        "template",
+        "repeated_bytes",
+        needs=("functions",),
+    ),
+    "targets": Question(
+        "what repeats inside each target, and what other targets have as well",
+        f"""
+WITH contents AS ({_OF_TARGETS}),
+spread AS (
+    SELECT family, digest, stored, count(*) AS targets FROM contents
+    GROUP BY family, digest, stored),
+counts AS (
+    SELECT target, count(DISTINCT file) AS files, count(DISTINCT object) AS objects
+    FROM members LEFT JOIN objects USING (file) GROUP BY target),
+sums AS (
+    SELECT target, sum(copies * stored)::BIGINT AS bytes,
+           sum((copies - 1) * stored)::BIGINT AS repeated_bytes,
+           sum(CASE WHEN targets > 1 THEN stored ELSE 0 END)::BIGINT AS shared_bytes
+    FROM contents JOIN spread USING (family, digest, stored) GROUP BY target)
+SELECT target, files, objects, bytes, repeated_bytes, shared_bytes
+FROM counts JOIN sums USING (target) ORDER BY repeated_bytes DESC, target""",
+        "target",
+        "repeated_bytes",
+    ),
+    "saving": Question(
+        "how much shorter the output of each target gets by folding",
+        """
+SELECT target, 'sm_' || sm AS arch, objects, folded, payload_bytes, saved_bytes, note
+FROM saving ORDER BY saved_bytes DESC NULLS LAST, target, sm""",
+        "target",
+        "saved_bytes",
+        needs=("saving",),
+    ),
+    "blockers": Question(
+        "what keeps objects of each target from folding",
+        """
+SELECT target, 'sm_' || sm AS arch, blocker, code, objects, bytes
+FROM blockers ORDER BY target, sm, objects DESC, code, blocker""",
+        "blocker",
+        "objects",
+        "objects",
+        needs=("blockers",),
+    ),
+    "files": Question(
+        "what was found, by kind of file",
+        """
+SELECT files.kind, count(DISTINCT file) AS files, count(object) AS objects,
+       coalesce(sum(objects.size), 0)::BIGINT AS bytes
+FROM files LEFT JOIN objects USING (file) GROUP BY files.kind ORDER BY files DESC, files.kind""",
+        "kind",
+        "files",
+        "files",
+    ),
+    "faults": Question(
+        "what could not be read, and why",
+        """
+SELECT path, member, reason FROM (
+    SELECT path, '' AS member, note AS reason FROM files WHERE note IS NOT NULL
+    UNION ALL SELECT path, member, fault FROM objects WHERE fault IS NOT NULL)
+ORDER BY path, member, reason""",
+        "",
+        "",
+    ),
+}
+
+# How two builds differ; `before` and `after` are their schemas.
+_SUMS = """
+    SELECT target, family, sum(copies * stored)::BIGINT AS bytes,
+           sum((copies - 1) * stored)::BIGINT AS repeated
+    FROM (SELECT target, family, digest, stored, count(*) AS copies
+          FROM {0}.members JOIN {0}.objects USING (file) JOIN {0}.sections USING (object)
+          WHERE stored > 0 GROUP BY ALL)
+    GROUP BY target, family"""
+
+COMPARISONS = {
+    "families": Question(
+        "bytes and repeated bytes of each family of sections, in the targets of both builds",
+        f"""
+WITH before_sums AS ({_SUMS.format("before")}), after_sums AS ({_SUMS.format("after")})
+SELECT target, family, coalesce(b.bytes, 0) AS bytes_before, coalesce(a.bytes, 0) AS bytes_after,
+       coalesce(b.repeated, 0) AS repeated_before, coalesce(a.repeated, 0) AS repeated_after,
+       coalesce(a.repeated, 0) - coalesce(b.repeated, 0) AS change
+FROM before_sums AS b FULL JOIN after_sums AS a USING (target, family)
+WHERE coalesce(b.bytes, 0) <> coalesce(a.bytes, 0)
+   OR coalesce(b.repeated, 0) <> coalesce(a.repeated, 0)
+ORDER BY abs(change) DESC, target, family""",
+        "family",
+        "change",
+    ),
+    "targets": Question(
+        "bytes and repeated bytes of each target",
+        f"""
+WITH before_sums AS (SELECT target, sum(bytes)::BIGINT AS bytes, sum(repeated)::BIGINT AS repeated
+                     FROM ({_SUMS.format("before")}) GROUP BY target),
+after_sums AS (SELECT target, sum(bytes)::BIGINT AS bytes, sum(repeated)::BIGINT AS repeated
+               FROM ({_SUMS.format("after")}) GROUP BY target)
+SELECT target, coalesce(b.bytes, 0) AS bytes_before, coalesce(a.bytes, 0) AS bytes_after,
+       coalesce(b.repeated, 0) AS repeated_before, coalesce(a.repeated, 0) AS repeated_after,
+       coalesce(a.repeated, 0) - coalesce(b.repeated, 0) AS change
+FROM before_sums AS b FULL JOIN after_sums AS a USING (target)
+ORDER BY abs(change) DESC, target""",
+        "target",
+        "change",
+    ),
+    "objects": Question(
+        "device code that is new, gone or changed, by file and member",
+        """
+WITH b AS (SELECT path, member, entry, sm, objects.size, bit_xor(hash(name, size_of, digest)) AS sum
+           FROM before.objects JOIN (SELECT object, name, size AS size_of, digest
+                                     FROM before.sections) USING (object) GROUP BY ALL),
+     a AS (SELECT path, member, entry, sm, objects.size, bit_xor(hash(name, size_of, digest)) AS sum
+           FROM after.objects JOIN (SELECT object, name, size AS size_of, digest
+                                    FROM after.sections) USING (object) GROUP BY ALL)
+SELECT CASE WHEN b.sum IS NULL THEN 'new' WHEN a.sum IS NULL THEN 'gone' ELSE 'changed' END AS fate,
+       path, member, 'sm_' || sm AS arch, b.size AS size_before, a.size AS size_after,
+       coalesce(a.size, 0) - coalesce(b.size, 0) AS change
+FROM b FULL JOIN a USING (path, member, entry, sm)
+WHERE b.sum IS DISTINCT FROM a.sum ORDER BY path, member, entry""",
+        "path",
+        "change",
+    ),
+    "saving": Question(
+        "how much shorter outputs get by folding",
+        """
+SELECT target, 'sm_' || sm AS arch, b.saved_bytes AS saved_before, a.saved_bytes AS saved_after,
+       coalesce(a.saved_bytes, 0) - coalesce(b.saved_bytes, 0) AS change
+FROM before.saving AS b FULL JOIN after.saving AS a USING (target, sm)
+ORDER BY abs(change) DESC, target, sm""",
+        "target",
+        "change",
+        needs=("saving",),
+    ),
+}

@@ -1,0 +1,49 @@
+"""The templates that functions come from, by their mangled names."""
+
+from __future__ import annotations
+
+import re
+
+from pylink.demangle import demangle
+
+# Operators whose names look like brackets.
+_OPERATOR = re.compile(r"operator ?(\(\)|<=>|<<=|>>=|<<|>>|<=|>=|->\*|->|<(?!<)|>)")
+_SIGN = "\0"
+_MANY = 200
+
+
+def template_of(name: str) -> str | None:
+    """`ns::Foo<>::bar<>` of the readable form of one of its instances; None of what is none."""
+    operators = [found[1] for found in _OPERATOR.finditer(name)]
+    text = _OPERATOR.sub(f"operator{_SIGN}", name)
+    kept, depth, cut = [], 0, False
+    for sign in text:
+        if sign == ">" and depth:
+            depth -= 1
+            if not depth:
+                kept.append(">")
+            continue
+        if sign == "<":
+            if not depth:
+                kept.append("<")
+            depth += 1
+        elif not depth:
+            if sign == "(":
+                cut = True
+                break
+            kept.append(sign)
+    if depth or not cut:
+        return None
+    # What the function returns stands in front of its name.
+    *_, last = "".join(kept).split(" ")
+    if "<>" not in last:
+        return None
+    for operator in operators[-last.count(_SIGN) :] if _SIGN in last else ():
+        last = last.replace(_SIGN, operator, 1)
+    return last[:_MANY]
+
+
+def describe(function: str) -> tuple[str, str | None]:
+    """The readable form of a mangled name, and its template."""
+    name = demangle(function)
+    return name, template_of(name)

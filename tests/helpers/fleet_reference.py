@@ -1,0 +1,160 @@
+"""What an index should hold, found the plain way, and trees of which the answers are known."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from helpers import dedup_cubin
+from helpers.archive_builder import gnu
+from helpers.fatbin_builder import container, entry, host_object
+
+xxhash = pytest.importorskip("xxhash")
+
+NO_BYTES = (8, 0x70000007, 0x70000009, 0x7000000A, 0x70000015)
+
+
+@dataclass(frozen=True)
+class Section:
+    number: int
+    name: str
+    size: int
+    data: bytes
+
+    @property
+    def digest(self) -> bytes:
+        return bytes(xxhash.xxh3_128_digest(self.data))
+
+
+def sections(cubin: bytes) -> list[Section]:
+    """The sections of a cubin without null ones."""
+    at = int.from_bytes(cubin[40:48], "little")
+    count, names_at = struct.unpack_from("<HH", cubin, 60)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", cubin, at + 64 * i) for i in range(count)]
+    names = cubin[headers[names_at][4] :]
+    found = []
+    for number, header in enumerate(headers):
+        if header[1]:
+            name = names[header[0] : names.index(b"\0", header[0])].decode()
+            stored = 0 if header[1] in NO_BYTES else header[5]
+            found.append(Section(number, name, header[5], cubin[header[4] : header[4] + stored]))
+    return found
+
+
+def unit(*functions: str, frame: bytes = b"frame") -> bytes:
+    """A cubin of sm_100 with these weak functions, whose bytes follow from their names."""
+    rows = [dedup_cubin.Symbol(".debug_frame", 0, 3, dedup_cubin.FRAME)]
+    parts = [
+        dedup_cubin.Section(dedup_cubin.FRAME, frame),
+        dedup_cubin.Section(
+            dedup_cubin.FRAME_RELA,
+            dedup_cubin.rela(1, 2),
+            0x70000082,
+            dedup_cubin.SYMTAB,
+            dedup_cubin.FRAME,
+            8,
+        ),
+    ]
+    for name in functions:
+        text = b"code of " + name.encode() + bytes(200)
+        capsule = f".nv.capmerc.text.{name}"
+        parts += [
+            dedup_cubin.Section(f".text.{name}", text, align=128),
+            dedup_cubin.Section(capsule, b"\x04\0" + text[:20], 0x70000016, dedup_cubin.SYMTAB),
+        ]
+        rows.append(dedup_cubin.Symbol(name, 2, 2, capsule))
+    return dedup_cubin.Cubin(parts, rows).image()
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A tree and what is in it: each cubin by file, member and target."""
+
+    root: Path
+    cubins: list[tuple[str, str, str, bytes]]
+
+    def repeats(self) -> dict[str, tuple[int, int, int, int]]:
+        """Sections, bytes, repeated ones and their bytes by family."""
+        return tally(cubin for _, _, _, cubin in self.cubins)
+
+
+def family(name: str) -> str:
+    """The part of a name that is the same in every file."""
+    for stem in (".nv.capmerc.text", ".nv.merc.nv.info", ".nv.info", ".text", ".rela.text"):
+        if name.startswith(stem + "."):
+            return stem
+    return name
+
+
+def tally(cubins: Iterable[bytes]) -> dict[str, tuple[int, int, int, int]]:
+    """What `repeats` should answer, by comparing all with all."""
+    contents: Counter[tuple[str, bytes]] = Counter()
+    for cubin in cubins:
+        for one in sections(cubin):
+            if one.data:
+                contents[family(one.name), one.data] += 1
+    found: dict[str, tuple[int, int, int, int]] = {}
+    for (name, data), copies in contents.items():
+        sums = found.get(name, (0, 0, 0, 0))
+        more = (copies, copies * len(data), copies - 1, (copies - 1) * len(data))
+        found[name] = (sums[0] + more[0], sums[1] + more[1], sums[2] + more[2], sums[3] + more[3])
+    return found
+
+
+SMOOTH = "_Z6smoothIfET_S0_S0_"
+BLEND = ("_Z5blendILi5EEff", "_Z5blendILi3EEff")
+
+
+def plant(root: Path) -> Planted:
+    """Two targets of CMake, one with a copy of the other's unit, an archive, a host object, others.
+
+    An entry of the host object is compressed; the others have no device code.
+    """
+    shared, other = unit(SMOOTH, *BLEND), unit(SMOOTH, "kernel", frame=b"other frame")
+    alone, hosted = unit("only"), unit(BLEND[0], frame=b"hosted")
+    files = {
+        "CMakeFiles/app.dir/a.cubin": shared,
+        "CMakeFiles/app.dir/b.cubin": other,
+        "lib/CMakeFiles/core.dir/a copy.cubin": shared,
+        "lib/libmore.a": gnu([("one.o", alone), ("two.o", shared)]),
+        "host/main.o": host_object(
+            [("__nv_relfatbin", container(entry(hosted, 100, mode="zstd"), entry(shared, 100)))]
+        ),
+        "notes.txt": b"no device code",
+        "host/plain.o": host_object([(".text", b"host")]),
+    }
+    for name, data in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    settle()
+    return Planted(
+        root,
+        [
+            ("CMakeFiles/app.dir/a.cubin", "", "app", shared),
+            ("CMakeFiles/app.dir/b.cubin", "", "app", other),
+            ("host/main.o", "", "host", hosted),
+            ("host/main.o", "", "host", shared),
+            ("lib/CMakeFiles/core.dir/a copy.cubin", "", "lib/core", shared),
+            ("lib/libmore.a", "one.o", "lib/libmore.a", alone),
+            ("lib/libmore.a", "two.o", "lib/libmore.a", shared),
+        ],
+    )
+
+
+def settle() -> None:
+    """Wait until files are old enough for their times to be trusted."""
+    time.sleep(0.15)
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    """All files of an index but its settings, by name."""
+    return {
+        os.path.relpath(path, folder): path.read_bytes()
+        for path in sorted(folder.rglob("*.parquet"))
+    }

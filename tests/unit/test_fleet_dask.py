@@ -1,0 +1,137 @@
+"""The work of an index on a Dask cluster: the same bytes as in one process, whoever is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import demo
+from helpers.fleet_lost import lost_marks, named_unless_lost
+from helpers.fleet_reference import bytes_of, plant, settle
+
+from pylink.command.cli import main
+from pylink.fleet import engine, update
+from pylink.fleet.engine import Dask, EngineError, Local
+from pylink.fleet.index import Index
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("duckdb")
+distributed = pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.filterwarnings("default")  # of the cluster's own machinery
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0
+    ) as made:
+        yield made
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = plant(tmp_path / "tree").root
+    for number in range(3):
+        for path in demo.cubins("sm_100"):
+            copy = root / f"part{number}" / path.name
+            copy.parent.mkdir(exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    (root / "damaged.cubin").write_bytes(path.read_bytes()[:1000])
+    settle()
+    return root
+
+
+def made(folder: Path, tree: Path, runner: engine.Engine, progress: Any = None) -> dict[str, bytes]:
+    index = Index.open_or_make(folder)
+    update.update(index, [bytes(tree)], runner, progress)
+    runner.close()
+    return bytes_of(folder)
+
+
+def test_the_index_is_the_same_byte_for_byte(
+    cluster: Any, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(update, "PART_FILES", 5)
+    alone = made(tmp_path / "alone", tree, Local())
+    assert len(alone) > 3 * 9
+    spread = made(tmp_path / "spread", tree, Dask(cluster.scheduler_address))
+    assert spread == alone
+    # And when both go on from where they are.
+    (tree / "part0" / "new.cubin").write_bytes((tree / "part1/step.cubin").read_bytes())
+    (tree / "part2/step.cubin").unlink()
+    settle()
+    alone = made(tmp_path / "alone", tree, Local())
+    spread = made(tmp_path / "spread", tree, Dask(cluster.scheduler_address))
+    assert spread == alone
+
+
+@pytest.mark.parametrize("lost", [(3,), (0, 1, 5)])
+def test_a_lost_worker_loses_nothing(
+    cluster: Any,
+    tree: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lost: tuple[int, ...],
+) -> None:
+    monkeypatch.setattr(update, "PART_FILES", 5)
+    alone = made(tmp_path / "alone", tree, Local())
+    monkeypatch.setattr(update, "make_named", named_unless_lost)
+    marks = lost_marks(bytes(tree))
+    marks.mkdir()
+    for number in lost:
+        (marks / str(number)).touch()
+    spread = made(tmp_path / "spread", tree, Dask(cluster.scheduler_address))
+    assert not list(marks.iterdir())
+    assert spread == alone
+
+
+def test_questions_have_the_same_answers(
+    cluster: Any, tree: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    made(tmp_path / "alone", tree, Local())
+    made(tmp_path / "spread", tree, Local())
+    address = ["--scheduler", cluster.scheduler_address]
+    for question in ("saving", "blockers", "repeats"):
+        capfd.readouterr()
+        told = []
+        for folder, words in (("alone", []), ("spread", address)):
+            options = [question, "--json", "--confirm", *words]
+            assert main(["dedup", "ask", str(tmp_path / folder), *options]) == 0
+            told.append(capfd.readouterr())
+        assert told[0].out == told[1].out
+        assert json.loads(told[0].out)
+        confirmed = [shown.err.splitlines()[-1] for shown in told]
+        assert confirmed[0] == confirmed[1]
+        assert confirmed[0].endswith("are equal byte by byte")
+    known = [
+        {path.name: path.read_bytes() for path in (tmp_path / folder / "folding").iterdir()}
+        for folder in ("alone", "spread")
+    ]
+    assert known[0] == known[1]
+    assert known[0]
+
+
+def test_workers_with_other_versions_are_refused(
+    cluster: Any, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "versions", lambda: ("0.0", "1.0", "2.0"))
+    runner = Dask(cluster.scheduler_address)
+    with pytest.raises(EngineError, match=r"this process 0\.0, 1\.0, 2\.0"):
+        made(tmp_path / "index", tree, runner)
+    runner.close()
+    assert not Index(tmp_path / "index").fragments
+
+
+def test_no_scheduler_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(engine, "SECONDS_TO_CONNECT", 1)
+    index = str(tmp_path / "index")
+    for address in ("tcp://127.0.0.1:1", "nonsense://x"):
+        assert main(["dedup", "index", str(tmp_path), "-o", index, "--scheduler", address]) == 1
+        shown = capfd.readouterr().err.splitlines()[-1]
+        assert shown.startswith(f"pylink dedup index: {address}: no scheduler answers")

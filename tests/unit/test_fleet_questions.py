@@ -1,0 +1,374 @@
+"""Questions about an index, against answers that were planted or counted another way."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.fleet_reference import BLEND, SMOOTH, Planted, family, plant, sections, settle, unit
+
+from pylink.command.cli import main
+from pylink.fleet import confirm as confirm_module
+from pylink.fleet import database as database_module
+from pylink.fleet.confirm import confirm
+from pylink.fleet.database import BadQuery, Database
+from pylink.fleet.engine import Local
+from pylink.fleet.index import Index
+from pylink.fleet.questions import COMPARISONS, QUESTIONS
+from pylink.fleet.targets import BadDescription, by_description, folder_targets
+from pylink.fleet.templates import describe
+from pylink.fleet.update import update
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("duckdb")
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    return plant(tmp_path_factory.mktemp("fleet") / "tree")
+
+
+@pytest.fixture(scope="module")
+def index(planted: Planted) -> Index:
+    made = Index.open_or_make(planted.root.parent / "index")
+    update(made, [bytes(planted.root)], Local())
+    return made
+
+
+@pytest.fixture
+def database(index: Index) -> Database:
+    made = Database()
+    made.add(index)
+    return made
+
+
+def ask(database: Database, name: str) -> list[tuple[Any, ...]]:
+    if "functions" in QUESTIONS[name].needs:
+        database.add_functions()
+    return database.ask(QUESTIONS[name].query).rows
+
+
+def test_repeats_by_family(database: Database, planted: Planted) -> None:
+    found = {row[0]: (row[1], row[2], row[4], row[5]) for row in ask(database, "repeats")}
+    assert found == planted.repeats()
+    assert found[".text"][2] > 0
+
+
+def test_contents_that_repeat(database: Database, planted: Planted) -> None:
+    expected: Counter[tuple[str, str]] = Counter()
+    for _, _, _, cubin in planted.cubins:
+        for one in sections(cubin):
+            if one.data:
+                expected[family(one.name), one.digest.hex()] += 1
+    rows = ask(database, "contents")
+    found = {(family(str(row[0])), row[3]): row[5] for row in rows}
+    assert found == {key: copies for key, copies in expected.items() if copies > 1}
+    assert [row[6] for row in rows] == sorted((row[6] for row in rows), reverse=True)
+    assert all(row[6] == row[4] * (row[5] - 1) for row in rows)
+
+
+def test_templates(database: Database) -> None:
+    found = {row[0]: row[1:4] for row in ask(database, "templates")}
+    # Instances, objects, targets: `shared` is in four of them, and in `b.cubin` is one function.
+    assert found == {"smooth<>": (1, 5, 4), "blend<>": (2, 5, 4), "(no template)": (2, 2, 2)}
+
+
+def test_targets(database: Database, planted: Planted) -> None:
+    rows = {row[0]: row[1:] for row in ask(database, "targets")}
+    everywhere: dict[tuple[str, bytes], set[str]] = {}
+    inside: dict[str, Counter[tuple[str, bytes]]] = {}
+    for _, _, target, cubin in planted.cubins:
+        for one in sections(cubin):
+            if one.data:
+                key = family(one.name), one.data
+                everywhere.setdefault(key, set()).add(target)
+                inside.setdefault(target, Counter())[key] += 1
+    for target, contents in inside.items():
+        size = sum(len(key[1]) * copies for key, copies in contents.items())
+        repeated = sum(len(key[1]) * (copies - 1) for key, copies in contents.items())
+        shared = sum(len(key[1]) for key in contents if len(everywhere[key]) > 1)
+        assert rows[target][2:] == (size, repeated, shared)
+    assert rows["app"][:2] == (2, 2)
+    assert rows["host"][:2] == (2, 2)
+    assert rows["lib/libmore.a"][:2] == (1, 2)
+
+
+def test_files_and_faults(database: Database) -> None:
+    assert [row[:3] for row in ask(database, "files")] == [
+        ("cubin", 3, 3),
+        ("other", 2, 0),
+        ("archive", 1, 2),
+        ("host object", 1, 2),
+    ]
+    assert ask(database, "faults") == []
+
+
+def test_only_what_is_there_counts(planted: Planted, tmp_path: Path) -> None:
+    """After every run the answers are those of an index that was made at once."""
+    tree = tmp_path / "tree"
+    shutil.copytree(planted.root, tree)
+    settle()
+    index = Index.open_or_make(tmp_path / "index")
+    update(index, [bytes(tree)], Local())
+    steps: list[Callable[[], object]] = [
+        (tree / "lib/libmore.a").unlink,
+        lambda: (tree / "CMakeFiles/app.dir/b.cubin").write_bytes(unit("a", "b", SMOOTH)),
+        lambda: (tree / "CMakeFiles/app.dir/c.cubin").write_bytes(unit(SMOOTH)),
+        lambda: (tree / "lib/libmore.a").write_bytes(unit("no archive any more")),
+        lambda: shutil.rmtree(tree / "host"),
+    ]
+    for number, step in enumerate(steps):
+        step()
+        settle()
+        update(index, [], Local())
+        fresh = Index.open_or_make(tmp_path / f"fresh{number}")
+        update(fresh, [bytes(tree)], Local())
+        one, two = Database(), Database()
+        one.add(index)
+        two.add(fresh)
+        for name, question in QUESTIONS.items():
+            if not set(question.needs) - {"functions"}:
+                assert ask(one, name) == ask(two, name), (number, name)
+
+
+def test_names_are_taken_apart_once(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Database()
+    first.add(index)
+    first.add_functions()
+
+    def refuse(_: str) -> tuple[str, str | None]:
+        raise AssertionError("a name was taken apart again")
+
+    monkeypatch.setattr(database_module, "describe", refuse)
+    again = Database()
+    again.add(index)
+    again.add_functions()
+    query = "SELECT * FROM functions ORDER BY function"
+    assert first.ask(query).rows == again.ask(query).rows
+    assert len(again.ask(query).rows) == 5
+
+
+@pytest.mark.parametrize(
+    ("function", "template"),
+    [
+        (SMOOTH, "smooth<>"),
+        (BLEND[0], "blend<>"),
+        ("kernel", None),
+        ("_Z7field_0PK8ParticlePfi", None),
+        ("_ZN2ns3FooIiE3barIfEEvT_", "ns::Foo<>::bar<>"),
+        ("_ZN3cub11EmptyKernelIvEEvv", "cub::EmptyKernel<>"),
+        ("_ZN6thrust4axpyIN4nsab5TupleIJifEEEEEvT_", "thrust::axpy<>"),
+        ("_ZNK2aaclIfEEvv", "aa::operator()<>"),
+        ("_ZN1aIiEclEi", "a<>::operator()"),
+        ("_ZlsIiERSoS0_T_", "operator<<<>"),
+        ("_ZN1aIiEltES0_", "a<>::operator<"),
+        ("_Z1fSt6vectorIiSaIiEE", None),
+        ("_Z1fIXadL_Z1gvEEEvv", "f<>"),
+    ],
+)
+def test_the_template_of_a_function(function: str, template: str | None) -> None:
+    assert describe(function)[1] == template
+
+
+FILES = [(b"/b", name) for name in (b"a.o", b"b.o", b"sub/c.o", b"with space.o", b"lib.a")]
+
+
+def members(name: Path, text: str) -> dict[str, list[str]]:
+    name.write_text(text)
+    files = [(bytes(name.parent), path) for _, path in FILES]
+    found: dict[str, list[str]] = {}
+    for one in by_description(str(name), files):
+        assert one.place == len(found.setdefault(one.target, []))
+        found[one.target].append(one.path.decode())
+    return found
+
+
+def test_targets_that_a_file_describes(tmp_path: Path) -> None:
+    rules = (
+        "app: b.o a.o \\\n sub/c.o with\\ space.o\n# no: a.o\nother : none.o\nlib:x\n\tcc: a.o\n"
+    )
+    assert members(tmp_path / "link.d", rules) == {"app": ["b.o", "a.o", "sub/c.o", "with space.o"]}
+    ninja = (
+        "rule ld\n  command = ld\nbuild app: ld b.o $\n  a.o | sub/c.o || lib.a\n"
+        "build all: phony a.o\nbuild two$ words$:x | extra: ld with$ space.o b.o\n"
+    )
+    assert members(tmp_path / "build.ninja", ninja) == {
+        "app": ["b.o", "a.o", "sub/c.o"],
+        "two words:x": ["with space.o", "b.o"],
+    }
+    described = {"app": ["sub/*.o", "a.o", "a.o", "none*"], "all": ["*.o"], "empty": []}
+    assert members(tmp_path / "targets.json", json.dumps(described)) == {
+        "app": ["sub/c.o", "a.o"],
+        "all": ["a.o", "b.o", "sub/c.o", "with space.o"],
+    }
+    for wrong in ("[", "[1]", '{"a": "b"}', '{"a": [1]}', "[" * 100_000):
+        with pytest.raises(BadDescription, match=r"targets\.json"):
+            members(tmp_path / "targets.json", wrong)
+    with pytest.raises(BadDescription, match="No such file"):
+        list(by_description(str(tmp_path / "none.json"), []))
+
+
+def test_targets_that_folders_say() -> None:
+    paths = {
+        b"a.o": ".",
+        b"x/y/a.o": "x/y",
+        b"CMakeFiles/app.dir/src/a.cu.o": "app",
+        b"src/CMakeFiles/app.dir/a.cu.o": "src/app",
+        b"bin/pkg/_objs/core/a.o": "bin/pkg/core",
+        b"lib/libx.a": "lib/libx.a",
+        b"CMakeFiles/app.dir/libx.a": "CMakeFiles/app.dir/libx.a",
+        b"\xff/a.o": "\\xff",
+    }
+    assert dict(zip(paths, folder_targets(paths), strict=True)) == paths
+
+
+def test_equal_digests_are_confirmed(
+    planted: Planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confirm_module, "TASK_PAIRS", 3)
+    tree = tmp_path / "tree"
+    shutil.copytree(planted.root, tree)
+    settle()
+    index = Index.open_or_make(tmp_path / "index")
+    update(index, [bytes(tree)], Local())
+    database = Database()
+    database.add(index)
+    result = confirm(database, Local())
+    repeats = planted.repeats().values()
+    assert (result.compared, result.bytes) == (
+        sum(r[2] for r in repeats),
+        sum(r[3] for r in repeats),
+    )
+    assert (result.different, result.missing) == ([], [])
+    # As if digests had deceived: one byte of a section's code is another one now.
+    file = tree / "lib/CMakeFiles/core.dir/a copy.cubin"
+    data = bytearray(file.read_bytes())
+    at = data.index(b"code of " + SMOOTH.encode())
+    data[at + 30] ^= 1
+    file.write_bytes(data)
+    (tree / "host/main.o").unlink()
+    result = confirm(database, Local())
+    number = next(one.number for one in sections(bytes(data)) if one.name == f".text.{SMOOTH}")
+    found = [(place.path, place.entry, place.number) for place in result.different]
+    assert found == [(b"lib/CMakeFiles/core.dir/a copy.cubin", 0, number)]
+    assert {place.path for place in result.missing} == {b"host/main.o"}
+
+
+def test_queries_reach_no_other_files(database: Database, tmp_path: Path) -> None:
+    database.protect()
+    assert database.ask("SELECT count(*) FROM sections").rows[0][0] > 0
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    for query in (
+        f"SELECT * FROM read_csv('{tmp_path}/secret.csv')",
+        f"COPY (SELECT 1) TO '{tmp_path}/made.csv'",
+        "SET enable_external_access = true",
+        "nonsense",
+    ):
+        with pytest.raises(BadQuery):
+            database.ask(query)
+    assert not (tmp_path / "made.csv").exists()
+
+
+def test_the_commands(planted: Planted, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = str(tmp_path / "index")
+    assert main(["dedup", "index", str(planted.root), "-o", folder]) == 0
+    assert capfd.readouterr().out.startswith("7 files: 7 read (")
+    assert main(["dedup-index", "-o", folder]) == 0
+    assert capfd.readouterr().out == "7 files: 0 read (0 bytes), 0 gone, 7 as they were\n"
+    query = "SELECT path FROM files WHERE kind = 'archive'"
+    assert main(["dedup", "ask", folder, "--sql", query, "--json"]) == 0
+    assert json.loads(capfd.readouterr().out) == [{"path": "lib/libmore.a"}]
+    query = "SELECT template, count(*) AS n FROM functions GROUP BY ALL ORDER BY ALL"
+    plot = tmp_path / "own.svg"
+    assert main(["dedup", "ask", folder, "--sql", query, "--csv", "--plot", str(plot)]) == 0
+    assert capfd.readouterr().out == "template,n\nblend<>,2\nsmooth<>,1\n,2\n"
+    assert b"smooth&lt;&gt;" in plot.read_bytes()
+    assert main(["dedup", "ask", folder, "repeats", "--top", "2", "--confirm"]) == 0
+    shown = capfd.readouterr()
+    assert "more rows with --top" in shown.out
+    assert "are equal byte by byte" in shown.err
+    for words, reason in (
+        (["ask", folder], "ask one of repeats,"),
+        (["ask", folder, "repeats", "--sql", "SELECT 1"], "ask one of repeats,"),
+        (["ask", str(tmp_path), "repeats"], "no index: make one with"),
+        (["ask", folder, "faults", "--plot", str(plot)], "nothing to draw"),
+        (["ask", folder, "files", "--plot", "x.bmp"], "a plot is .svg, .png or .pdf"),
+        (["ask", folder, "--sql", "SELEC"], "syntax error"),
+        (["index", "nowhere", "-o", folder], "nowhere: no folder"),
+        (["index", str(planted.root), "-o", str(planted.root)], "is no index"),
+        (["index", "-o", folder, "--targets", "none.json"], "none.json: No such file"),
+        (["compare", folder, str(tmp_path / "none")], "no index"),
+    ):
+        assert main(["dedup", *words]) == 1
+        shown = capfd.readouterr()
+        assert reason in shown.err
+        assert shown.err.startswith(f"pylink dedup {words[0]}: ")
+        assert shown.err.count("\n") == 1
+        assert not shown.out
+    assert main(["dedup", "ask", folder, "no-such-question"]) == 2
+
+
+def test_targets_are_remembered(
+    planted: Planted, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder, described = str(tmp_path / "index"), tmp_path / "targets.json"
+    described.write_text(
+        json.dumps({"all": [f"{planted.root}/*"], "one": [f"{planted.root}/lib/*"]})
+    )
+    assert (
+        main(["dedup", "index", str(planted.root), "-o", folder, "--targets", str(described)]) == 0
+    )
+    assert main(["dedup", "index", "-o", folder]) == 0
+    capfd.readouterr()
+    query = "SELECT target, count(*) AS n FROM members GROUP BY ALL ORDER BY ALL"
+    assert main(["dedup", "ask", folder, "--sql", query, "--csv"]) == 0
+    assert capfd.readouterr().out == "target,n\nall,7\none,2\n"
+    assert main(["dedup", "index", "-o", folder, "--targets", ""]) == 0
+    capfd.readouterr()
+    assert main(["dedup", "ask", folder, "--sql", query, "--csv"]) == 0
+    assert "app,2\n" in capfd.readouterr().out
+
+
+def test_two_builds_are_compared(
+    planted: Planted, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    later = tmp_path / "later"
+    shutil.copytree(planted.root, later)
+    new = unit(SMOOTH, *BLEND)
+    (later / "CMakeFiles/app.dir/c.cubin").write_bytes(new)
+    (later / "lib/CMakeFiles/core.dir/a copy.cubin").unlink()
+    (later / "CMakeFiles/app.dir/b.cubin").write_bytes(unit(SMOOTH, "kernel", frame=b"new frame"))
+    indexes = []
+    for tree in (planted.root, later):
+        indexes.append(str(tmp_path / f"index-{tree.name}"))
+        assert main(["dedup", "index", str(tree), "-o", indexes[-1]]) == 0
+    capfd.readouterr()
+
+    def compare(what: str) -> list[dict[str, object]]:
+        assert main(["dedup", "compare", *indexes, what, "--json"]) == 0
+        found: list[dict[str, object]] = json.loads(capfd.readouterr().out)
+        return found
+
+    assert [(row["fate"], row["path"]) for row in compare("objects")] == [
+        ("changed", "CMakeFiles/app.dir/b.cubin"),
+        ("new", "CMakeFiles/app.dir/c.cubin"),
+        ("gone", "lib/CMakeFiles/core.dir/a copy.cubin"),
+    ]
+    stored = sum(len(one.data) for one in sections(new))
+    rows = {row["target"]: row for row in compare("targets")}
+    # The new unit is a copy of one that was there: all of its bytes repeat.
+    assert rows["app"]["change"] == stored
+    assert rows["lib/core"]["bytes_after"] == 0
+    assert rows["host"]["change"] == 0
+    families = [row for row in compare("families") if row["target"] == "app"]
+    assert sum(int(str(row["change"])) for row in families) == stored
+    plot = tmp_path / "changes.svg"
+    for what in COMPARISONS:
+        assert main(["dedup", "compare", *indexes, what, "--plot", str(plot)]) == 0
+    assert plot.read_bytes().startswith(b"<?xml")
