@@ -6,6 +6,7 @@
  * (src/pylink/command/bundle.py), it becomes the main program, without `site` and without what the
  * environment says of Python (-I -S); otherwise the script does.
  */
+#define _GNU_SOURCE /* struct ucred, stpcpy */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +15,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "client.h"
 
 #define SCRIPT "pylink-python"
 #define FOLDER "# pylink is in "
@@ -53,9 +56,9 @@ static int fail(const char *what, const char *path) {
 int main(int argc, char **argv) {
     static char here[PATH_MAX], script[PATH_MAX + sizeof SCRIPT], bundle[3 * PATH_MAX];
     static char text[2 * PATH_MAX]; /* zeros behind what is read */
-    char **words = calloc((size_t)argc + 6, sizeof *words), *slash, *second, *folder, *python;
+    char **words = calloc((size_t)argc + 6, sizeof *words), *slash, *second, *folder, *python, *server;
     ssize_t size = readlink("/proc/self/exe", here, sizeof here - 1);
-    int file, n = 0, i;
+    int file, n = 0, i, status;
     if (words == NULL || size < 0 || (slash = strrchr(here, '/')) == NULL)
         return fail("read", "/proc/self/exe");
     *slash = '\0';
@@ -64,6 +67,9 @@ int main(int argc, char **argv) {
     if (file < 0 || read(file, text, sizeof text - 1) < 0)
         return fail("read", script);
     close(file);
+    server = getenv(SERVER);
+    if (server && *server && argc > 0 && (status = link_by_server(server, script, argc, argv)) >= 0)
+        return status;
     second = strchr(text, '\n');
     folder = second ? rest_of(second + 1, FOLDER) : NULL;
     python = rest_of(text, "#!/");

@@ -86,6 +86,12 @@ COMMANDS = {
         "pylink.worker.command",
         "pylink.worker.command",
     ),
+    "serve": Command(
+        "[options] [<command>]",
+        "Keep the linker loaded, for a build that links often.",
+        "pylink.serve.command",
+        "pylink.serve.command",
+    ),
     "completion": Command(
         "<shell>",
         "Print the completions of a shell: bash, zsh or fish.",

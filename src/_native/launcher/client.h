@@ -1,0 +1,133 @@
+/* A link by the server that PYLINK_SERVER names, `pylink serve`: this process lends it its words,
+ * environment, directory and streams, and ends as the link does. src/pylink/serve/request.py is the
+ * other side. Whatever is not as it should be is no error: the link is then done without a server.
+ */
+#include <poll.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define SERVER "PYLINK_SERVER"
+#define PATIENCE 500 /* ms until a server that takes no request is done without */
+
+extern char **environ;
+
+/* All of `size` bytes; with descriptors at the first. */
+static int send_all(int server, const char *data, size_t size, const int *lent, size_t count) {
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(4 * sizeof(int))];
+    } control;
+    struct iovec part;
+    struct msghdr message;
+    while (size) {
+        ssize_t sent;
+        memset(&message, 0, sizeof message);
+        part.iov_base = (void *)data;
+        part.iov_len = size;
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+        if (count) {
+            struct cmsghdr *head;
+            memset(&control, 0, sizeof control);
+            message.msg_control = &control;
+            message.msg_controllen = CMSG_SPACE(count * sizeof *lent);
+            head = CMSG_FIRSTHDR(&message);
+            head->cmsg_level = SOL_SOCKET;
+            head->cmsg_type = SCM_RIGHTS;
+            head->cmsg_len = CMSG_LEN(count * sizeof *lent);
+            memcpy(CMSG_DATA(head), lent, count * sizeof *lent);
+        }
+        sent = sendmsg(server, &message, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent <= 0)
+            return 0;
+        count = 0;
+        data += sent;
+        size -= (size_t)sent;
+    }
+    return 1;
+}
+
+/* A server of this user's at the path, or -1. */
+static int find_server(const char *path) {
+    struct sockaddr_un place;
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    int server;
+    memset(&place, 0, sizeof place);
+    place.sun_family = AF_UNIX;
+    if (strlen(path) >= sizeof place.sun_path)
+        return -1;
+    strcpy(place.sun_path, path);
+    server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (server < 0)
+        return -1;
+    if (connect(server, (struct sockaddr *)&place, sizeof place) != 0 ||
+        getsockopt(server, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != geteuid()) {
+        close(server);
+        return -1;
+    }
+    return server;
+}
+
+/* The request: its size, then strings that end in zeros: script, umask, number of words, words,
+ * environment. */
+static char *make_request(const char *script, int argc, char **argv, size_t *size) {
+    char mask[16], count[16], *request, *end;
+    const char *head[3];
+    mode_t own = umask(0);
+    uint32_t length;
+    int i;
+    umask(own);
+    snprintf(mask, sizeof mask, "%o", (unsigned)own);
+    snprintf(count, sizeof count, "%d", argc);
+    head[0] = script, head[1] = mask, head[2] = count;
+    *size = sizeof length;
+    for (i = 0; i < 3; i++)
+        *size += strlen(head[i]) + 1;
+    for (i = 0; i < argc; i++)
+        *size += strlen(argv[i]) + 1;
+    for (i = 0; environ[i]; i++)
+        *size += strlen(environ[i]) + 1;
+    if (*size > 1u << 30 || (request = malloc(*size)) == NULL)
+        return NULL;
+    length = (uint32_t)(*size - sizeof length);
+    memcpy(request, &length, sizeof length);
+    end = request + sizeof length;
+    for (i = 0; i < 3; i++)
+        end = stpcpy(end, head[i]) + 1;
+    for (i = 0; i < argc; i++)
+        end = stpcpy(end, argv[i]) + 1;
+    for (i = 0; environ[i]; i++)
+        end = stpcpy(end, environ[i]) + 1;
+    return request;
+}
+
+/* The exit status of the link, or -1 when there was none. */
+static int link_by_server(const char *path, const char *script, int argc, char **argv) {
+    int lent[4] = {0, 1, 2, -1}, server = find_server(path), status = -1;
+    unsigned char answer[2];
+    size_t size;
+    char *request;
+    struct pollfd taken = {server, POLLIN, 0};
+    if (server < 0)
+        return -1;
+    request = make_request(script, argc, argv, &size);
+    lent[3] = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (request && lent[3] >= 0 && send_all(server, request, size, lent, 4) &&
+        poll(&taken, 1, PATIENCE) == 1 && read(server, answer, 1) == 1 && answer[0] == 'y') {
+        ssize_t got;
+        do
+            got = read(server, answer + 1, 1);
+        while (got < 0 && errno == EINTR);
+        if (got == 1)
+            status = answer[1];
+    }
+    if (lent[3] >= 0)
+        close(lent[3]);
+    free(request);
+    close(server);
+    return status;
+}

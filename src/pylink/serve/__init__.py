@@ -1,0 +1,1 @@
+"""`pylink serve`: a process that has loaded the linker, and links for others of its user."""

@@ -1,0 +1,312 @@
+"""`pylink serve`: links for other processes of its user, each in a process that is ready for it.
+
+This process loads the linker, links nothing, and forks. Children wait on the socket, and each does
+one request at a time; others are forked meanwhile, so that no client waits for a fork. A child that
+did anything but a plain link that succeeded ends with it, so that nothing of it is left for the
+next. Clients are the program `pylink` where PYLINK_SERVER names the socket.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import os
+import resource
+import select
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+
+from pylink.diagnostics.stream import printable, write
+from pylink.serve.request import REFUSED, TAKEN, Request, close_streams, link
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VARIABLE = "PYLINK_SERVER"
+SCRIPT = "pylink-python"
+
+# What links of all kinds load, beyond what this module has loaded already.
+LOADED = (
+    "pylink.command.cli",
+    "pylink.linker",
+    "pylink.options",
+    "pylink.inputs.unpack",
+    "pylink.inputs.archive",
+    "pylink.diagnostics.kinds",
+    "pylink.diagnostics.record",
+    "pylink.diagnostics.text",
+)
+
+IDLE = 3600.0
+MEBIBYTE = 1 << 20
+
+# A process links again after a link that succeeded and loaded nothing new; not after so many, or
+# when one has taken so much memory (KiB).
+MOST_LINKS = 1000
+MOST_MEMORY = 256 << 10
+
+# What a child tells.
+TOOK, WAITS = 0, 1
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(
+        prog="pylink serve",
+        description="Keep the linker loaded for builds that link often: where PYLINK_SERVER names "
+        "the socket, the program pylink has this process link. Runs the command with that set, and "
+        "ends with it; without a command, prints the setting and ends when nobody has linked for "
+        "a while, or at a signal.",
+        allow_abbrev=False,
+    )
+    options.add_argument(
+        "--idle-timeout", type=float, default=IDLE, metavar="SECONDS", help="default one hour"
+    )
+    options.add_argument(
+        "--max-memory",
+        type=int,
+        metavar="MIB",
+        help="address space of each link (default: no limit)",
+    )
+    options.add_argument(
+        "--ready",
+        type=int,
+        metavar="N",
+        default=len(os.sched_getaffinity(0)) + 1,
+        help="processes that wait for links (default: one more than cores)",
+    )
+    options.add_argument("command", nargs=argparse.REMAINDER, help="what to run meanwhile")
+    return options
+
+
+def main(words: Sequence[str]) -> int:
+    """Serve; the exit status of the command, 0 without one."""
+    try:
+        arguments = parser().parse_args(list(words))
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 1
+    command = arguments.command[arguments.command[:1] == ["--"] :]
+    script = find_script()
+    if script is None:
+        write(
+            None,
+            f"pylink serve: no {SCRIPT} beside this program: install pylink-cuda anew\n",
+        )
+        return 1
+    folder = tempfile.mkdtemp(prefix="pylink-", dir=os.environ.get("XDG_RUNTIME_DIR"))  # mode 0700
+    try:
+        path = os.path.join(folder, "socket")
+        memory = arguments.max_memory
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen(128)
+            server = Server(listener, script, max(1, arguments.ready), memory and memory * MEBIBYTE)
+            return server.run(path, command, arguments.idle_timeout)
+    except OSError as error:
+        write(None, f"pylink serve: {printable(str(error))}\n")
+        return 1
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def find_script() -> str | None:
+    """The script that clients of this installation name: that beside the program `pylink`."""
+    path = shutil.which(sys.argv[0]) or shutil.which("pylink", path=os.path.dirname(sys.executable))
+    beside = os.path.join(os.path.dirname(os.path.realpath(path)), SCRIPT) if path else ""
+    return beside if os.path.isfile(beside) else None
+
+
+class Server:
+    """The process that forks those that link."""
+
+    def __init__(
+        self, listener: socket.socket, script: str, ready: int, memory: int | None
+    ) -> None:
+        self.listener = listener
+        self.script = script
+        self.ready = ready
+        self.memory = memory
+        self.waiting: set[int] = set()
+        self.linking: set[int] = set()
+        self.files: list[str] = []
+        self.sources: list[tuple[int, int]] = []
+        self.failed = 0  # children that ended without a request
+        self.reader, self.writer = os.pipe()
+        os.set_blocking(self.reader, False)
+        self.alive = os.pipe()  # ends with this process
+        listener.setblocking(False)
+
+    def run(self, path: str, command: list[str], idle: float) -> int:
+        """Serve until the command ends, or for want of one until nobody asks; the exit status."""
+        for name in LOADED:
+            __import__(name)
+        modules = [module for name, module in sys.modules.items() if name.startswith("pylink")]
+        self.files = sorted({module.__file__ for module in modules if module.__file__})
+        self.sources = signature(self.files)
+        gc.disable()
+        gc.freeze()
+        wake, waken = os.pipe()
+        os.set_blocking(waken, False)
+        signal.set_wakeup_fd(waken)
+        stopped: list[int] = []
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda number, _: stopped.append(number))
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self.fill()
+        started = 0
+        if command:
+            environment = {**os.environ, VARIABLE: path}
+            defaults = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD]
+            started = os.posix_spawnp(command[0], command, environment, setsigdef=defaults)
+        else:
+            write(sys.stdout, f"export {VARIABLE}={path}\n")
+        last, status = time.monotonic(), None
+        while status is None or self.linking:
+            left = None if command else max(0.0, last + idle - time.monotonic())
+            for source in select.select([self.reader, wake], [], [], left)[0]:
+                if source == self.reader:
+                    self.hear()
+                    last = time.monotonic()
+                else:
+                    os.read(source, 4096)
+            ended = self.reap(started)
+            if status is not None:
+                self.drop()  # links that others wait for come to their end
+            elif ended is not None:
+                status = ended
+                self.drop()
+            elif stopped and not started:
+                status = 128 + stopped[0]
+                self.drop()
+            elif not command and not self.linking and time.monotonic() - last >= idle:
+                status = 0
+            elif self.changed() or self.failed > self.ready * 4:
+                self.drop()  # clients link by themselves from now on
+            else:
+                self.fill()
+        self.drop()
+        return status
+
+    def changed(self) -> bool:
+        """Whether a source is no longer what this process has loaded."""
+        try:
+            return signature(self.files) != self.sources
+        except OSError:
+            return True
+
+    def fill(self) -> None:
+        """Fork until enough processes wait; a machine that is busy as it is gets no more."""
+        while len(self.waiting) < self.ready and len(self.linking) < self.ready * 8:
+            child = os.fork()
+            if child == 0:
+                self.serve()
+            self.waiting.add(child)
+
+    def drop(self) -> None:
+        """End the processes that wait; who has asked already is sent away."""
+        self.ready = 0
+        self.listener.close()
+        for child in self.waiting:
+            os.kill(child, signal.SIGKILL)
+        for child in self.waiting:
+            os.waitpid(child, 0)
+        self.waiting.clear()
+
+    def hear(self) -> None:
+        """Note which children link and which wait; each has told of itself."""
+        try:
+            data = os.read(self.reader, 1 << 16)
+        except BlockingIOError:
+            return
+        for start in range(0, len(data), 4):
+            number = int.from_bytes(data[start : start + 4], "little")
+            here, there = self.waiting, self.linking
+            if number & 1 == WAITS:
+                here, there = there, here
+            if number >> 1 in here:
+                here.remove(number >> 1)
+                there.add(number >> 1)
+
+    def reap(self, started: int) -> int | None:
+        """Forget the children that ended; the exit status of the command, if it is among them."""
+        status = None
+        while self.waiting or self.linking or started:
+            child, ended = os.waitpid(-1, os.WNOHANG)
+            if child == 0:
+                break
+            if child == started:
+                code = os.waitstatus_to_exitcode(ended)
+                return code if code >= 0 else 128 - code
+            self.hear()  # what it told before it ended
+            self.failed += child in self.waiting
+            self.waiting.discard(child)
+            self.linking.discard(child)
+        return status
+
+    def serve(self) -> None:
+        """Wait for a client, link and end; what is no good request is answered, and waits again."""
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        if self.memory is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (self.memory, self.memory))
+        os.close(self.alive[1])
+        close_streams(2)  # those of this server are no link's
+        try:
+            links = 0
+            while links < MOST_LINKS:
+                places = [self.listener.fileno(), self.alive[0]]
+                if self.alive[0] in select.select(places, [], [])[0]:
+                    break  # nobody would end this process when it is not needed
+                try:
+                    connection, _ = self.listener.accept()
+                except BlockingIOError:  # another process was faster
+                    continue
+                connection.setblocking(True)
+                with connection, contextlib.suppress(OSError):
+                    request = self.take_request(connection)
+                    if request is None:
+                        connection.send(REFUSED)
+                        continue
+                    self.tell(TOOK)
+                    try:
+                        connection.send(TAKEN)
+                    except OSError:  # who asked did not wait so long
+                        request.close()
+                        self.tell(WAITS)
+                        continue
+                    known = len(sys.modules)
+                    status = link(connection, request)
+                    links = links + 1 if status == 0 and len(sys.modules) == known else MOST_LINKS
+                    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MOST_MEMORY:
+                        links = MOST_LINKS
+                    connection.send(bytes([status]))
+                if links < MOST_LINKS:
+                    self.tell(WAITS)
+        finally:
+            os._exit(0)
+
+    def take_request(self, connection: socket.socket) -> Request | None:
+        """A request that this process can do, or None."""
+        try:
+            request = Request(connection)
+        except (ValueError, OSError, EOFError):
+            return None
+        if request.suits(self.script) and not self.changed():
+            return request
+        request.close()
+        return None
+
+    def tell(self, what: int) -> None:
+        """Tell the process that forked this one what it does now."""
+        os.write(self.writer, (os.getpid() << 1 | what).to_bytes(4, "little"))
+
+
+def signature(files: list[str]) -> list[tuple[int, int]]:
+    """Size and time of each file; OSError."""
+    return [(status.st_size, status.st_mtime_ns) for status in map(os.stat, files)]

@@ -1,0 +1,148 @@
+"""One link for a client, in a process that was forked for such links.
+
+A request brings what a link has from its process: words,
+environment, umask, directory and streams. src/_native/launcher/client.h is the other side.
+"""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import os
+import signal
+import socket
+import struct
+import sys
+
+from pylink.command.cli import main
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+# Answers: a request is taken, and will be followed by the status; or the client links by itself.
+TAKEN, REFUSED = b"y", b"n"
+
+STREAMS = 3
+LENT = STREAMS + 1  # and the working directory
+LARGEST = 1 << 30
+
+# What decides how an interpreter starts: a link for another value is not one of this process.
+DECISIVE = ("LC_ALL", "LC_CTYPE", "LANG", "PYTHONUTF8", "PYTHONIOENCODING")
+
+
+class Request:
+    """What a client asks for; ValueError, OSError or EOFError when that cannot be made out."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.lent = array.array("i")
+        try:
+            self._read(connection)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close what the client has lent: who reads its output waits for that."""
+        for number in self.lent:
+            os.close(number)
+        del self.lent[:]
+
+    def _read(self, connection: socket.socket) -> None:
+        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        if struct.unpack("3i", peer)[1] != os.geteuid():
+            raise ValueError("another user's")
+        room = socket.CMSG_SPACE(LENT * self.lent.itemsize)
+        data, control, flags, _ = connection.recvmsg(1 << 16, room, socket.MSG_CMSG_CLOEXEC)
+        for level, kind, numbers in control:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                self.lent.frombytes(numbers[: len(numbers) // 4 * 4])
+        if len(self.lent) != LENT or flags & socket.MSG_CTRUNC:
+            raise ValueError("not the descriptors of a client")
+        while len(data) < 4:
+            data += self._more(connection)
+        size = int.from_bytes(data[:4], sys.byteorder)
+        if size > LARGEST:
+            raise ValueError("too large")
+        parts = [data[4:]]
+        left = size - len(parts[0])
+        while left > 0:
+            parts.append(self._more(connection))
+            left -= len(parts[-1])
+        texts = b"".join(parts).split(b"\0")
+        if left or len(texts) < 5 or texts.pop():
+            raise ValueError("not of the size it states")
+        script, mask, count, *rest = texts
+        self.script = os.fsdecode(script)
+        self.umask = int(mask, 8)
+        number = int(count)
+        if not 0 < number <= len(rest):
+            raise ValueError("fewer words than it states")
+        self.words = [os.fsdecode(word) for word in rest[:number]]
+        self.environment = dict(
+            text.split(b"=", 1) for text in rest[number:] if b"=" in text[1:] or text[:1] != b"="
+        )
+
+    @staticmethod
+    def _more(connection: socket.socket) -> bytes:
+        data = connection.recv(1 << 20)
+        if not data:
+            raise EOFError
+        return data
+
+    def suits(self, script: str) -> bool:
+        """Whether a process of the installation with this script can link as the client would."""
+        own = os.environb
+        return self.script == script and all(
+            own.get(name) == self.environment.get(name) for name in map(os.fsencode, DECISIVE)
+        )
+
+
+def link(connection: socket.socket, request: Request) -> int:
+    """Link as the client's process would; the exit status, which the client is still to be told."""
+    # A client that is gone wants no result; tools that were started end with this process.
+    fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(connection, fcntl.F_SETSIG, signal.SIGTERM)
+    fcntl.fcntl(connection, fcntl.F_SETFL, os.O_ASYNC)
+    os.umask(request.umask)
+    os.fchdir(request.lent[STREAMS])
+    for stream in range(STREAMS):
+        os.dup2(request.lent[stream], stream)
+    request.close()
+    os.environb.clear()
+    os.environb.update(request.environment)
+    sys.argv = request.words
+    sys.stdin, sys.stdout, sys.stderr = (reopen(number) for number in range(STREAMS))
+    try:
+        status = main()
+    except SystemExit as stop:
+        status = stop.code if isinstance(stop.code, int) else 1
+    for text in (sys.stdout, sys.stderr):
+        try:
+            text.flush()
+        except (OSError, ValueError):
+            status = status or 1
+    close_streams(STREAMS)  # who reads what was printed waits for its end
+    fcntl.fcntl(connection, fcntl.F_SETFL, 0)
+    return status & 0xFF
+
+
+def close_streams(count: int) -> None:
+    """Put nothing in the place of the first standard streams."""
+    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for stream in range(count):
+        os.dup2(nothing, stream)
+    os.close(nothing)
+
+
+def reopen(number: int) -> TextIO:
+    """A standard stream as the interpreter makes it."""
+    before = (sys.__stdin__, sys.__stdout__, sys.__stderr__)[number]
+    return open(
+        number,
+        "r" if number == 0 else "w",
+        encoding=before.encoding if before is not None else "utf-8",
+        errors=before.errors if before is not None else "surrogateescape",
+        buffering=1 if number == 2 or os.isatty(number) else -1,
+        closefd=False,
+    )

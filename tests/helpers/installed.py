@@ -1,0 +1,75 @@
+"""pylink installed in a folder of its own, with the native program that starts it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+from helpers.cubin_builder import one_kernel
+
+import pylink
+from pylink.command.bundle import PATH
+
+ROOT = Path(__file__).parents[2]
+BUNDLE = Path("__pycache__") / Path(PATH).name
+
+# For sitecustomize.py, which a quick start does not load.
+MARK = "import sys\nif 'pylink-python' in ' '.join(sys.orig_argv): print('from the script')\n"
+
+
+class Installed:
+    """pylink in a prefix of its own, as an installer leaves it."""
+
+    def __init__(self, prefix: Path, scripts: Path) -> None:
+        library = Path(sysconfig.get_path("stdlib")).name
+        site = prefix / "lib" / library / "site-packages"
+        self.package = site / "pylink"
+        self.bundle = self.package / BUNDLE
+        self.program = prefix / "bin" / "pylink"
+        shutil.copytree(
+            Path(pylink.__file__).parent,
+            self.package,
+            ignore=shutil.ignore_patterns("__pycache__", "report", "jitlink"),
+        )
+        shutil.copytree(scripts, prefix / "bin")
+        script = prefix / "bin" / "pylink-python"
+        script.write_text(script.read_text().replace("#!python\n", f"#!{sys.executable}\n"))
+        (prefix / "mark").mkdir()
+        (prefix / "mark" / "sitecustomize.py").write_text(MARK)
+        (prefix / "a.cubin").write_bytes(one_kernel().build())
+        # Scripts would find the pylink that is tested here otherwise.
+        self.path = os.pathsep.join([str(prefix / "mark"), str(site)])
+        self.folder = prefix
+
+    def run(
+        self, *words: str, name: str = "", **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": self.path, **variables}
+        if "PYTHONDONTWRITEBYTECODE" not in variables:
+            environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        return subprocess.run(
+            [name or str(self.program), *words],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def link(self, *words: str, **variables: str) -> str:
+        """Link well; what is printed."""
+        done = self.run("-arch=sm_80", "a.cubin", "-o", "out.cubin", *words, **variables)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+
+def build_scripts(folder: Path) -> Path:
+    """What setup.py makes of the scripts, in a new folder below `folder`."""
+    made = folder / "made"
+    command = [sys.executable, "setup.py", "--quiet", "build_scripts", "--executable", "python"]
+    subprocess.run([*command, "--build-dir", str(made)], cwd=ROOT, check=True)
+    return made

@@ -1,0 +1,210 @@
+"""`pylink serve`: links as those of a process of their own, whatever went before."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from helpers.cubin_builder import one_kernel
+from helpers.installed import Installed, build_scripts
+
+BY_SCRIPT = "from the script\n"  # what a link prints here that no server did
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    folder = tmp_path_factory.mktemp("serve")
+    return Installed(folder / "prefix", build_scripts(folder))
+
+
+class Server:
+    """A running `pylink serve`."""
+
+    def __init__(self, installed: Installed, *words: str) -> None:
+        environment = {**os.environ, "PYTHONPATH": installed.path, "PYTHONDONTWRITEBYTECODE": "1"}
+        environment.pop("PYLINK_SERVER", None)
+        self.installed = installed
+        self.process = subprocess.Popen(
+            [installed.program, "serve", "--ready", "2", *words],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == BY_SCRIPT
+        self.path = self.process.stdout.readline().strip().partition("export PYLINK_SERVER=")[2]
+        assert self.path
+
+    def run(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        variables = {"PYLINK_SERVER": self.path, "PYTHONDONTWRITEBYTECODE": "1", **variables}
+        return self.installed.run(*words, **variables)
+
+    def link(self, output: str = "out.cubin", **variables: str) -> str:
+        done = self.run("-arch=sm_80", "a.cubin", "-o", output, **variables)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+
+def is_read(pipe: int) -> bool:
+    """Whether a process still has the other end of a pipe."""
+    poll = select.poll()
+    poll.register(pipe, 0)
+    return not poll.poll(0)
+
+
+@pytest.fixture
+def server(installed: Installed) -> object:
+    started = Server(installed)
+    yield started
+    if started.process.poll() is None:
+        started.stop()
+    started.process.communicate(timeout=20)
+
+
+def test_a_served_link_is_that_of_a_process_of_its_own(server: Server) -> None:
+    folder = server.installed.folder
+    (folder / "damaged.cubin").write_bytes(one_kernel().build()[:100])
+    links = [
+        ["-arch=sm_80", "a.cubin", "-o", "same.cubin"],
+        ["-arch=sm_80", "a.cubin", "-o", "same.cubin", "-v"],
+        ["-arch=sm_80", "damaged.cubin", "-o", "same.cubin"],
+        ["-arch=sm_90", "a.cubin", "-o", "same.cubin", "--diagnostics-format=text"],
+        ["-arch=sm_80", "missing \xe9.cubin", "-o", "same.cubin"],
+        ["-bogus"],
+        ["--version"],
+        ["help", "serve"],
+    ]
+    for words in links:
+        outcomes = []
+        for path in (server.path, ""):
+            one = server.run(*words, PYLINK_SERVER=path)
+            made = folder / "same.cubin"
+            image = made.read_bytes() if made.exists() else None
+            made.unlink(missing_ok=True)
+            outcomes.append((one.returncode, one.stdout, one.stderr, image))
+        served, plain = outcomes
+        assert plain[1].startswith(BY_SCRIPT)
+        assert served == (plain[0], plain[1].removeprefix(BY_SCRIPT), *plain[2:])
+
+
+def test_faults_leave_nothing_for_later_links(server: Server) -> None:
+    """Sixty links of six kinds by few processes; each time what a fresh process makes."""
+    folder = server.installed.folder
+    (folder / "damaged.cubin").write_bytes(one_kernel().build()[:200])
+    assert server.link("fresh.cubin", PYLINK_SERVER="") == BY_SCRIPT
+    fresh = (folder / "fresh.cubin").read_bytes()
+    for _ in range(10):
+        assert server.run("-arch=sm_80", "damaged.cubin", "-o", "bad.cubin").returncode != 0
+        assert server.run("-arch=sm_80", "a.cubin", "-o", "no/such/folder.cubin").returncode != 0
+        assert server.run("-arch=sm_80", "a.cubin", "-o", "/dev/full").returncode != 0
+        assert server.run("-arch=sm_80", "a.cubin", "-o", "x", "-time", "/no/x").returncode != 0
+        assert server.run("-arch=sm_75", "a.cubin", "-v", "-o", "bad.cubin").returncode != 0
+        assert server.link("fresh.cubin") == ""
+        assert (folder / "fresh.cubin").read_bytes() == fresh
+
+
+def test_a_link_has_the_surroundings_of_its_client(server: Server) -> None:
+    folder = server.installed.folder
+    (folder / "below").mkdir(exist_ok=True)
+    (folder / "below" / "here.cubin").write_bytes(one_kernel().build())
+    program = str(server.installed.program)
+    script = f"umask 077; cd below; {program} -arch=sm_80 here.cubin -o there.cubin"
+    done = server.installed.run("-c", script, name="/bin/sh", PYLINK_SERVER=server.path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert stat.S_IMODE((folder / "below" / "there.cubin").stat().st_mode) == 0o600
+    assert server.run("-arch=sm_80", "below/here.cubin", NVLINK_APPEND_FLAGS="-bogus").stdout == ""
+
+
+def test_a_socket_is_private(server: Server) -> None:
+    status = Path(server.path).parent.stat()
+    assert stat.S_IMODE(status.st_mode) == 0o700
+    assert status.st_uid == os.getuid()
+
+
+def test_a_killed_client_ends_its_link(server: Server) -> None:
+    folder = server.installed.folder
+    pipe = folder / "pipe"
+    if not pipe.exists():
+        os.mkfifo(pipe)
+    command = [str(server.installed.program), "-arch=sm_80", "pipe", "-o", "never.cubin"]
+    client = subprocess.Popen(command, cwd=folder, env={**os.environ, "PYLINK_SERVER": server.path})
+    with pipe.open("wb") as writer:  # somebody reads: the link has begun
+        client.kill()
+        client.wait()
+        deadline = time.monotonic() + 30
+        while is_read(writer.fileno()):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    assert not (folder / "never.cubin").exists()
+    assert server.link() == ""
+
+
+def test_what_is_no_request_is_survived(server: Server) -> None:
+    for garbage in (b"", b"\0", b"\xff" * 4, (1 << 20).to_bytes(4, "little"), b"x" * 70000):
+        for _ in range(3):
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(server.path)
+                client.sendall(garbage)
+    assert server.link() == ""
+
+
+def test_a_link_without_a_server_is_done_all_the_same(server: Server) -> None:
+    assert server.link() == ""
+    server.process.kill()
+    server.process.wait()
+    assert server.link() == BY_SCRIPT
+    assert server.link(PYLINK_SERVER="/nowhere") == BY_SCRIPT
+    assert server.link(PYLINK_SERVER="x" * 500) == BY_SCRIPT
+
+
+def test_another_locale_needs_another_interpreter(server: Server) -> None:
+    assert server.link(LC_ALL="tr_TR.ISO-8859-9") == BY_SCRIPT
+
+
+def test_changed_sources_end_the_service(installed: Installed) -> None:
+    server = Server(installed)
+    assert server.link() == ""
+    os.utime(installed.package / "linker.py")
+    assert server.link() == BY_SCRIPT
+    server.stop()
+    server.process.communicate(timeout=20)
+
+
+def test_it_ends_when_nobody_links(installed: Installed) -> None:
+    server = Server(installed, "--idle-timeout", "1")
+    assert server.link() == ""
+    assert server.process.wait(30) == 0
+    assert not Path(server.path).parent.exists()
+    server.process.communicate(timeout=20)
+
+
+def test_it_ends_with_its_command(installed: Installed) -> None:
+    script = f"{installed.program} -arch=sm_80 a.cubin -o c.cubin && exit 7"
+    done = installed.run("serve", "sh", "-c", script, PYTHONDONTWRITEBYTECODE="1")
+    assert (done.returncode, done.stdout, done.stderr) == (7, BY_SCRIPT, "")
+    assert installed.run("serve", "no-such-command", PYTHONDONTWRITEBYTECODE="1").returncode == 1
+
+
+def test_memory_is_limited(installed: Installed) -> None:
+    server = Server(installed, "--max-memory", "200")
+    with (installed.folder / "large.ptx").open("wb") as stream:
+        stream.truncate(1 << 30)
+    (installed.folder / "large.cubin").write_bytes(one_kernel().build())
+    os.truncate(installed.folder / "large.cubin", 1 << 30)
+    done = server.run("-arch=sm_80", "large.cubin", "-o", "x.cubin")
+    assert done.returncode != 0
+    assert "there is not enough memory" in done.stderr
+    assert server.link() == ""
+    server.stop()
+    server.process.communicate(timeout=20)
