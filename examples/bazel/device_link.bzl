@@ -28,6 +28,7 @@ def _device_link_impl(ctx):
         inputs = ctx.files.srcs,
         outputs = [output],
         mnemonic = "CudaDeviceLink",
+        use_default_shell_env = True,  # has the PATH of --action_env, where pylink is looked for
         progress_message = "Linking device code of %{label}",
         execution_requirements = {
             "requires-worker-protocol": "json",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import subprocess
 import sys
 import threading
@@ -14,7 +16,7 @@ from helpers.cubin_builder import one_kernel
 from helpers.worker_client import Answer, Client
 
 import pylink
-from pylink.worker.protocol import ProtoProtocol
+from pylink.worker.protocol import JsonProtocol, ProtocolError, ProtoProtocol
 
 PROTOCOLS = ["json", "proto"]
 THREADS, EACH = 4, 250
@@ -176,3 +178,39 @@ def test_protobuf_is_asked_for_by_name(
     monkeypatch.setattr(ProtoProtocol, "__init__", replacement)
     assert main(["--persistent_worker"]) == 1
     assert "pip install 'pylink-cuda[worker]'" in capfd.readouterr().err
+
+
+def test_requests_of_json_need_no_new_lines() -> None:
+    """Bazel 4.2 sends none, and sends nothing more before it has an answer."""
+    command = [sys.executable, "-m", "pylink", "worker", "--worker_protocol=json"]
+    with subprocess.Popen(
+        [*command, "--persistent_worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        for number in (1, 2):
+            worker.stdin.write(b'{"arguments": ["--version"], "requestId": %d}' % number)
+            worker.stdin.flush()
+            assert json.loads(worker.stdout.readline())["requestId"] == number
+        worker.stdin.close()
+        assert worker.wait() == 0
+
+
+@pytest.mark.parametrize("step", [1, 7, 1 << 20])
+def test_requests_of_json_in_pieces(step: int) -> None:
+    """However a pipe cuts them: also within a letter, a bracket of a text, or several at once."""
+    asked = [["a{}\u00e9", "}"], ["x" * 100_000], [], ["]}{["]]
+    lines = [json.dumps({"arguments": words}, ensure_ascii=False) for words in asked]
+    data = "\n \n".join(["".join(lines[:2]), *lines[2:]]).encode()
+
+    class Pieces(io.BytesIO):
+        def read1(self, size: int | None = -1) -> bytes:
+            return super().read1(min(step, size or 0))
+
+    protocol, stream = JsonProtocol(), Pieces(data)
+    found = []
+    while (request := protocol.read(stream)) is not None:
+        found.append(request.arguments)
+    assert found == asked
+    with pytest.raises(ProtocolError, match="no JSON"):
+        JsonProtocol().read(Pieces(b'{"arguments": ["a"'))

@@ -1,4 +1,4 @@
-"""Requests and responses of Bazel's workers, as lines of JSON and as messages of protobuf.
+"""Requests and responses of Bazel's workers, as objects of JSON and as messages of protobuf.
 
 Names and numbers of fields are those of Bazel's documentation of persistent workers.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from codecs import getincrementaldecoder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 # More than any command line; what claims more is no request.
 LARGEST = 1 << 28  # bytes
+_CHUNK = 1 << 16
 
 # By message: name, number and type of each field, "*" for a repeated one.
 _FIELDS = {
@@ -78,20 +80,20 @@ class Protocol(ABC):
 
 
 class JsonProtocol(Protocol):
-    """An object a line, with names in camel case; what an object lacks has its zero."""
+    """Objects with names in camel case; what an object lacks has its zero.
+
+    A new line ends an object, but need not be there: Bazel 4.2 sends none, and waits for an answer.
+    """
+
+    def __init__(self) -> None:
+        self._text = ""  # what was read and belongs to later requests
+        self._utf8 = getincrementaldecoder("utf-8")("replace")
+        self._json = json.JSONDecoder()
 
     def read(self, stream: BinaryIO) -> Request | None:
-        line = b"\n"
-        while line and not line.strip():
-            line = stream.readline(LARGEST)
-        if not line:
+        fields = self._next_object(stream)
+        if fields is None:
             return None
-        try:
-            fields = json.loads(line)
-        except ValueError as error:
-            raise ProtocolError(f"a request is no JSON: {error}") from None
-        if not isinstance(fields, dict):
-            raise ProtocolError("a request is no JSON object")
         words = fields.get("arguments", [])
         number, sandbox = fields.get("requestId", 0), fields.get("sandboxDir", "")
         if not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
@@ -99,6 +101,32 @@ class JsonProtocol(Protocol):
         if not (isinstance(number, int) and isinstance(sandbox, str)):
             raise ProtocolError("the number or the sandbox of a request is of another type")
         return Request(words, number, cancel=fields.get("cancel") is True, sandbox=sandbox)
+
+    def _next_object(self, stream: BinaryIO) -> dict[str, Any] | None:
+        """The next object as soon as all of it is there; None at the end of the stream."""
+        ended, complete = False, True
+        while True:
+            text = self._text.lstrip()
+            if text and complete:
+                try:
+                    value, end = self._json.raw_decode(text)
+                except ValueError as error:
+                    if ended or "\n" in text:
+                        raise ProtocolError(f"a request is no JSON: {error}") from None
+                else:
+                    self._text = text[end:]
+                    if not isinstance(value, dict):
+                        raise ProtocolError("a request is no JSON object")
+                    return value
+            if ended:
+                return None
+            if len(text) > LARGEST:
+                raise ProtocolError(f"a request has more than {LARGEST} characters")
+            chunk = stream.read1(_CHUNK)  # type: ignore[attr-defined]  # what is there by now
+            ended = not chunk
+            self._text += self._utf8.decode(chunk, final=ended)
+            # Reading a large object anew with each chunk of it would take long.
+            complete = ended or b"\n" in chunk or chunk.rstrip().endswith(b"}")
 
     def encode(self, response: Response) -> bytes:
         fields: dict[str, object] = {
