@@ -68,24 +68,6 @@ def run(command: str, folder: Path, **variables: str) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(shutil.which("ninja") is None, reason="needs ninja")
-def test_the_rule_of_ninja(folder: Path) -> None:
-    """It links once, again when an input changed, and what depends on it only if the output did."""
-    run("ar rcs libfilters.a", folder)
-    after = "rule copy\n  command = cp $in $out\nbuild copied: copy program.cubin\n"
-    (folder / "build.ninja").write_text(block("ninja") + after)
-    assert "[2/2]" in run("ninja", folder)
-    assert (folder / "program.cubin.map").is_file()
-    assert "no work to do" in run("ninja", folder)
-    os.utime(folder / "a.cubin")
-    assert "[1/" in run("ninja", folder)
-    first = (folder / "copied").stat().st_mtime_ns
-    changed = MAIN.replace("= square", "= 3 + square")
-    (folder / "a.cubin").write_bytes(oracle.compile(changed, ARCH))
-    run("ninja", folder)
-    assert (folder / "copied").stat().st_mtime_ns > first
-
-
 def test_options_through_nvcc(folder: Path) -> None:
     """nvcc links a program for each architecture into a file of its own."""
     run(indented(BUILDS, "toolkit/bin/nvcc"), folder)

@@ -64,6 +64,7 @@ OTHERS = {
     *("--cache", "--checkouts", "--flavours", "--links", "--only"),  # of scripts/real_programs.py
     "--disable-optimizer-constants",  # of ptxas
     *("--no-as-needed", "--as-needed", "--gc-sections"),  # of linkers of the host
+    *("--action_env", "--experimental_worker_allow_json_protocol"),  # of Bazel
     *("--indent", "--cuda", "--ignore"),  # of json.tool, of the overlay, and a family of options
 }
 
