@@ -59,6 +59,7 @@ standins = [
         f"pylink.jitlink.{source.stem}",
         [str(source)],
         depends=[str(source.with_suffix(".map")), str(source.with_name("standin.h"))],
+        extra_compile_args=["-g0"],  # debug data has the folder of the build
         extra_link_args=[
             f"-Wl,-soname,{source.stem.replace('nvjitlink', 'libnvJitLink.so.')}",
             f"-Wl,--version-script={source.with_suffix('.map')}",
@@ -148,7 +149,7 @@ class BuildScripts(build_scripts):
                 ["src/_native/launcher/pylink.c"],
                 output_dir=made,
                 macros=list(facts.items()),
-                extra_postargs=["-Os"],
+                extra_postargs=["-Os", "-g0"],
             )
             compiler.link_executable(objects, str(folder / "pylink"))
 

@@ -111,15 +111,20 @@ def check(wheel: Path, target: Target) -> None:
     """End the program unless the wheel has all native code, for its target, with old symbols."""
     wanted = {"kernels", *(source.stem for source in ROOT.glob("src/_native/jitlink/*.c"))}
     with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if name.endswith(".so")]
-        for name in names:
-            machine = int.from_bytes(archive.read(name)[18:20], "little")
-            if machine != target.elf_machine:
-                sys.exit(f"{wheel.name}: {name} is for ELF machine {machine}")
-            if not name.endswith(f"{target.suffix}.so"):
-                sys.exit(f"{wheel.name}: {name} is not a module of {target.suffix}")
-            if target.libc == "musl":
-                check_needed(wheel, name, archive.read(name))
+        files = {name: archive.read(name) for name in archive.namelist()}
+    native = {name: data for name, data in files.items() if data.startswith(b"\x7fELF")}
+    names = [name for name in native if name.endswith(".so")]
+    for name, data in native.items():
+        machine = int.from_bytes(data[18:20], "little")
+        if machine != target.elf_machine:
+            sys.exit(f"{wheel.name}: {name} is for ELF machine {machine}")
+        if name in names and not name.endswith(f"{target.suffix}.so"):
+            sys.exit(f"{wheel.name}: {name} is not a module of {target.suffix}")
+        if target.libc == "musl":
+            check_needed(wheel, name, data)
+        # The same sources anywhere else would make another wheel.
+        if str(ROOT).encode() in data:
+            sys.exit(f"{wheel.name}: {name} has the name of the folder {ROOT}")
     if lacking := wanted - {Path(name).name.partition(".")[0] for name in names}:
         sys.exit(f"{wheel.name} lacks {sorted(lacking)}")
     if target.libc == "gnu":
