@@ -70,7 +70,6 @@ class FaultRow:
     section: int
     index: int
     reason: int
-    spare: int
     value: int
     limit: int
 
@@ -127,7 +126,7 @@ class OutRow:
     head: int  # relocations: the last entry added, see KeepRow
     count: int  # relocations: entries
     counted: int  # relocations: entries seen by the sibling rule
-    notes: int  # OutFlag bits
+    marks: int  # OutFlag bits
     source: int  # an input section that it was born for
     text: int  # the .text row of its function, or -1
     birth: int  # its number among all sections born, 1 for the first
@@ -164,7 +163,6 @@ class FixRow:
     section: int  # section symbol: the input section, or -1
     function: int  # entity of the code that holds it, or -1
     how: int  # FixHow bits
-    spare: int
     reloc: int  # OutRow of the relocation section it came through
 
 
@@ -177,7 +175,6 @@ class RebuildRow:
     outcome: int
     entity: int  # or -1
     section: int  # input section of a section symbol, or -1
-    spare: int
 
 
 class FunctionRow:
@@ -196,7 +193,6 @@ class SpanRow:
     """Bytes made by the link for one output section: a part of a blob."""
 
     out: int
-    spare: int
     offset: int
     size: int
 
@@ -230,7 +226,6 @@ class PoolRow:
     function: int  # entity; the kernel itself for pieces of its own
     align: int  # of .nv.constant2 of the kernel from here on
     flags: int  # PoolFlag
-    spare: int
 
 
 class VariableRow:
@@ -256,4 +251,3 @@ class KernelRow:
     align: int
     extern_address: int
     flags: int
-    spare: int

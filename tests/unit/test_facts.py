@@ -94,7 +94,7 @@ def test_an_unchanged_header_is_not_written_again(tmp_path: Path) -> None:
     native = Path(__file__).parents[2] / "src" / "_native"
     for name, line in (
         (header.NAME, "K_TEXT = 20"),
-        (header.COLUMNS_NAME, '#define SPAN_ROW "out:i spare:I offset:Q size:Q"'),
+        (header.COLUMNS_NAME, '#define SPAN_ROW "out:i offset:Q size:Q"'),
     ):
         header.write(native, tmp_path)
         path = tmp_path / name

@@ -242,13 +242,13 @@ cdef inline int64_t strings_enter(StringTable* t, const uint8_t* text, uint32_t 
 
 
 # Text made by the linker that must outlive the tables which point at it.
-ctypedef struct Pool:
+ctypedef struct TextPool:
     uint8_t* chunk          # begins with the pointer to the chunk before
     size_t used
     size_t room
 
 
-cdef inline uint8_t* pool_take(Pool* pool, size_t size) noexcept nogil:
+cdef inline uint8_t* pool_take(TextPool* pool, size_t size) noexcept nogil:
     cdef uint8_t* chunk
     cdef size_t room
     if pool.chunk == NULL or pool.used + size > pool.room:
@@ -264,7 +264,7 @@ cdef inline uint8_t* pool_take(Pool* pool, size_t size) noexcept nogil:
     return pool.chunk + pool.used - size
 
 
-cdef inline void pool_free(Pool* pool) noexcept nogil:
+cdef inline void pool_free(TextPool* pool) noexcept nogil:
     cdef uint8_t* before
     while pool.chunk != NULL:
         before = (<uint8_t**>pool.chunk)[0]
@@ -272,7 +272,7 @@ cdef inline void pool_free(Pool* pool) noexcept nogil:
         pool.chunk = before
 
 
-cdef inline uint8_t* pool_join(Pool* pool, const char* prefix, uint32_t prefix_size,
+cdef inline uint8_t* pool_join(TextPool* pool, const char* prefix, uint32_t prefix_size,
                                const uint8_t* text, uint32_t size) noexcept nogil:
     cdef uint8_t* place = pool_take(pool, prefix_size + size)
     if place != NULL:

@@ -200,7 +200,7 @@ def write_symbols(bytes image not None, PlacedTables placed not None, bint prese
             elif w.outs[i].kind == K_MERC_SYMTAB:
                 mercury = <Sym*>(w.image + w.places[i].offset)
             elif w.outs[i].kind == K_SYMTAB_SHNDX:
-                w.late = w.outs[i].notes & OF_LATE != 0
+                w.late = w.outs[i].marks & OF_LATE != 0
                 wide = <uint32_t*>(w.image + w.places[i].offset)
                 memset(wide, 0, w.places[i].size)
             elif w.outs[i].kind == K_MERC_SYMTAB_SHNDX:
@@ -261,7 +261,7 @@ def write_headers(bytes image not None, PlacedTables placed not None, uint32_t s
             elif w.outs[i].kind == K_COMPAT:
                 w.compat = w.index[i]
             elif w.outs[i].kind == K_SYMTAB_SHNDX:
-                w.wide = w.outs[i].notes & OF_LATE == 0
+                w.wide = w.outs[i].marks & OF_LATE == 0
             elif w.outs[i].kind == K_MERC_SYMTAB:
                 w.merc_symtab = w.index[i]
                 w.merc_symbols = w.places[i].size

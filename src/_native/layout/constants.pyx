@@ -34,7 +34,7 @@ def fold_pieces(PlacedTables placed not None):
     cdef bytes new_outs = placed.outs.copy()
     cdef OutRow* row = <OutRow*>PyBytes_AS_STRING(new_outs)
     cdef Vec blob, spans
-    cdef Pool pool
+    cdef TextPool pool
     cdef NameIndex kept
     cdef SpanRow* span
     cdef uint64_t null_value = 0
@@ -44,7 +44,7 @@ def fold_pieces(PlacedTables placed not None):
         raise ValueError("one output section per input section")
     vec_init(&blob, 1)
     vec_init(&spans, sizeof(SpanRow))
-    memset(&pool, 0, sizeof(Pool))
+    memset(&pool, 0, sizeof(TextPool))
     ok = index_init(&kept, 64)
     with nogil:
         for i in range(n):
@@ -56,7 +56,6 @@ def fold_pieces(PlacedTables placed not None):
             ok = span != NULL
             if ok:
                 span.out = bank
-                span.spare = 0
                 span.offset = 0
                 span.size = row[bank].size = blob.count
     index_free(&kept)
@@ -69,7 +68,7 @@ def fold_pieces(PlacedTables placed not None):
     placed.add(*made)
 
 
-cdef bint place_piece(const SectionRow* s, const uint8_t* base, NameIndex* kept, Pool* pool,
+cdef bint place_piece(const SectionRow* s, const uint8_t* base, NameIndex* kept, TextPool* pool,
                       Vec* blob, uint64_t* null_value) noexcept nogil:
     """Append one piece, unless an equal one of the same alignment is already there."""
     cdef const uint8_t* bytes_ = base + s.offset

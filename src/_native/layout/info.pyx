@@ -113,7 +113,6 @@ cdef bint emit_all(Info* m) noexcept nogil:
         if not ok or span == NULL:
             return False
         span.out = <int32_t>i
-        span.spare = 0
         span.offset = start
         span.size = m.blob.count - start
     return True

@@ -113,31 +113,70 @@ cdef inline uint16_t joined(uint8_t how, uint16_t mine, uint16_t theirs) noexcep
     return theirs if how == JOIN_LAST else mine
 
 
+# --- the records of the functions that a kernel reaches -------------------------------------------
+
+# Where a walk over them is.
+ctypedef struct Walk:
+    int32_t kernel
+    size_t next                     # of Info.reached
+    const SectionRow* source        # the records of the function at hand; NULL before the first
+    uint64_t offset                 # of the record after this one
+    const uint8_t* data             # the record; NULL: the function does not say which bits it uses
+    uint8_t attribute
+    uint16_t value
+
+
+cdef inline void begin_walk(Walk* w, int32_t kernel) noexcept nogil:
+    memset(w, 0, sizeof(Walk))
+    w.kernel = kernel
+
+
+cdef inline bint next_record(Info* m, Walk* w) noexcept nogil:
+    """Go to the next record, function by function; False after the last one.
+
+    A function without a record of the bits that it uses ends with one that says so.
+    """
+    cdef int32_t function
+    cdef bint silent
+    while True:
+        if w.source != NULL and w.offset < w.source.size:
+            w.data = m.arena + w.source.offset + w.offset
+            w.offset += record_size(w.data)
+            w.attribute = w.data[1]
+            w.value = load16(w.data + 2)
+            return True
+        if w.source != NULL:
+            silent = m.unknown_bits and find_record(
+                m.arena + w.source.offset, w.source.size, m.unknown_bits) == NULL
+            w.source = NULL
+            if silent:
+                w.data = NULL
+                w.attribute = m.unknown_bits
+                w.value = UNKNOWN_BITS
+                return True
+        if w.next == m.reached.count:
+            return False
+        function = m.outs[(<int32_t*>m.reached.data)[w.next]].entity
+        w.next += 1
+        if function != w.kernel:
+            w.source = info_source(m, function)
+            w.offset = 0
+
+
 # --- two kernels and more: each takes over function by function, record by record ----------------
 
 
 cdef inline bint inherit_in_turn(Info* m, int32_t kernel, uint64_t start) noexcept nogil:
-    cdef size_t i
-    cdef const SectionRow* s
-    cdef const uint8_t* data
-    cdef uint64_t offset
-    cdef int32_t function
-    for i in range(m.reached.count):
-        function = m.outs[(<int32_t*>m.reached.data)[i]].entity
-        s = info_source(m, function)
-        if function == kernel or s == NULL:
-            continue
-        offset = 0
-        while offset < s.size:
-            data = m.arena + s.offset + offset
-            offset += record_size(data)
-            if excludes(cta_groups(m, start), data[1]):
-                if not note_mixed(m, kernel):
-                    return False
-            elif not inherit_record(m, start, data, s.file):
+    cdef Walk walk
+    begin_walk(&walk, kernel)
+    while next_record(m, &walk):
+        if walk.data == NULL:
+            join_value(m, start, walk.attribute, walk.value)
+        elif excludes(cta_groups(m, start), walk.attribute):
+            if not note_mixed(m, kernel):
                 return False
-        if m.unknown_bits and find_record(m.arena + s.offset, s.size, m.unknown_bits) == NULL:
-            join_value(m, start, m.unknown_bits, UNKNOWN_BITS)
+        elif not inherit_record(m, start, walk.data, walk.source.file):
+            return False
     return drop_empty_lists(m, start)
 
 
@@ -269,27 +308,15 @@ cdef inline void gather_values(Info* m, int32_t kernel, uint64_t start,
     """What all functions together give, the kernel's own records first: one pass over all."""
     cdef size_t i
     cdef int64_t at
-    cdef uint64_t offset
-    cdef const SectionRow* s
-    cdef const uint8_t* data
-    cdef int32_t function
+    cdef Walk walk
     memset(gathered, 0, 256 * sizeof(Gathered))
     for i in range(m.turn_count):
         at = own_record(m, start, m.turns[i])
         if at >= 0:
             gathered[m.turns[i]].value = load16(m.blob.data + at + 2)
-    for i in range(m.reached.count):
-        function = m.outs[(<int32_t*>m.reached.data)[i]].entity
-        s = info_source(m, function)
-        if function == kernel or s == NULL:
-            continue
-        offset = 0
-        while offset < s.size:
-            data = m.arena + s.offset + offset
-            offset += record_size(data)
-            gather(m, &gathered[data[1]], data[1], load16(data + 2))
-        if m.unknown_bits and find_record(m.arena + s.offset, s.size, m.unknown_bits) == NULL:
-            gather(m, &gathered[m.unknown_bits], m.unknown_bits, UNKNOWN_BITS)
+    begin_walk(&walk, kernel)
+    while next_record(m, &walk):
+        gather(m, &gathered[walk.attribute], walk.attribute, walk.value)
 
 
 cdef inline void gather(Info* m, Gathered* gathered, uint8_t attribute,

@@ -181,7 +181,7 @@ def order(PlacedTables placed not None, bint has_file_records):
                     continue
                 at = symbols.count + 1
                 if symbol[i].section >= 0:
-                    if index[symbol[i].section] == 0 or row[symbol[i].section].notes & OF_NO_SYMBOL:
+                    if index[symbol[i].section] == 0 or row[symbol[i].section].marks & OF_NO_SYMBOL:
                         continue
                     by_section[symbol[i].section] = <uint32_t>at
                 elif symbol[i].instance >= 0:
@@ -266,14 +266,14 @@ def place(PlacedTables placed not None):
         place[i].name = row[i].name
         place[i].made = 0
         rule = KIND[row[i].kind].size
-        held = symbols if not KIND[row[i].kind].mercury or row[i].notes & OF_LATE else early
+        held = symbols if not KIND[row[i].kind].mercury or row[i].marks & OF_LATE else early
         if rule == SIZE_ENTRIES:
             place[i].size = <uint64_t>row[i].count * row[i].entsize
         elif rule == SIZE_SYMBOLS:
             place[i].size = (held + 1) * sizeof(Sym)
         elif rule == SIZE_INDICES:
             place[i].size = 4 * (held + 1)
-            if row[i].notes & OF_LATE:
+            if row[i].marks & OF_LATE:
                 gap = 0
         elif rule == SIZE_STRINGS:
             place[i].size = PyBytes_GET_SIZE(placed.strtab)

@@ -10,7 +10,7 @@ from vec cimport *
 
 cdef inline int32_t rank(const OutRow* row, uint32_t family) noexcept nogil:
     """Where a kind of section stands in the output; tables of indices may come late."""
-    if row.notes & OF_LATE:
+    if row.marks & OF_LATE:
         return RANK_MERC_LATE if KIND[row.kind].mercury else RANK_NOBITS
     return KIND[row.kind].ranks[family]
 
@@ -23,10 +23,10 @@ cdef inline bint omitted(const OutRow* all_rows, const OutRow* row, bint prototy
         return not info
     if omit == OMIT_WITHOUT_ENTRIES:
         return row.count == 0 and not (family == FAMILY_C and row.kind == K_RELOC and (
-            row.notes & OF_EMPTY_STAYS or (row.merc >= 0 and all_rows[row.merc].count)))
+            row.marks & OF_EMPTY_STAYS or (row.merc >= 0 and all_rows[row.merc].count)))
     if omit == OMIT_WITHOUT_PROTOTYPES:
         return not prototypes
-    return omit == OMIT_UNUSED and row.notes & OF_STAYS == 0
+    return omit == OMIT_UNUSED and row.marks & OF_STAYS == 0
 
 
 cdef inline bint push_number(Vec* v, int32_t number) noexcept nogil:

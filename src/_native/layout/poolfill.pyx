@@ -103,7 +103,6 @@ def apply_pools(PlacedTables placed not None):
                         break
                     start[o] = blob.count - out[o].size + 1
                     span.out = o
-                    span.spare = 0
                     span.offset = start[o] - 1
                     span.size = out[o].size
                     memset(place, 0, out[o].size)

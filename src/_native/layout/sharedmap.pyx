@@ -400,7 +400,7 @@ cdef void place_variable(SharedPlaces* p, int32_t v, int64_t offset, int32_t use
 cdef inline void take_size(OutRow* out, const KernelRow* size) noexcept nogil:
     out.size = size.size
     out.align = <uint32_t>size.align
-    out.notes |= (OF_STAYS if size.flags & SURVIVES else 0) | (
+    out.marks |= (OF_STAYS if size.flags & SURVIVES else 0) | (
         0 if size.flags & HAS_SYMBOL else OF_NO_SYMBOL)
 
 

@@ -35,7 +35,6 @@ cdef packed struct KernelRow:
     uint64_t align
     int64_t extern_address
     uint32_t flags
-    uint32_t spare
 
 
 cdef inline bint goes_first(const VariableRow* a, const VariableRow* b,

@@ -166,7 +166,7 @@ cdef void merge_all(Merge* m, const PoolRow* pools, size_t pool_count) noexcept 
     for i in range(m.outs.count):
         # Inputs without code have an empty .debug_frame.
         if out_row(m, i).size == 0 and out_row(m, i).kind in (K_DEBUG, K_MERC_DEBUG):
-            out_row(m, i).notes |= OF_NO_SYMBOL
+            out_row(m, i).marks |= OF_NO_SYMBOL
     for i in range(m.entity_count):
         m.has_commons = m.has_commons or m.entities[i].flags & EF_COMMON != 0
     if m.has_commons:
@@ -287,7 +287,7 @@ cdef void wide_indices(Merge* m, bint late) noexcept nogil:
         return
     name = strings_append(&m.shstr, <const uint8_t*>b".symtab_shndx", 13)
     m.failed |= name < 0
-    row.notes = OF_LATE
+    row.marks = OF_LATE
     row.name = <uint32_t>name
 
 

@@ -170,7 +170,6 @@ cdef inline void add_fix(Merge* m, const Rela* r, int64_t addend, int32_t out, i
     fix.section = section
     fix.function = function
     fix.how = how
-    fix.spare = 0
     fix.reloc = reloc
 
 
@@ -187,7 +186,6 @@ cdef inline void add_rebuild(Merge* m, int32_t at, const Rela* r, int64_t addend
     row.type = r.r_type
     row.entity = entity
     row.section = section
-    row.spare = 0
     if entity < 0:
         row.outcome = OUTCOME_SECTION
     elif m.entities[entity].kind != E_FUNC:

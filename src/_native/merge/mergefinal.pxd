@@ -129,7 +129,7 @@ cdef inline void mercury_twins(Merge* m) noexcept nogil:
         out = new_twin(m, <int32_t>i)
         if out < 0:
             return
-        out_row(m, out).notes = out_row(m, <int32_t>i).notes & OF_LATE
+        out_row(m, out).marks = out_row(m, <int32_t>i).marks & OF_LATE
         if kind == K_SYSTEM_SHARED:
             out_row(m, out).size = out_row(m, <int32_t>i).size
             if not m.mode & M_RELOCATABLE:

@@ -115,7 +115,7 @@ cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
         # Family C keeps a section that is empty already.
         symbol = relocation_row(m, at, out, True)
         if symbol >= 0:
-            out_row(m, symbol).notes |= OF_EMPTY_STAYS
+            out_row(m, symbol).marks |= OF_EMPTY_STAYS
     entries(m, file, at, out, function, mercury, replaced)
 
 

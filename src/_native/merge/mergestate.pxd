@@ -56,7 +56,7 @@ ctypedef struct Merge:
     StringTable str
     uint32_t no_prototype       # offset of the empty prototype string, or 0
     NameIndex by_name           # file-scope sections
-    Pool pool
+    TextPool pool
     int32_t* out_of             # by input section
     uint64_t* base              # by input section
     const int32_t* stand_in     # by input section: the one that stands for it, or NULL

@@ -18,7 +18,6 @@ cdef packed struct PoolRow:
     uint32_t function           # entity; the kernel itself for pieces of its own
     uint32_t align              # of .nv.constant2 of the kernel from here on
     uint32_t flags              # PoolFlag
-    uint32_t spare
 
 
 cdef inline void find_lists(int32_t* list_of, const SectionRow* s,

@@ -57,7 +57,6 @@ cdef packed struct FaultRow:
     int32_t section
     int64_t index
     int32_t reason
-    int32_t spare
     uint64_t value
     uint64_t limit
 
@@ -180,7 +179,7 @@ cdef packed struct OutRow:
     int32_t head                # relocations: the last entry added, see KeepRow
     uint32_t count              # relocations: entries
     uint32_t counted            # relocations: entries seen by the sibling rule
-    uint32_t notes              # OutFlag bits
+    uint32_t marks              # OutFlag bits
     int32_t source              # an input section that it was born for
     int32_t text                # the .text row of its function, or -1
     uint32_t birth              # its number among all sections born, 1 for the first
@@ -237,7 +236,6 @@ cdef packed struct FixRow:
     int32_t section             # section symbol: the input section, or -1
     int32_t function            # entity of the code that holds it, or -1
     uint32_t how                # FixHow bits
-    int32_t spare
     int32_t reloc               # OutRow of the relocation section it came through
 
 cdef enum FixHow:
@@ -264,7 +262,6 @@ cdef packed struct RebuildRow:
     uint32_t outcome
     int32_t entity              # or -1
     int32_t section             # input section of a section symbol, or -1
-    uint32_t spare
 
 # What the call graph says of one entity; rows of entities that are no functions stay empty.
 cdef packed struct FunctionRow:
@@ -287,7 +284,6 @@ cdef enum KeepsBit:
 # Bytes made by the link for one output section: a part of a blob.
 cdef packed struct SpanRow:
     int32_t out
-    uint32_t spare
     uint64_t offset
     uint64_t size
 
