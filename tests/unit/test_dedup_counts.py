@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from pylink.dedup import MercuryObject, Stats, compare, fold, objects, prefilter
+from pylink.dedup import (
+    MercuryObject,
+    Stats,
+    compare,
+    fold,
+    folding,
+    index,
+    objects,
+    prefilter,
+)
 
 H = [("a", 1, 0, 1), ("b", 1, 0, 1), ("c", 1, 0, 1)]
 
@@ -184,3 +193,26 @@ def test_a_verdict_of_a_fold_counts_its_own_pair() -> None:
 def test_time_is_counted_by_stage() -> None:
     item = MercuryObject([bytes(1 << 20)], H, [("t", b"x")])
     assert all(elapsed > 0 for elapsed in compare(item, item).stats.stage_ns[:1])
+
+
+def repeating(number: int) -> MercuryObject:
+    """An object that repeats a header, and equals no other."""
+    return MercuryObject([number.to_bytes(8, "little")], [H[0], H[0], H[1]])
+
+
+def test_small_objects_that_repeat_a_key_are_not_compared_from_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    build = [repeating(number) for number in (*range(40), 7, 39)]
+    expected = fold(build, prefilter="none")
+    calls = []
+    monkeypatch.setattr(folding, "decide", lambda *arguments: calls.append(arguments))
+    result = fold(build)
+    assert calls == []
+    assert result.reference == expected.reference == [*[None] * 40, 7, 39]
+    assert result.stats.pairs == expected.stats.pairs
+    verdicts = zip(result.verdicts, expected.verdicts, strict=True)
+    assert all((a and (a.why, a.index)) == (b and (b.why, b.index)) for a, b in verdicts)
+    monkeypatch.undo()
+    monkeypatch.setattr(index, "WALKED", 0)
+    assert fold(build).reference == expected.reference

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylink._native import dedup as kernel
-from pylink.dedup.index import FoldIndex
+from pylink.dedup.index import FoldIndex, Kept
 from pylink.dedup.reasons import ACCEPTED
 from pylink.dedup.stages import Verdict, check_options, decide
 from pylink.dedup.stats import Stats, Tally
@@ -79,22 +79,27 @@ def _by_walk(
     items: list[MercuryObject], symbols: bool, tally: Tally
 ) -> Iterator[tuple[int, int | None, Verdict | None]]:
     """All pairs in order."""
-    kept: list[int] = []
-    vectors: list[kernel.Vectors] = []
+    kept = Kept()
     for row, item in enumerate(items):
-        at, last, total = kernel.first_accepting(vectors, item.vectors, symbols)
-        tried = at + 1 if at >= 0 else len(kept)
-        tally.pairs += tried
-        tally.results.append(total)
-        verdict = None
-        if kept:
-            reference = items[kept[tried - 1]]
-            verdict = Verdict(reference, item, last)
-            tally.compared.append(Verdict(reference, item, total))
-        yield row, kept[at] if at >= 0 else None, verdict
-        if at < 0:
-            kept.append(row)
-            vectors.append(item.vectors)
+        found, verdict = _walk(items, kept, item, symbols, tally)
+        yield row, found, verdict
+        if found is None:
+            kept.add(row, item)
+
+
+def _walk(
+    items: list[MercuryObject], kept: Kept, item: MercuryObject, symbols: bool, tally: Tally
+) -> tuple[int | None, Verdict | None]:
+    """The first of the kept objects that accepts `item`, and the verdict of the last one tried."""
+    at, last, total = kernel.first_accepting(kept.vectors, item.vectors, symbols)
+    tried = at + 1 if at >= 0 else len(kept.rows)
+    tally.pairs += tried
+    tally.results.append(total)
+    if not tried:
+        return None, None
+    reference = items[kept.rows[tried - 1]]
+    tally.compared.append(Verdict(reference, item, total))
+    return kept.rows[at] if at >= 0 else None, Verdict(reference, item, last)
 
 
 def _by_index(
@@ -109,11 +114,18 @@ def _by_index(
         eligible = not closed or item.vectors.self_contained
         verdicts: dict[int, Verdict] = {}
         found = None
-        for other in index.find(item) if eligible else ():
-            verdict = verdicts[other] = decide(items[other], item, True, symbols, tally)
-            if verdict.why == ACCEPTED:
-                found = other
-                break
+        if eligible and index.walks(item):
+            # Nothing tells which could accept it: a walk over all of them stays in native code.
+            kept = index.alike(item)
+            found, walked = _walk(items, kept, item, symbols, tally)
+            if walked is not None:
+                verdicts[kept.rows[-1] if found is None else found] = walked
+        else:
+            for other in index.find(item) if eligible else ():
+                verdict = verdicts[other] = decide(items[other], item, True, symbols, tally)
+                if verdict.why == ACCEPTED:
+                    found = other
+                    break
         if found is not None:
             yield row, found, verdicts[found]
             continue

@@ -17,9 +17,10 @@ most once, and only if some pair differs there; identical objects meet in one le
 
 Cost: every section hashed at most once, and for a candidate one comparison per object in its leaf.
 A leaf grows only by objects that differ in nothing but symbols or colliding digests. A candidate
-that repeats a key is compared with all objects of its numbers of rows. Objects whose headers do not
-hold the sizes may have one signature and different sizes: for each candidate all these are looked
-through for rows of sizes into which its own fits.
+that repeats a key is compared with all objects of its numbers of rows; small ones in one native
+walk, without the keys. Objects whose headers do not hold the sizes may have one signature and
+different sizes: for each candidate all these are looked through for rows of sizes into which its
+own fits.
 """
 
 from __future__ import annotations
@@ -30,12 +31,17 @@ from pylink.dedup.reasons import BYTES_DIFFER, TARGET_TWIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink._native.dedup import Vectors
     from pylink.dedup.objects import MercuryObject
     from pylink.dedup.stages import Verdict
     from pylink.dedup.stats import Tally
 
     # A branching point: (1, row of the primary vector) or (3, key of a target).
     Point = tuple[int, int]
+
+
+# Headers and targets of an object that is searched without their keys.
+WALKED = 256
 
 
 class Node:
@@ -76,6 +82,20 @@ class Forest:
         return self.trees[shape]
 
 
+class Kept:
+    """Kept objects in order: their rows, and their vectors for the kernel."""
+
+    __slots__ = ("rows", "vectors")
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+        self.vectors: list[Vectors] = []
+
+    def add(self, row: int, item: MercuryObject) -> None:
+        self.rows.append(row)
+        self.vectors.append(item.vectors)
+
+
 class FoldIndex:
     """The kept objects of a build, by what a candidate must share with them."""
 
@@ -83,14 +103,26 @@ class FoldIndex:
         self.objects = objects
         self.tally = tally
         # All kept objects by numbers of headers and targets, and the trees by signature.
-        self.by_count: dict[tuple[int, int], list[int]] = {}
+        self.by_count: dict[tuple[int, int], Kept] = {}
         self.forests: dict[tuple[int, ...], Forest] = {}
+
+    def walks(self, item: MercuryObject) -> bool:
+        """Whether `item` repeats a key, so that only `alike` holds all that could accept it.
+
+        Not where it is so large that a search without keys would cost more than calls from Python.
+        """
+        headers, targets, _, _, distinct = item.signature()
+        return not distinct and headers + targets <= WALKED
+
+    def alike(self, item: MercuryObject) -> Kept:
+        """The kept objects with as many headers and targets."""
+        return self.by_count.get(item.signature()[:2]) or Kept()
 
     def find(self, item: MercuryObject) -> list[int]:
         """Rows of the kept objects that could accept `item`, ascending."""
         signature = item.signature()
         if not signature[4]:
-            return self.by_count.get(signature[:2], [])
+            return self.alike(item).rows
         forest = self.forests.get(signature[:4])
         if forest is None:
             return []
@@ -108,7 +140,7 @@ class FoldIndex:
         """Keep object `row`, which the objects in `verdicts` rejected."""
         item = self.objects[row]
         signature = item.signature()
-        self.by_count.setdefault(signature[:2], []).append(row)
+        self.by_count.setdefault(signature[:2], Kept()).add(row, item)
         if not signature[4]:
             return
         tree = self.forests.setdefault(signature[:4], Forest()).tree(item.vectors.shape())
