@@ -224,7 +224,7 @@ cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,
     if lean and source.name_size == 19 and memcmp(
             arena + source.name, <const char*>b".nv.merc.debug_info", 19) == 0:
         return True
-    return row.notes & OF_OWN_BYTES == 0 and plain.rela < 0
+    return row.marks & OF_OWN_BYTES == 0 and plain.rela < 0
 
 
 def place(PlacedTables placed not None):

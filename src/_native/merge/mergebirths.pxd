@@ -397,7 +397,7 @@ cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
         if out >= 0:
             append_piece(m, at, out)
             if not repeats_plain(m, at):
-                out_row(m, out).notes |= OF_OWN_BYTES
+                out_row(m, out).marks |= OF_OWN_BYTES
     elif s.kind == K_MERC_CONSTANT_FUNC:
         symbol = function_symbol(m, at)
         if symbol >= 0 and m.entity[symbol] >= 0:
