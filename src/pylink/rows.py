@@ -243,7 +243,7 @@ class UseRow:
 class ExternUseRow:
     kernel: int
     tie: int
-    align: int
+    align: int  # of the array, 0 where its symbol does not say
 
 
 class KernelRow:
