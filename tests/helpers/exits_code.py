@@ -107,7 +107,7 @@ class Code:
                     for word in (guard(plain, predicate) for plain in wanted):
                         new.append(had.get(word[:2], (word, -1)))
                     if not record:
-                        if code and stall(code[-1]) == 2:
+                        if code and stall(code[-1]) == 2 and predicate == 0x70:
                             code[-1] = stalled(code[-1], 1)
                         waits = max(waits + stall(old[-1][0]) - 7, 5)
                         if waits > 15:

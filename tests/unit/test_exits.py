@@ -8,7 +8,7 @@ import struct
 import pytest
 from helpers import exits_builder as builder
 from helpers.exits_builder import Kernel, branch, build, exit_, fence, guarded_exit, plain, wait
-from helpers.exits_code import CCTL, ERRBAR, MEMBAR, NOP, guard
+from helpers.exits_code import CCTL, ERRBAR, MEMBAR, NOP, guard, stalled
 from helpers.exits_reference import Object
 from helpers.exits_reference import rewrite_exits as rewrite_reference
 from helpers.line_program import sleb
@@ -147,6 +147,14 @@ def test_a_jump_to_an_exit_reaches_its_barrier() -> None:
 def test_a_jump_back_over_a_fence_gets_shorter() -> None:
     file = rewritten(Kernel("k", [plain(), fence(), branch(-160), exit_()]), FENCES)
     assert code_of(file)[4] == branch(-80).words[0]
+
+
+@pytest.mark.parametrize(("predicate", "cycles"), [(7, 1), (1, 2), (9, 2)])
+def test_the_stall_before_an_inserted_barrier(predicate: int, cycles: int) -> None:
+    """Two cycles before an EXIT that is always taken are for the EXIT alone."""
+    slow = stalled(builder.MOVE, 2)
+    file = rewritten(Kernel("k", [plain(slow), exit_(predicate)]), SHORT)
+    assert code_of(file)[0] == stalled(slow, cycles)
 
 
 def test_offsets_follow_the_code() -> None:

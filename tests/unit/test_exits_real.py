@@ -45,6 +45,13 @@ extern "C" __global__ void cases(int* o, int n, int m) {
   }
   o[0] = 1;
 }
+extern "C" __global__ void initialises(int* o, int n) {
+  __shared__ unsigned long long b;
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+               :: "r"((unsigned)__cvta_generic_to_shared(&b)), "r"(n));
+  if (n < 4) return;
+  o[0] = n * 3;
+}
 extern "C" __global__ void caller(float* o, int n) {
   if (n == 3) return;
   __threadfence();
@@ -150,4 +157,4 @@ def test_kernels_equal_those_of_nvlink(
         frames = call_frames(output)
         for name, frame in call_frames(file).items():
             assert frame == frames[name], name
-    assert kernels == 7
+    assert kernels == 8

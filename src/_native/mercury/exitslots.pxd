@@ -14,6 +14,7 @@ cdef enum:
     BARRIER_BODY = 16       # capsule record of the error barrier
     BARRIER_CYCLES = 7      # what the barrier takes
     EXIT_CYCLES = 5         # what an EXIT waits at least
+    ALWAYS = 7              # PT, the predicate of an instruction without one
 
 
 cdef inline bint emit_fence(Draft* draft, const Slot* slot, const Needs* needs) noexcept nogil:
@@ -93,8 +94,8 @@ cdef inline bint emit_exit(Draft* draft, const Slot* slot, const Needs* needs) n
         set_stall(exit_, min(cycles, LONGEST_STALL))
         if draft.words.count:
             last = draft.words.data + (draft.words.count - 1) * WORD
-            if stall(last) == 2:
-                # Only an EXIT asks for two cycles after such an instruction.
+            if stall(last) == 2 and predicate == ALWAYS:
+                # Only an EXIT that is taken asks for two cycles after such an instruction.
                 set_stall(last, 1)
         put_barrier(body)
         body[4] = (0x1f if predicate & 7 == 7 else predicate & 7) << 3 | predicate >> 3
