@@ -6,14 +6,19 @@ BIN := $(VENV)/bin
 # What pip installs beside pylink for the tests. EXTRAS=test leaves out nvlink and the CUDA compiler.
 EXTRAS ?= test,oracle,cuda
 
+# Releases of CUDA besides 13.0.88 that links are compared with, and all that there are.
+ORACLES ?= 13.5
+ALL_ORACLES := 13.1 13.2 13.3 13.4 13.5
+
 # A header for the kernels is made of the tables of facts.
 NATIVE := $(wildcard src/_native/*/* src/pylink/_native/*.pxd src/pylink/facts/*.py)
 
-.PHONY: help demo test lint types pytest bench fuzz test-gpu wheels site package clean
+.PHONY: help demo test test-releases matrix lint types pytest bench fuzz test-gpu wheels site package clean
 
 help:
 	@echo "make demo      build, link real cubins, compare with nvlink's result, profile a link"
 	@echo "make test      build, lint, check types, run all tests against nvlink"
+	@echo "make test-releases  compare with nvlink of every release of CUDA that is followed"
 	@echo "make bench     time pylink against nvlink and a plain copy"
 	@echo "make fuzz      link damaged inputs under sanitizers, compare with nvlink; FUZZ=--jobs 1000000"
 	@echo "make test-gpu  run linked kernels on the GPU of this machine"
@@ -45,6 +50,10 @@ $(VENV)/built: $(VENV)/base setup.py $(NATIVE)
 	$(BIN)/python -m pylink.command.bundle
 	@touch $@
 
+build/oracles/%.stamp: $(VENV)/bin/python scripts/install_oracle.py
+	$(BIN)/python scripts/install_oracle.py $*
+	@touch $@
+
 demo: $(VENV)/built
 	$(BIN)/python demo/run.py
 
@@ -59,12 +68,25 @@ types: $(VENV)/extras $(VENV)/built
 	$(BIN)/mypy
 
 # With nvlink installed no test may be skipped for the lack of it.
-pytest: $(VENV)/extras $(VENV)/built
-	PYLINK_REQUIRE_ORACLE=$(if $(findstring oracle,$(EXTRAS)),1,0) $(BIN)/pytest -n auto
+pytest: $(VENV)/extras $(VENV)/built $(if $(findstring oracle,$(EXTRAS)),$(ORACLES:%=build/oracles/%.stamp))
+	PYLINK_REQUIRE_ORACLE=$(if $(findstring oracle,$(EXTRAS)),1,0) \
+	    PYLINK_REQUIRE_RELEASES="$(if $(findstring oracle,$(EXTRAS)),$(ORACLES))" $(BIN)/pytest -n auto
+
+# Programs of every release of CUDA that links can follow, against its nvlink; 600 MB to fetch.
+test-releases: $(VENV)/extras $(VENV)/built $(ALL_ORACLES:%=build/oracles/%.stamp)
+	PYLINK_REQUIRE_RELEASES="$(ALL_ORACLES)" \
+	    $(BIN)/pytest -n auto tests/differential/test_releases_linked.py
 
 # BENCH=--bench-large also links 10,000 cubins; BENCH="-k startup" runs a part.
 bench: $(VENV)/extras $(VENV)/built
 	$(BIN)/pytest benchmarks --benchmark-enable --benchmark-only --benchmark-columns=min,median,rounds $(BENCH)
+
+# Generated programs of each release: equal links by family and kind of link. MATRIX may name --seeds,
+# --archs and --variants; the tables for a change take some minutes, all of it takes hours.
+RELEASES ?= all
+MATRIX ?= --seeds 0:12 --archs 80,90a,100 --variants exec,r,relink,g
+matrix: $(VENV)/extras $(VENV)/built $(ALL_ORACLES:%=build/oracles/%.stamp)
+	PYTHONPATH=tests $(BIN)/python -m differential.run --releases $(RELEASES) $(MATRIX) --brief
 
 # A copy of the package with native code that ends at its first error in memory. `--help` of the fuzzer
 # tells what FUZZ may be; findings go to build/fuzz/found.

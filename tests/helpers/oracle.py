@@ -4,8 +4,9 @@ The tools come from the `oracle` extra (wheel nvidia-cuda-nvcc), from CUDA_HOME 
 that order, and count only when nvlink says it is release 13.0.88: any other links differently.
 Those of other releases stand beside: `scripts/install_oracle.py` puts each into a folder of its own
 below build/oracles (PYLINK_ORACLES), and inside of `with release("13.5")` all functions here use
-that one. Tests that need the tools carry the marker `needs_oracle` or that of `needs_release`;
-PYLINK_REQUIRE_ORACLE=1 makes their absence a failure instead of a skip.
+that one. Tests that need the tools of 13.0.88 carry the marker `needs_oracle`, and
+PYLINK_REQUIRE_ORACLE=1 makes their absence a failure instead of a skip; those of other releases run
+for each of `others()`.
 """
 
 from __future__ import annotations
@@ -153,12 +154,18 @@ needs_oracle = pytest.mark.skipif(
 )
 
 
-def needs_release(name: str) -> pytest.MarkDecorator:
-    """The marker of tests that need the tools of one release."""
-    return pytest.mark.skipif(
-        not REQUIRED and find_release(name) is None,
-        reason=f"needs nvcc, ptxas and nvlink V{VERSIONS[name]}: scripts/install_oracle.py {name}",
-    )
+def others() -> list[str]:
+    """The releases besides the default that tests compare with.
+
+    Those of PYLINK_REQUIRE_RELEASES (`make test` asks for one, `make test-releases` for all), whose
+    absence then fails the tests, and what else is installed.
+    """
+    asked = os.environ.get("PYLINK_REQUIRE_RELEASES", "").split()
+    return [
+        name
+        for name in VERSIONS
+        if name != DEFAULT and (name in asked or find_release(name) is not None)
+    ]
 
 
 def device_runtime() -> Path:

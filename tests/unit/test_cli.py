@@ -110,6 +110,11 @@ def test_version(capfd: pytest.CaptureFixture[str], spelling: str) -> None:
     assert "release 13.0, V13.0.88" in out  # what build systems look for in nvlink's
 
 
+def test_version_of_a_release_that_is_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capfd, "--nvlink-version=13.4", "--version")
+    assert "release 13.4, V13.4.92" in out
+
+
 def test_report_arch_names_the_target(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(capfd, "-report-arch", "-arch", "sm_90a")[2] == (
         "pylink fatal   : Must specify output file with -o option (target: sm_90a)\n"

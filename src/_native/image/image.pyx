@@ -222,7 +222,8 @@ def write_symbols(bytes image not None, PlacedTables placed not None, bint prese
                 write_mercury_symbol(&w, &symbol[order[i]], &table[i + 1], &mercury[i + 1],
                                      mercury_value,
                                      merc_wide + i + 1 if merc_wide != NULL else NULL)
-                if symbol[order[i]].part == PART_LOCAL:
+                if symbol[order[i]].part == PART_LOCAL or (
+                        w.traits & TRAIT_LEAN_NAMES and table[i + 1].st_info >> 4 == STB_LOCAL):
                     mercury_info = <uint32_t>(i + 2)
     return info, mercury_info
 

@@ -160,7 +160,9 @@ def order(PlacedTables placed not None, bint has_file_records):
     cdef uint32_t* by_section = <uint32_t*>PyBytes_AS_STRING(section_symbol_index)
     cdef Vec sections, symbols
     cdef bint prototypes = False, ok = True
-    cdef uint32_t part
+    cdef bint lean = is_lean(merged.objects.family, merged.objects.traits)
+    cdef bint splits = lean and merged.objects.executable
+    cdef int turn
     vec_init(&sections, 4)
     vec_init(&symbols, 4)
     with nogil:
@@ -173,11 +175,10 @@ def order(PlacedTables placed not None, bint has_file_records):
                     and not e[call[i].caller].flags & EF_TAKEN):
                 prototypes = True
         ok = order_sections(row, n, merged.objects.family, prototypes, has_file_records,
-                            is_lean(merged.objects.family, merged.objects.traits),
-                            &sections, index)
-        for part in range(3):
+                            lean, &sections, index)
+        for turn in range(4):
             for i in range(symbol_count):
-                if symbol[i].part != part or symbol[i].dropped:
+                if symbol[i].dropped or turn_of(&symbol[i], e, splits) != turn:
                     continue
                 at = symbols.count + 1
                 if symbol[i].section >= 0:
@@ -197,6 +198,23 @@ def order(PlacedTables placed not None, bint has_file_records):
     placed.instance_index = Indices(instance_index)
     if not ok:
         raise MemoryError
+
+
+cdef inline int turn_of(const OutSymbolRow* symbol, const EntityRow* e,
+                        bint splits) noexcept nogil:
+    """Which of four walks writes a symbol: local, global, of parameters.
+
+    With `splits` (docs/releases.md) the second takes those of shared variables ahead, which are
+    local by then.
+    """
+    if symbol.part == PART_LOCAL:
+        return 0
+    if symbol.part == PART_TAIL:
+        return 3
+    if (splits and symbol.entity >= 0 and e[symbol.entity].kind == E_SHARED
+            and not e[symbol.entity].flags & EF_UNSIZED):
+        return 1
+    return 2
 
 
 cdef enum:

@@ -181,7 +181,10 @@ def _inform(line: CommandLine, tool: str) -> int:
     from pylink.command.helptext import help_text, version_text  # noqa: PLC0415
 
     if sys.stdout is not None:  # closed when the process was started
-        write(sys.stdout, help_text(tool) if line.values.get("help") else version_text(tool))
+        asked = line.values.get("nvlink_version")
+        release = asked if isinstance(asked, str) else None
+        text = help_text(tool) if line.values.get("help") else version_text(tool, release)
+        write(sys.stdout, text)
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pylink import __version__
 from pylink.command.optiontable import ARCHES, OPTIONS
+from pylink.facts.releases import BY_NAME, FIRST, FOLLOWED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -331,10 +332,14 @@ def shown_choices(option: Option) -> list[str]:
     return [str(choice) for choice in choices]
 
 
-def version_text(tool: str) -> str:
-    """The version of pylink, and of the linker whose output and options it follows."""
+def version_text(tool: str, release: str | None = None) -> str:
+    """The version of pylink, and of the linker whose output and options it follows.
+
+    Without a `release` that is asked for it is the first one; objects of later ones name their own.
+    """
+    row = BY_NAME[release] if release in FOLLOWED else FIRST
     return (
         f"{tool}: an open CUDA device linker\n"
         f"pylink Version {__version__}\n"
-        "Follows nvlink of Cuda compilation tools, release 13.0, V13.0.88\n"
+        f"Follows nvlink of Cuda compilation tools, release {row.name}, V{row.version}\n"
     )

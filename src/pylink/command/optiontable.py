@@ -6,7 +6,7 @@ behind one. The rows stand in the order in which nvlink writes options into `.no
 
 from __future__ import annotations
 
-from pylink.facts.releases import BY_NAME
+from pylink.facts.releases import FOLLOWED
 from pylink.facts.target import NAMES
 
 # What an option takes.
@@ -184,7 +184,7 @@ OPTIONS = (
     Option("list-sections", "", recorded=NEVER, in_call=False),
     Option("list-sets", "", recorded=NEVER, in_call=False),
     Option("list-rules", "", recorded=NEVER, in_call=False),
-    Option("nvlink-version", "", TEXT, choices=tuple(BY_NAME), recorded=NEVER),
+    Option("nvlink-version", "", TEXT, choices=FOLLOWED, recorded=NEVER),
     Option("ptxas-path", "", TEXT, recorded=NEVER),
     Option("tool-timeout", "", NUMBER, recorded=NEVER),
     Option("max-uncompressed-size", "", SIZE, recorded=NEVER),

@@ -21,6 +21,7 @@ TRAIT_LEAN_NAMES = 64  # from sm_90 on string tables hold what sections and symb
 class Release:
     """One row.
 
+    `version` is what nvlink of the release calls itself, empty for one that links cannot follow.
     `toolkit` is the number in notes of objects and output, `tool_strings` the bytes of strings that
     nvlink's own note has before the options; `traits` are TRAIT_ bits. `closing` are the records of
     attributes that from sm_100 on end those of each function, whatever inputs say. Relocation
@@ -36,11 +37,13 @@ class Release:
         "tool_strings",
         "toolkit",
         "traits",
+        "version",
     )
 
     def __init__(
         self,
         name: str,
+        version: str = "",
         *,
         toolkit: int,
         tool_strings: int = 97,
@@ -50,6 +53,7 @@ class Release:
         mercury_relocations: int = 0x10041,
     ) -> None:
         self.name = name
+        self.version = version
         self.toolkit = toolkit
         self.tool_strings = tool_strings
         self.traits = traits
@@ -73,14 +77,16 @@ _CLOSING_13_4 = _CLOSING_13_2 + bytes((BVAL, 0x6D, 0, 0))
 
 RELEASES = (
     Release("12.9", toolkit=129),
-    Release("13.0", toolkit=130),
-    Release("13.1", toolkit=131, tool_strings=98, traits=_FROM_13_1),
-    Release("13.2", toolkit=132, traits=_FROM_13_2, closing=_CLOSING_13_2),
-    Release("13.3", toolkit=133, traits=_FROM_13_3, closing=_CLOSING_13_2),
-    Release("13.4", toolkit=134, traits=_FROM_13_4, closing=_CLOSING_13_4),
-    Release("13.5", toolkit=135, traits=_FROM_13_5, closing=_CLOSING_13_4),
+    Release("13.0", "13.0.88", toolkit=130),
+    Release("13.1", "13.1.115", toolkit=131, tool_strings=98, traits=_FROM_13_1),
+    Release("13.2", "13.2.86", toolkit=132, traits=_FROM_13_2, closing=_CLOSING_13_2),
+    Release("13.3", "13.3.73", toolkit=133, traits=_FROM_13_3, closing=_CLOSING_13_2),
+    Release("13.4", "13.4.92", toolkit=134, traits=_FROM_13_4, closing=_CLOSING_13_4),
+    Release("13.5", "13.5.37", toolkit=135, traits=_FROM_13_5, closing=_CLOSING_13_4),
 )
 BY_NAME = {release.name: release for release in RELEASES}
+# What links can follow.
+FOLLOWED = tuple(release.name for release in RELEASES if release.version)
 # The oldest release that is followed unless an option asks for another.
 FIRST = BY_NAME["13.0"]
 NEWEST = RELEASES[-1]

@@ -1,0 +1,71 @@
+"""Install nvcc, ptxas and nvlink of other CUDA releases, for the tests that compare with them.
+
+    python scripts/install_oracle.py 13.5 13.1
+
+Each release goes into a folder of its own below build/oracles (PYLINK_ORACLES), where the tests
+look for it; one that is there already stays. About 120 MB to fetch and 400 MB on disk for each. The
+tools of 13.0.88 come with the extra `oracle`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = Path(os.environ.get("PYLINK_ORACLES") or ROOT / "build" / "oracles")
+
+# Of each release the versions of its tools, of the headers of the runtime, and of the C++ library.
+WHEELS = {
+    "13.1": ("13.1.115", "13.1.80", "13.1.115"),
+    "13.2": ("13.2.86", "13.2.86", "13.2.86"),
+    "13.3": ("13.3.73", "13.3.29", "13.3.5.0.6"),
+    "13.4": ("13.4.92", "13.4.92", "13.3.5.0.6"),
+    "13.5": ("13.5.37", "13.5.37", "13.3.5.0.6"),
+}
+
+
+def wheels(release: str) -> list[str]:
+    """What pip installs for a release."""
+    tools, runtime, cccl = WHEELS[release]
+    return [
+        *(f"nvidia-{name}=={tools}" for name in ("cuda-nvcc", "nvvm", "cuda-crt")),
+        f"nvidia-cuda-runtime=={runtime}",
+        f"nvidia-cuda-cccl=={cccl}",
+    ]
+
+
+def install(release: str) -> None:
+    """Install one release; whole or not at all."""
+    target = FOLDER / release
+    if (target / "nvidia/cu13/bin/nvlink").exists():
+        return
+    unfinished = FOLDER / f"{release}.unfinished"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run(
+        [*command, "--no-deps", "--target", str(unfinished), *wheels(release)], check=True
+    )
+    unfinished.rename(target)
+    print(f"CUDA {release} is in {target}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
+    parser.add_argument("releases", nargs="+", choices=WHEELS)
+    for release in parser.parse_args().releases:
+        try:
+            install(release)
+        except subprocess.CalledProcessError:
+            print(f"CUDA {release} cannot be installed", file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

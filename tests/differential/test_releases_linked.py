@@ -1,0 +1,135 @@
+"""Programs of each release of CUDA, linked as by nvlink of that release.
+
+`make test` has 13.0 and 13.5 at hand; `make test-releases` installs all and runs this file. The
+whole matrix: `python -m differential.run --releases all --archs all --variants all`.
+"""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from differential import cases, check
+from helpers import oracle, programs
+from helpers.compare import compare
+
+from pylink.facts import releases
+
+# Seed, arch and kind of link: from a lone kernel to several files with debug data and weak copies,
+# on the three families.
+ARCHS = ("80", "90a", "100")
+LINKS = [
+    *(
+        (seed, arch, kind)
+        for seed in (0, 3, 5, 8)
+        for arch in ARCHS
+        for kind in ("exec", "r", "relink")
+    ),
+    *((12, arch, kind) for arch in ARCHS for kind in ("exec", "relink2", "relink-g")),
+]
+RELEASES = oracle.others()
+
+COMMON = """.version 9.0
+.target sm_80
+.address_size 64
+{linkage} .global .align 4 .b8 table[12];
+.visible .entry {name}(.param .u64 p) {{
+    .reg .b64 %a;
+    .reg .b32 %v;
+    ld.param.u64 %a, [p];
+    ld.global.u32 %v, [table];
+    st.global.u32 [%a], %v;
+    ret;
+}}
+"""
+ARRAYS = """
+extern __shared__ int plain[];
+extern __shared__ __align__(64) char aligned[];
+__shared__ int fixed[3];
+__global__ void one(int *p) { plain[threadIdx.x] = 1; p[0] = plain[3]; }
+__global__ void two(int *p)
+{
+    fixed[threadIdx.x] = p[2];
+    __syncthreads();
+    p[0] = plain[3] + aligned[3] + fixed[1];
+}
+"""
+
+
+@functools.cache
+def program(seed: int) -> programs.Program:
+    return programs.generate(seed)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize(("seed", "arch", "kind"), LINKS)
+def test_a_link_is_that_of_the_release(
+    release: str, seed: int, arch: str, kind: str, tmp_path: Path
+) -> None:
+    with oracle.release(release):
+        case = cases.prepare(program(seed), arch, [kind], tmp_path)
+        (expected,) = case.links
+        assert check.check_api(case, expected) == []
+
+
+def compared(files: dict[str, bytes], inputs: list[str], options: list[str], folder: Path) -> None:
+    """Both linkers refuse a link, or make the same of it."""
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    argv = ["-arch=sm_80", *options, *inputs]
+    theirs = oracle.run_nvlink([*argv, "-o", "nvlink.out"], folder, "nvlink.out")
+    command = [sys.executable, "-m", "pylink", *argv, "-o", "pylink.out"]
+    ours = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert ours.returncode == theirs.code
+    if theirs.image is not None and not theirs.code:
+        assert compare((folder / "pylink.out").read_bytes(), theirs.image) == []
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("order", [("common", "strong"), ("strong", "common"), ("common", "other")])
+def test_common_symbols_beside_definitions(
+    release: str, order: tuple[str, str], tmp_path: Path
+) -> None:
+    linkage = {"common": ".common", "other": ".common", "strong": ".visible"}
+    with oracle.release(release):
+        files = {
+            f"{name}.o": oracle.assemble(COMMON.format(linkage=linkage[name], name=name), "80")
+            for name in order
+        }
+        compared(files, list(files), [], tmp_path)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("options", [[], ["-r"], ["-g"]])
+def test_shared_arrays_that_say_their_alignment(
+    release: str, options: list[str], tmp_path: Path
+) -> None:
+    with oracle.release(release):
+        compared({"m.o": oracle.compile(ARRAYS, "80")}, ["m.o"], options, tmp_path)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("arch", ["80", "90a", "100"])
+def test_objects_of_a_newer_release_are_refused_as_nvlink_refuses_them(
+    release: str, arch: str, tmp_path: Path
+) -> None:
+    with oracle.release(release):
+        (tmp_path / "m.cubin").write_bytes(oracle.compile("__global__ void k() {}\n", arch))
+    older = releases.RELEASES[[row.name for row in releases.RELEASES].index(release) - 1].name
+    argv = [f"-arch=sm_{arch}", "m.cubin", "-o", "out.cubin"]
+    if oracle.find_release(older) is None:
+        older = oracle.DEFAULT
+    with oracle.release(older):
+        theirs = oracle.run_nvlink(argv, tmp_path)
+    ours = subprocess.run(
+        [sys.executable, "-m", "pylink", f"--nvlink-version={older}", *argv],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ours.returncode == theirs.code == 1
+    assert ours.stderr.splitlines()[0] == check.as_pylink(theirs.stderr).strip()
