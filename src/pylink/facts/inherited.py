@@ -20,8 +20,8 @@ JOIN_NUMBERS = 7  # a list of numbers, which the functions themselves lose
 JOIN_OWN = 8  # the largest value, but a kernel's own record stays as it is
 JOIN_POSITIVE = 9  # as JOIN_MAXIMUM, but a value of 0 brings no record
 JOIN_COUNT = 10  # as JOIN_SUM, but a value of 0 brings no record
-JOIN_WORDS = 12  # a list of words, each once, which the functions keep
 JOIN_MARK = 11  # as JOIN_FLAG, written with a value of 0
+JOIN_WORDS = 12  # a list of words, each once, which the functions keep
 
 # Attribute, format of a record that a kernel gets, how values join, and how they do in a link with
 # one kernel, which takes over from all functions, attribute by attribute in this order.
@@ -37,10 +37,14 @@ INHERITED: tuple[tuple[int, int, int, int], ...] = (
     (0x38, HVAL, JOIN_SUM, JOIN_COUNT),  # NUM_MBARRIERS
     (0x0F, SVAL, JOIN_SYMBOLS, JOIN_SYMBOLS),  # EXTERNS
     (0x4F, SVAL, JOIN_NUMBERS, JOIN_NUMBERS),  # AT_ENTRY_FRAGMENTS
-    (0x66, SVAL, JOIN_WORDS, JOIN_WORDS),  # of CUDA 13.2 and later
+)
+# Rows that later releases have besides, with the toolkit of the first.
+LATER: tuple[tuple[int, tuple[int, int, int, int]], ...] = (
+    (132, (0x66, SVAL, JOIN_WORDS, JOIN_WORDS)),  # LANGUAGE
 )
 
 
-def compiled() -> bytes:
-    """The rows as packed bytes: attribute, format, how, how with one kernel."""
-    return b"".join(bytes(row) for row in INHERITED)
+def compiled(toolkit: int) -> bytes:
+    """The rows of a release as packed bytes: attribute, format, how, how with one kernel."""
+    rows = (*INHERITED, *(row for since, row in LATER if since <= toolkit))
+    return b"".join(bytes(row) for row in rows)

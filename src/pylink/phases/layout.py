@@ -114,7 +114,7 @@ def _make_contents(placed: Placed, sink: Sink) -> Outs:
     objects = merged.objects
     job = objects.job
     closing = objects.release.closing if job.target.family == FAMILY_C else b""
-    for kernel in info.emit_info(placed, inherited.compiled(), closing):
+    for kernel in info.emit_info(placed, inherited.compiled(objects.release.toolkit), closing):
         name = entity_name(merged, kernel)
         sink.report("mixed-cta-groups", symbol=name)
     graph, prototypes = callgraph.emit_callgraph(placed)
