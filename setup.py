@@ -151,7 +151,8 @@ class BuildScripts(build_scripts):
                 macros=list(facts.items()),
                 extra_postargs=["-Os", "-g0"],
             )
-            compiler.link_executable(objects, str(folder / "pylink"))
+            # Compilers bring start code with debug data of their own.
+            compiler.link_executable(objects, str(folder / "pylink"), extra_postargs=["-s"])
 
 
 setup(

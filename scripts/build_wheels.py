@@ -69,7 +69,7 @@ def build(python: str, target: Target, out: Path) -> Path:
         environment = {
             **os.environ,
             "CC": compiler,
-            "LDSHARED": f"{compiler} -shared",
+            "LDSHARED": f"{compiler} -shared -s",
             "SETUPTOOLS_EXT_SUFFIX": f".cpython-{version}{threaded}-{target.suffix}.so",
             "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH") or commit_time(),
         }

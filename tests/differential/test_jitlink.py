@@ -132,6 +132,27 @@ def test_what_compilers_take_goes_on(pair: list[bytes], tmp_path: Path) -> None:
     check(requests)
 
 
+def test_files_that_do_not_agree() -> None:
+    """nvJitLink links them all, and ends where something is undefined."""
+    use = "__global__ void {}(int *p) {{ *p = grid[*p]; }}"
+    texts = {
+        "first": f"__device__ int grid[100]; {use.format('k')}",
+        "again": f"__device__ int grid[100]; {use.format('l')}",
+        "larger": f"__device__ int grid[101]; {use.format('m')}",
+        "smaller": f"extern __device__ int grid[90]; {use.format('n')}",
+        "other": f"extern __device__ int grid[80]; {use.format('o')}",
+        "constant": f"__constant__ int grid[100]; {use.format('q')}",
+    }
+    made = {name: oracle.compile(text, "90a") for name, text in texts.items()}
+    pairs = [("first", name) for name in texts if name != "first"]
+    pairs += [("smaller", "first"), ("constant", "first"), ("smaller", "other")]
+    steps = [[data(CUBIN, made[one], one.encode()) for one in names] for names in pairs]
+    requests: list[Request] = [(["-arch=sm_90a"], [*two, DONE]) for two in steps]
+    for names, (ours, theirs) in zip(pairs, both(requests), strict=True):
+        assert ours[0] == theirs[0], names
+        assert bool(ours[1]["LinkedCubin"]) == bool(theirs[1]["LinkedCubin"]), names
+
+
 def test_refusals(pair: list[bytes], tmp_path: Path) -> None:
     """Wrong types, architectures, names and options; the link goes on without what is refused."""
     base, cubin = "-arch=sm_90a", pair[0]

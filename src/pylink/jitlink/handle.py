@@ -69,9 +69,15 @@ COMPILED = (kinds.PTX, kinds.LTOIR)
 # Of every link: what the real library does, too.
 ALWAYS: dict[str, Value] = {"allow_empty": True, "ignore_host_info": True, "merc_dedup": "off"}
 
-# Errors of a link that the real library does not end with: it compiles, and of two definitions it
-# keeps the first and tells so in a log. The last is what nvlink adds to that.
-REAL_LINKS = {"needs-compiler", "multiple-definition", "merge-failed"}
+# Errors of a link that the real library does not end with: it compiles, and of two definitions,
+# sizes or memory spaces it keeps the first and tells so. The last is what nvlink adds to that.
+REAL_LINKS = {
+    "needs-compiler",
+    "multiple-definition",
+    "size-mismatch",
+    "space-mismatch",
+    "merge-failed",
+}
 
 LOGS = ("ErrorLog", "InfoLog")
 
