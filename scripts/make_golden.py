@@ -2,8 +2,10 @@
 
     python scripts/make_golden.py
 
-Needs the oracle's tools (pip install '.[oracle]'). The cases land in tests/golden/ARCH/CASE with
-a link.json that holds the exact nvlink command lines; the same tools give the same bytes again.
+Needs the oracle's tools (pip install '.[oracle]') and, for objects of older releases, their ptxas
+(`tests/helpers/older.py`); without those such cases stay as they are. The cases land in
+tests/golden/ARCH/CASE with a link.json that holds the exact nvlink command lines; the same tools
+give the same bytes again.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,7 +25,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from differential import cases  # noqa: E402
 from differential.variants import TEXT, Link  # noqa: E402
-from helpers import oracle  # noqa: E402
+from helpers import older, oracle  # noqa: E402
 from helpers.programs import Module  # noqa: E402
 
 LINEINFO, DEBUG = ("-lineinfo",), ("-G",)
@@ -38,6 +41,7 @@ MODULES: dict[str, Modules] = {
     "switches": (("switches.cu", ()), ("switches.cu", ("-DLIBRARY",))),
     "debug": (("debug_plain.cu", ()), ("debug_full.cu", DEBUG)),
     "errors": (("mismatch.cu", ()), ("calls_lib.cu", ()), ("calls_main.cu", ())),
+    "older": (("older_main.cu", ()), ("older_lib.cu", LINEINFO)),
 }
 
 ARCHS = {
@@ -52,6 +56,12 @@ ARCHS = {
     "errors": ("75",),
 }
 
+# Objects of older releases: the modules of a case, by arch the ptxas of each module.
+OLDER: dict[str, dict[str, tuple[str, str]]] = {
+    "calls": {"75": ("11.8", "12.4"), "90a": ("12.9", "13.0"), "100": ("12.8", "12.9")},
+    "shared": {"80": ("12.0", "12.9"), "90a": ("12.4", "12.4"), "120": ("12.8", "13.0")},
+    "older": {"75": ("11.8", "12.9"), "90a": ("12.9", "12.4"), "100": ("12.8", "12.9")},
+}
 BASE = {"exec": (), "r": ("-r",)}
 OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "guard": BASE,
@@ -93,18 +103,30 @@ def links(case: str, arch: str, cubins: list[str]) -> dict[str, Link]:
     return made
 
 
-def make(case: str, arch: str) -> int:
-    """Make one case; returns the bytes it takes."""
-    folder = GOLDEN / arch / case
+def older_links(arch: str, cubins: list[str]) -> dict[str, Link]:
+    """What is linked of objects of older releases: both stages, in either order."""
+    first = Link(tuple(cubins), ("-r",), arch)
+    return {
+        "exec": Link(tuple(cubins), (), arch),
+        "r": first,
+        "order": Link(tuple(reversed(cubins)), (), arch),
+        "relink": Link(("stage1.cubin",), (), arch, (("stage1.cubin", first),)),
+    }
+
+
+def make(case: str, arch: str, releases: Sequence[str] = ()) -> int:
+    """Make one case, with objects of other releases if any is named; returns the bytes it takes."""
+    folder = GOLDEN / arch / (f"{case}-{'-'.join(releases)}" if releases else case)
     if folder.exists():
         shutil.rmtree(folder)
     modules = [
         Module(name, (GOLDEN / "sources" / name).read_text(), flags)
         for name, flags in MODULES[case]
     ]
-    cubins = cases.compile_modules(modules, arch, folder)
+    cubins = cases.compile_modules(modules, arch, folder, releases)
     recorded = {}
-    for variant, link in links(case, arch, cubins).items():
+    made = older_links(arch, cubins) if releases else links(case, arch, cubins)
+    for variant, link in made.items():
         recorded[variant] = cases.record_link(folder, variant, link, keep=variant not in TEXT)
     record = {
         "arch": arch,
@@ -121,6 +143,12 @@ def main() -> int:
     for case, archs in ARCHS.items():
         for arch in archs:
             total += make(case, arch)
+    for case, by_arch in OLDER.items():
+        for arch, releases in by_arch.items():
+            if all(older.find(release) for release in releases):
+                total += make(case, arch, releases)
+            else:
+                print(f"no ptxas of {', '.join(releases)}: {case} for {arch} stays")
     print(f"{total} bytes in {GOLDEN}")
     return 0
 

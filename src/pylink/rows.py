@@ -17,7 +17,12 @@ class FileRow:
     first_symbol: int
     symbol_count: int
     mercury_symbols: int  # leading symbols that .nv.merc.symtab repeats
-    e_flags: int
+    toolkit: int  # newest number that header and note name, 0 for none
+    sm: int  # of the code
+    ptx_sm: int  # of the PTX that it was made from, or UNKNOWN_SM
+    format: int  # row of FORMAT
+    says: int  # FileSays bits
+    spare: int
     strtab: int  # arena offset of the string table of .symtab
     strtab_size: int
     merc_symtab: int  # arena offset, 0 when there is none

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 # Offset and size of a file in an arena.
 EXTENT = Struct("<QQ")
 
+# What a file says of itself: bits of `says`.
+SPECIFIC, NARROW, UNCLASSED, EARLY = 1, 2, 4, 8
+
 # Flags of an entity row.
 KERNEL = 1
 DEFINED = 2

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from differential.variants import VARIANTS, Link
-from helpers import oracle
+from helpers import older, oracle
 from helpers.programs import Module, Program
 
 RECORD = "link.json"
@@ -67,12 +67,18 @@ def load(folder: Path) -> Case:
     return Case(folder, record["arch"], links)
 
 
-def compile_modules(modules: Sequence[Module], arch: str, folder: Path) -> list[str]:
-    """Write the modules' cubins into a case folder; returns their file names."""
+def compile_modules(
+    modules: Sequence[Module], arch: str, folder: Path, releases: Sequence[str] = ()
+) -> list[str]:
+    """Write the modules' cubins into a case folder; returns their file names.
+
+    `releases` are those whose ptxas makes them, in turn; CannotAssemble if one does not.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     names = []
     for index, module in enumerate(modules):
-        image = oracle.compile(module.source, arch, module.flags, name=module.name)
+        release = releases[index % len(releases)] if releases else ""
+        image = older.compile_module(module, arch, release)
         names.append(f"m{index}.cubin")
         (folder / names[-1]).write_bytes(image)
     return names
@@ -105,10 +111,16 @@ def record_link(
     }
 
 
-def prepare(program: Program, arch: str, variants: Iterable[str], folder: Path) -> Case:
+def prepare(
+    program: Program,
+    arch: str,
+    variants: Iterable[str],
+    folder: Path,
+    releases: Sequence[str] = (),
+) -> Case:
     """Compile a program for `arch`, run nvlink's side of each variant, and store both."""
-    cubins = compile_modules(program.modules, arch, folder)
-    digest = hashlib.sha256(repr(program).encode()).hexdigest()
+    cubins = compile_modules(program.modules, arch, folder, releases)
+    digest = hashlib.sha256(repr((program, *releases)).encode()).hexdigest()
     recorded: dict[str, Any] = {}
     if (folder / RECORD).is_file():
         record = json.loads((folder / RECORD).read_text())

@@ -2,11 +2,13 @@
 
     PYTHONPATH=tests python -m differential.run --seeds 0:20 --archs 75,90a,100 --variants exec,r
     PYTHONPATH=tests python -m differential.run --releases all
+    PYTHONPATH=tests python -m differential.run --objects 12.4,12.9,13.0 --archs 80,90a
 
 Prints a verdict for each link that differs and a table of equal links per arch and variant; with
 several releases one per family and kind of link follows, and the tools of each are those that
-`scripts/install_oracle.py` puts in place. Folders of failing cases stay below --keep for
-`differential.check` to repeat.
+`scripts/install_oracle.py` puts in place. With --objects ptxas of the releases named makes the
+modules of each program in turn (`helpers.older` has how those of CUDA 12 are installed). Folders of
+failing cases stay below --keep for `differential.check` to repeat.
 """
 
 # ruff: noqa: T201 - a command that reports to its user
@@ -20,7 +22,7 @@ from pathlib import Path
 
 from differential import cases, check
 from differential.variants import VARIANTS
-from helpers import oracle, programs
+from helpers import older, oracle, programs
 
 
 def seeds(text: str) -> range:
@@ -41,6 +43,7 @@ def main() -> int:
     parser.add_argument(
         "--releases", default=oracle.DEFAULT, help="'all' or a list with commas, such as 13.0,13.5"
     )
+    parser.add_argument("--objects", default="", help="releases whose ptxas makes the modules")
     parser.add_argument("--summary", action="store_true", help="only kinds of first differences")
     arguments = parser.parse_args()
     archs = oracle.ARCHS if arguments.archs == "all" else tuple(arguments.archs.split(","))
@@ -70,17 +73,25 @@ def run_release(
     tally: check.Tally,
 ) -> None:
     """All links with the tools of one release; what they make names it, and pylink follows."""
+    objects = tuple(filter(None, arguments.objects.split(",")))
+    left_out = 0
     for seed in arguments.seeds:
         program = programs.generate(seed, arguments.level)
         for arch in archs:
-            folder = keep / arch / f"l{program.level}_{seed:04d}"
-            case = cases.prepare(program, arch, variants, folder)
+            folder = keep / "-".join(objects) / arch / f"l{program.level}_{seed:04d}"
+            try:
+                case = cases.prepare(program, arch, variants, folder, objects)
+            except older.CannotAssemble:
+                left_out += 1
+                continue
             if arguments.only_nvlink:
                 print(case.name, *(f"{link.variant}={link.code}" for link in case.links))
                 continue
             show = 0 if arguments.summary else 5
             if check.check_case(case, tally, variants, brief=arguments.brief, show=show):
                 shutil.rmtree(folder)
+    if left_out:
+        print(f"{left_out} programs are not for the tools of {arguments.objects}")
 
 
 def family(arch: str) -> str:

@@ -223,11 +223,15 @@ def compile_ptx(source: str, arch: str, flags: Sequence[str] = (), *, name: str 
     return target.read_text()
 
 
-def assemble(ptx: str, arch: str, flags: Sequence[str] = ()) -> bytes:
-    """Relocatable cubin of one PTX text for sm_`arch`, cached by content; flags are nvcc's."""
-    target = _cached(".cubin", ("cubin", ptx, arch, *flags))
+def assemble(ptx: str, arch: str, flags: Sequence[str] = (), *, ptxas: str | None = None) -> bytes:
+    """Relocatable cubin of one PTX text for sm_`arch`, cached by content; flags are nvcc's.
+
+    `ptxas` is that of another release, if not the one beside nvlink.
+    """
+    by = (ptxas,) if ptxas else ()
+    target = _cached(".cubin", ("cubin", ptx, arch, *flags, *by))
     if not target.is_file():
-        argv = [toolchain().tool("ptxas"), f"-arch=sm_{arch}", "-m64", "--compile-only"]
+        argv = [ptxas or toolchain().tool("ptxas"), f"-arch=sm_{arch}", "-m64", "--compile-only"]
         for flag in flags:
             argv += PTXAS_FLAGS.get(flag, (flag,))
         _compile(target, "in.ptx", ptx, argv)

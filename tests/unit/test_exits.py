@@ -233,8 +233,8 @@ def test_a_malformed_section_is_named(section: str, at: int, value: int, reason:
 
 
 def test_an_unknown_mode_is_refused() -> None:
-    with pytest.raises(ValueError, match="mode 3"):
-        rewrite_exits(b"", 3)
+    with pytest.raises(ValueError, match="mode 4"):
+        rewrite_exits(b"", 4)
 
 
 def test_no_damage_is_worse_than_an_error() -> None:

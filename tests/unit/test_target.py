@@ -103,6 +103,15 @@ def merged(
     return result[4:]
 
 
+def records(data: bytes) -> dict[int, bytes]:
+    """The records of a list by their attribute; a damaged one ends it."""
+    found = {}
+    while len(data) >= 4:
+        size = 4 + (data[2] | data[3] << 8 if data[0] == 4 else 0)
+        found[data[1]], data = data[:size], data[size:]
+    return found
+
+
 @pytest.mark.parametrize(
     ("attribute", "one", "other", "result"),
     [
@@ -120,24 +129,37 @@ def merged(
 )
 def test_unequal_attributes(attribute: int, one: int, other: int, result: int) -> None:
     for pair in ((one, other), (other, one)):
-        assert merged(*(byte(attribute, value) for value in pair)) == byte(attribute, result)
+        both = merged(*(byte(attribute, value) for value in pair))
+        assert records(both)[attribute] == byte(attribute, result)
+
+
+def test_what_an_input_lacks_counts_all_the_same() -> None:
+    """Seen by leaving out one attribute at a time, sm_90, 90a and 100, nvlink 13.0."""
+    lacking = {2: byte(2, 0), 3: byte(3, 3), 5: byte(5, 0), 6: byte(6, 1), 7: bytes((3, 7, 0, 1))}
+    for family in (FAMILY_B, FAMILY_C):
+        everything = records(merged(b"\1\1\0\0", family=family))
+        assert [everything[attribute] for attribute in lacking] == list(lacking.values())
+    assert 0x0B in everything  # of the last family
+    assert merged(family=FAMILY_B) == b""
 
 
 def test_a_pair_of_bytes_is_compared_as_a_number() -> None:
     small, large = bytes((3, 7, 0xFF, 0x01)), bytes((3, 7, 0x00, 0x02))
-    assert merged(small, large) == merged(large, small) == large
+    for pair in ((small, large), (large, small)):
+        assert records(merged(*pair))[7] == large
 
 
 def test_the_suffix_is_that_of_the_target() -> None:
-    assert merged(byte(9, 1), specific=False) == b""
-    assert merged(byte(9, 0), specific=True) == b""
+    full = byte(9, 1) + bytes.fromhex(OBJECTS["13.0", FAMILY_B])
+    for specific in (False, True):
+        assert records(merged(full, family=FAMILY_B, specific=specific)).get(9) is None
 
 
 def test_features_are_what_all_inputs_and_the_target_have() -> None:
-    records = [bytes((4, 0x0B, 8, 0)) + pack("<2I", word, 0) for word in (0x59, 0x79)]
-    assert merged(*records, mask=0x50) == records[0][:4] + pack("<2I", 0x50, 0)
-    assert merged(*records, mask=0) == records[0][:4] + bytes(8)
-    assert merged(*records, family=FAMILY_B) == b""
+    inputs = [bytes((4, 0x0B, 8, 0)) + pack("<2I", word, 0) for word in (0x59, 0x79)]
+    assert records(merged(*inputs, mask=0x50))[0x0B] == inputs[0][:4] + pack("<2I", 0x50, 0)
+    assert records(merged(*inputs, mask=0))[0x0B] == inputs[0][:4] + bytes(8)
+    assert 0x0B not in records(merged(*inputs, family=FAMILY_B))
 
 
 def test_code_decides_on_a_feature_that_inputs_lack() -> None:
@@ -146,7 +168,7 @@ def test_code_decides_on_a_feature_that_inputs_lack() -> None:
     for mask, fastpath, word in ((0x09, 8, 0x09), (0x09, 0, 0x01), (0x01, 8, 0x01)):
         rows = compiled(130, FAMILY_C)
         got = notes.merge_compat(inputs, rows, False, mask, fastpath)
-        assert got == byte(9, 0) + record[:4] + pack("<2I", word, 0)
+        assert records(got)[0x0B] == record[:4] + pack("<2I", word, 0)
 
 
 # .nv.compat of one kernel by ptxas of these releases; 12.9 has none before sm_100.
@@ -177,6 +199,17 @@ MIXES: list[tuple[int, int, tuple[str, ...], str]] = [
     (135, FAMILY_B, ("13.5", "13.0"), "0c=2 02 0d=257 03 0b 07"),
     (135, FAMILY_C, ("13.0", "13.5"), "02 07 03 0b 0c=2 0d=257 0e=1088"),
     (135, FAMILY_C, ("13.5", "13.0"), "0c=2 02 0d=257 07 03 0b 0e=1088"),
+    (130, FAMILY_C, ("12.9",), "02 05 03 06 07=256 0b"),
+    (131, FAMILY_C, ("12.9",), "02 05 03 07=256 0b"),
+    (132, FAMILY_C, ("12.9",), "02 05 03 07=256 0b"),
+    (133, FAMILY_C, ("12.9",), "02 05 03 0d=256 0b"),
+    (134, FAMILY_C, ("12.9",), "02 05 03 0c=2 0d=256 0b 0e=1024"),
+    (135, FAMILY_C, ("12.9",), "02 05 03 0c=2 0d=256 0b 0e=1088"),
+    (130, FAMILY_C, ("12.9", "13.0"), "02 05 03 06 07 0b"),
+    (130, FAMILY_C, ("13.0", "12.9"), "02 05 07 03 06 0b"),
+    (133, FAMILY_C, ("13.0", "12.9"), "02 05 07 03 0b 0d=256"),
+    (135, FAMILY_C, ("12.9", "13.0", "13.5"), "02 03 07 0c=2 0d=257 0b 0e=1088"),
+    (135, FAMILY_C, ("13.5", "12.9", "13.0"), "0c=2 02 0d=257 07 03 0b 0e=1088"),
     (135, FAMILY_C, ("12.9", "13.0"), "02 05 03 07 0c=2 0d=256 0b 0e=1088"),
     (135, FAMILY_C, ("12.9", "13.5"), "02 03 07 0c=2 0d=257 0b 0e=1088"),
 ]
@@ -186,15 +219,18 @@ MIXES: list[tuple[int, int, tuple[str, ...], str]] = [
 def test_attributes_of_each_release(
     toolkit: int, family: int, names: tuple[str, ...], expected: str
 ) -> None:
-    suffix = "" if "12.9" in names else "02090000"
-    files = [bytes.fromhex(suffix + OBJECTS[name, family]) for name in names]
-    data, found = merged(*files, family=family, toolkit=toolkit), []
-    while data:
-        size = 4 + (data[2] if data[0] == 4 else 0)
-        record, data = data[:size], data[size:]
-        value = f"={record[2] | record[3] << 8}" if record[1] in (0x0C, 0x0D, 0x0E) else ""
-        found.append(f"{record[1]:02x}{value}")
-    assert " ".join(found) == expected
+    suffix = {"12.9": ""}
+    files = [bytes.fromhex(suffix.get(name, "02090000") + OBJECTS[name, family]) for name in names]
+    rows = compiled(toolkit, family)
+    found = records(notes.merge_compat(compat(*files), rows, False, 0xFF, 8))
+    assert next(iter(found)) == 9
+    shown = {7: 0x101, 0x0C: None, 0x0D: None, 0x0E: None}  # what goes without saying
+    words = []
+    for attribute, record in list(found.items())[1:]:
+        value = record[2] | record[3] << 8
+        said = f"={value}" if shown.get(attribute, value) != value else ""
+        words.append(f"{attribute:02x}{said}")
+    assert " ".join(words) == expected
 
 
 def instruction(form: int, *, plain: bool = True, kind: int = 0) -> bytes:
@@ -236,25 +272,16 @@ def test_code_of_a_file_that_promises_is_not_searched(word: int, bits: int) -> N
 
 def test_damaged_records_change_nothing() -> None:
     long = bytes((4, 2, 0, 0))
-    assert merged(long, bytes((4, 2, 4, 0)) + bytes(4), byte(2, 1)[:3]) == long
-
-
-def test_which_files_hold_code_for_one_architecture_alone() -> None:
-    inputs = compat(byte(2, 1) + byte(9, 1), byte(9, 0), byte(2, 1))
-    assert notes.specific_files(inputs) == bytes((1, 0, 0))
+    assert records(merged(long, bytes((4, 2, 4, 0)) + bytes(4), byte(2, 1)[:3]))[2] == long
 
 
 def test_virtual_architectures_of_inputs() -> None:
-    """The extremes of the notes, with the first file that has each; a file may have several."""
-    arena = b""
-    rows = []
-    for file, numbers in enumerate([(90,), (80, 100), (), (80,), (100,), (80, 80)]):
-        data = b"".join(pack("<24xHHI", 2, number, 0) for number in numbers)
-        rows.append({"offset": len(arena), **section(sectionkinds.CUINFO, data, file)})
-        arena += data
-    assert notes.virtual_archs(objects(arena, sections=rows)) == (80, 1, 3, 100, 1)
-    assert notes.virtual_archs(objects(arena, sections=rows[:1])) == (90, 0, 1, 90, 0)
-    assert notes.virtual_archs(objects(arena)) == (0, -1, 0, 0, -1)
-    # A note that is cut off does not count.
-    cut = section(sectionkinds.CUINFO, arena[:31])
-    assert notes.virtual_archs(objects(arena, sections=[cut]))[1] == -1
+    """The extremes of what files say, with the first file that has each."""
+
+    def files(*numbers: int) -> ObjectTables:
+        return objects(files=[{"ptx_sm": number} for number in numbers])
+
+    assert notes.virtual_archs(files(90, 80, 0xFFFF, 80, 100, 80)) == (80, 1, 3, 100, 4)
+    assert notes.virtual_archs(files(90)) == (90, 0, 1, 90, 0)
+    assert notes.virtual_archs(files(0xFFFF)) == (0, -1, 0, 0, -1)
+    assert notes.virtual_archs(objects()) == (0, -1, 0, 0, -1)

@@ -68,8 +68,6 @@ cdef enum:
     ET_EXEC = 2
     ET_DYN = 3
     EM_CUDA = 190
-    ELFOSABI_CUDA = 0x41
-    CUDA_ABI_VERSION = 8
 
     SHN_UNDEF = 0
     SHN_LORESERVE = 0xff00

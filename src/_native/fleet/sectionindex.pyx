@@ -9,10 +9,11 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memchr, memcmp, memcpy, strlen
 
-from elf64 cimport CUDA_ABI_VERSION, EM_CUDA, SHN_XINDEX, Ehdr, Shdr
+from elf64 cimport EM_CUDA, SHN_XINDEX, Ehdr, Shdr
 from extents cimport count_files
 from facts cimport (
-    SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_RESERVED_SHARED, SHT_CUDA_SHARED, SHT_NOBITS, SHT_NULL
+    FORMAT, FORMAT_COUNT, SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_RESERVED_SHARED,
+    SHT_CUDA_SHARED, SHT_NOBITS, SHT_NULL
 )
 from vec cimport *
 
@@ -146,10 +147,9 @@ cdef bint list_object(Columns* c, uint32_t number, const uint8_t* data, uint64_t
     if memcmp(ehdr.e_ident, b"\x7fELF\x02\x01", 6) != 0 or ehdr.e_machine != EM_CUDA:
         return True
     row.type = ehdr.e_type
-    # Before this version of the ABI the number stood in the low byte.
-    row.sm = ehdr.e_flags & 0xff
-    if ehdr.e_ident[8] >= CUDA_ABI_VERSION:
-        row.sm = (ehdr.e_flags >> 8) & 0xff
+    for i in range(FORMAT_COUNT):
+        if FORMAT[i].os_abi == ehdr.e_ident[7]:
+            row.sm = ehdr.e_flags >> FORMAT[i].sm_first & FORMAT[i].sm_mask
     row.fault = X_NONE
     if ehdr.e_shoff == 0:
         return True

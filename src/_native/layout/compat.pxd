@@ -10,6 +10,9 @@ from rows cimport *
 from vec cimport *
 
 
+cdef enum:
+    FASTPATH_CODE = 8           # bit of attribute 0x0b that depends on the instructions
+
 # A row of pylink/facts/compat.py.
 cdef packed struct CompatRow:
     uint8_t attribute
@@ -94,7 +97,7 @@ cdef inline bint compat_read(Compat* m, const uint8_t* data, uint64_t size,
         if seen[row.attribute]:
             continue
         m.missing[row.attribute] = True
-        if row.flags & COMPAT_COUNTS and not compat_default(m, row):
+        if row.flags & COMPAT_COUNTS and not compat_default(m, row, has_code):
             return False
     return True
 
@@ -107,8 +110,8 @@ cdef inline bint compat_record(Compat* m, const uint8_t* data, bint first,
     cdef uint32_t size = record_size(data)
     if row == NULL:
         return mine != NULL or vec_append(list, data, size)
-    if row.flags & COMPAT_DROPPED:
-        return True
+    if row.flags & COMPAT_DROPPED or (row.how == COMPAT_TARGET and not first):
+        return True             # the target's stands first where the first input has none
     if mine != NULL:
         if row.how != COMPAT_COMMON or has_code:
             compat_combine(mine, data, row.how)
@@ -122,15 +125,19 @@ cdef inline bint compat_record(Compat* m, const uint8_t* data, bint first,
     return True
 
 
-cdef inline bint compat_default(Compat* m, const CompatRow* row) noexcept nogil:
-    """What an input without the attribute counts as."""
-    cdef uint8_t record[4]
+cdef inline bint compat_default(Compat* m, const CompatRow* row, bint has_code) noexcept nogil:
+    """What an input without the attribute counts as: the row's value, or all that needs no look."""
+    cdef uint8_t record[12]
     cdef uint8_t* mine = compat_find(m, row.attribute)
     record[0] = row.format
     record[1] = row.attribute
     memcpy(record + 2, &row.value, 2)
+    if row.how == COMPAT_COMMON:
+        record[2] = 8
+        memset(record + 4, 0xff, 8)
+        record[4] = 0xff & ~FASTPATH_CODE if has_code else 0xff
     if mine == NULL:
-        return vec_append(&m.late, record, 4)
+        return vec_append(&m.late, record, record_size(record))
     compat_combine(mine, record, row.how)
     return True
 

@@ -133,6 +133,7 @@ cdef bint find_givers(Info* m) noexcept nogil:
     cdef uint64_t at
     cdef const uint8_t* data
     cdef int32_t* row
+    cdef uint8_t barriers[4]
     memset(m.info_out, 0xff, 4 * m.entity_count)
     for i in range(m.out_count):
         out = &m.outs[i]
@@ -152,6 +153,8 @@ cdef bint find_givers(Info* m) noexcept nogil:
             if m.rules[data[1]].how == JOIN_UNION:
                 m.unknown_bits = data[1]
             at += record_size(data)
+        if has_barriers(m, s, barriers):
+            m.gives[out.entity] = True
     for i in range(m.out_count):
         out = &m.outs[i]
         if out.kind != K_INFO_FUNC or info_source(m, out.entity) == NULL:
@@ -302,6 +305,7 @@ cdef bint emit_function_info(Info* m, int32_t e, bint mercury) noexcept nogil:
     cdef size_t i
     cdef Record* record
     cdef bint kernel = m.executable and inherits(m, e)
+    cdef uint8_t barriers[4]
     if m.functions[e].info >= 0:
         sass = &m.sections[m.functions[e].info]
     if at >= 0:
@@ -315,6 +319,8 @@ cdef bint emit_function_info(Info* m, int32_t e, bint mercury) noexcept nogil:
     if not mercury and at >= 0 and sass != NULL:
         match_records(m, sass)
     start = m.blob.count
+    if m.family == FAMILY_C and not put_isa_version(m, s):
+        return False
     for i in range(m.records.count):
         record = <Record*>m.records.data + (m.records.count - 1 - i)
         if not mercury and at >= 0 and record.data[1] == EIATTR_MERCURY_FINALIZER_OPTIONS:
@@ -325,6 +331,8 @@ cdef bint emit_function_info(Info* m, int32_t e, bint mercury) noexcept nogil:
             continue
         if not put_record(m, record, kernel):
             return False
+    if has_barriers(m, s, barriers) and put(m, barriers, 4) == NULL:
+        return False
     if kernel and m.functions[e].stack == NO_STACK_BOUND and not mark_recursion(m, start):
         return False
     if m.executable and m.unknown_bits and not put_unknown_bits(m, start):
@@ -334,6 +342,18 @@ cdef bint emit_function_info(Info* m, int32_t e, bint mercury) noexcept nogil:
     if not mercury and at >= 0 and sass != NULL:
         return put_sass_only(m, sass)
     return True
+
+
+cdef bint put_isa_version(Info* m, const SectionRow* s) noexcept nogil:
+    """From sm_100 on functions of objects from before 13.0 get the version that those have."""
+    cdef uint16_t version = FIRST_ISA_VERSION
+    cdef uint8_t record[4]
+    if find_record(m.arena + s.offset, s.size, EIATTR_MERCURY_ISA_VERSION) != NULL:
+        return True
+    record[0] = 3
+    record[1] = EIATTR_MERCURY_ISA_VERSION
+    memcpy(record + 2, &version, 2)
+    return put(m, record, 4) != NULL
 
 
 cdef bint list_records(Info* m, const SectionRow* s) noexcept nogil:

@@ -124,6 +124,8 @@ ctypedef struct Walk:
     const uint8_t* data             # the record; NULL: the function does not say which bits it uses
     uint8_t attribute
     uint16_t value
+    bint told                       # of its barriers, which older code has no record of
+    uint8_t barriers[4]
 
 
 cdef inline void begin_walk(Walk* w, int32_t kernel) noexcept nogil:
@@ -145,6 +147,13 @@ cdef inline bint next_record(Info* m, Walk* w) noexcept nogil:
             w.attribute = w.data[1]
             w.value = load16(w.data + 2)
             return True
+        if w.source != NULL and not w.told:
+            w.told = True
+            if has_barriers(m, w.source, w.barriers):
+                w.data = w.barriers
+                w.attribute = w.data[1]
+                w.value = load16(w.data + 2)
+                return True
         if w.source != NULL:
             silent = m.unknown_bits and find_record(
                 m.arena + w.source.offset, w.source.size, m.unknown_bits) == NULL
@@ -161,6 +170,7 @@ cdef inline bint next_record(Info* m, Walk* w) noexcept nogil:
         if function != w.kernel:
             w.source = info_source(m, function)
             w.offset = 0
+            w.told = False
 
 
 # --- two kernels and more: each takes over function by function, record by record ----------------

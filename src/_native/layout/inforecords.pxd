@@ -126,6 +126,21 @@ cdef inline const SectionRow* info_source(Info* m, int32_t entity) noexcept nogi
     return &m.sections[at] if at >= 0 else NULL
 
 
+cdef inline bint has_barriers(Info* m, const SectionRow* s, uint8_t* record) noexcept nogil:
+    """Fill in NUM_BARRIERS, which code from before 13.0 has in sh_flags; False where there is none.
+
+    `s` has the function's other records. A relocatable output keeps the flags.
+    """
+    cdef uint64_t flags = m.sections[s.target].flags & SHF_BARRIERS
+    if not m.executable or s.kind != K_INFO_FUNC or flags == 0:
+        return False
+    record[0] = 2
+    record[1] = EIATTR_NUM_BARRIERS
+    record[2] = <uint8_t>(flags >> SHF_BARRIERS_FIRST)
+    record[3] = 0
+    return True
+
+
 cdef inline int64_t own_record(Info* m, uint64_t start, uint8_t attribute) noexcept nogil:
     """Offset in the blob of the record with that attribute from `start` on, or -1."""
     cdef const uint8_t* record = find_record(m.blob.data + start, m.blob.count - start, attribute)

@@ -1,14 +1,12 @@
 """Notes and compatibility attributes: one section of the output from all those of the inputs."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memset
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from attributes cimport find_record, record_size
 from compat cimport *
-from elf64 cimport Ehdr
 from fastpath cimport code_leaves_fastpath
-from pylink._native.tables cimport Indices, MergedTables, ObjectTables
+from pylink._native.tables cimport MergedTables, ObjectTables
 from rows cimport *
 from vec cimport *
 
@@ -16,19 +14,6 @@ from vec cimport *
 cdef enum:
     COMPAT_SPECIFIC = 9         # attribute: the code is for one architecture alone
     COMPAT_FASTPATH = 0x0b      # attribute: CAN_FASTPATH_FINALIZE
-    FASTPATH_CODE = 8           # its bit that depends on the instructions
-
-
-# .note.nv.cuinfo: the head of an ELF note, then what the file is for.
-cdef packed struct CuinfoNote:
-    uint32_t name_size
-    uint32_t size
-    uint32_t type
-    uint8_t name[12]
-    uint16_t version
-    uint16_t sm
-    uint16_t toolkit
-    uint16_t spare
 
 
 def join_sections(ObjectTables objects not None, int kind):
@@ -50,35 +35,29 @@ def join_sections(ObjectTables objects not None, int kind):
 
 
 def virtual_archs(ObjectTables objects not None):
-    """The SM numbers of the PTX that inputs were made from, as their notes say: the extremes.
+    """The SM numbers of the PTX that inputs were made from, as the reader found them: the extremes.
 
-    (lowest, first file with it, files with it, highest, first file with it); files are -1 without
-    any note.
+    (lowest, first file with it, files with it, highest, first file with it); files are -1 where
+    none says.
     """
-    cdef size_t n = objects.sections.count, i
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const SectionRow* s = objects.sections.rows
-    cdef uint64_t at
+    cdef size_t n = objects.files.count, i
+    cdef const FileRow* f = objects.files.rows
     cdef uint32_t sm, lowest = 0, highest = 0, low_files = 0
-    cdef int64_t low = -1, high = -1, last = -1
+    cdef int64_t low = -1, high = -1
     with nogil:
         for i in range(n):
-            if s[i].kind != K_CUINFO:
+            sm = f[i].ptx_sm
+            if sm == UNKNOWN_SM:
                 continue
-            at = 0
-            while s[i].size - at >= sizeof(CuinfoNote):
-                sm = (<const CuinfoNote*>(base + s[i].offset + at)).sm
-                if low < 0 or sm < lowest:
-                    lowest = sm
-                    low = last = s[i].file
-                    low_files = 1
-                elif sm == lowest and last != s[i].file:
-                    last = s[i].file
-                    low_files += 1
-                if high < 0 or sm > highest:
-                    highest = sm
-                    high = s[i].file
-                at += sizeof(CuinfoNote)
+            if low < 0 or sm < lowest:
+                lowest = sm
+                low = <int64_t>i
+                low_files = 0
+            if sm == lowest:
+                low_files += 1
+            if high < 0 or sm > highest:
+                highest = sm
+                high = <int64_t>i
     return lowest, low, low_files, highest, high
 
 
@@ -92,54 +71,6 @@ def has_attribute(ObjectTables objects not None, int kind, int attribute):
                                              <uint8_t>attribute) != NULL:
             return True
     return False
-
-
-def toolkits(ObjectTables objects not None):
-    """`(newest, toolkits)`: the number of the toolkit that made each file, and the largest.
-
-    That of the note .note.nv.cuinfo, or, in files of CUDA 12, the version in the ELF header.
-    """
-    cdef size_t n = objects.sections.count, i
-    cdef size_t count = objects.files.count
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const SectionRow* s = objects.sections.rows
-    cdef const FileRow* f = objects.files.rows
-    cdef bytes result = PyBytes_FromStringAndSize(NULL, 4 * count)
-    cdef uint32_t* toolkit = <uint32_t*>PyBytes_AS_STRING(result)
-    cdef uint32_t newest = 0
-    cdef const CuinfoNote* note
-    for i in range(count):
-        toolkit[i] = (<const Ehdr*>(base + f[i].offset)).e_version
-        newest = max(newest, toolkit[i])
-    for i in range(n):
-        if s[i].kind != K_CUINFO or s[i].size < sizeof(CuinfoNote):
-            continue
-        if s[i].file >= count:
-            raise IndexError(f"section {i} is in an unknown file")
-        note = <const CuinfoNote*>(base + s[i].offset)
-        toolkit[s[i].file] = max(toolkit[s[i].file], note.toolkit)
-        newest = max(newest, note.toolkit)
-    return newest, Indices(result)
-
-
-def specific_files(ObjectTables objects not None):
-    """A byte per file: 1 when its .nv.compat says that its code is for one architecture alone."""
-    cdef size_t n = objects.sections.count, i
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const SectionRow* s = objects.sections.rows
-    cdef size_t files = objects.files.count
-    cdef bytes result = PyBytes_FromStringAndSize(NULL, files)
-    cdef uint8_t* specific = <uint8_t*>PyBytes_AS_STRING(result)
-    cdef const uint8_t* record
-    memset(specific, 0, files)
-    for i in range(n):
-        if s[i].kind != K_COMPAT:
-            continue
-        if s[i].file >= files:
-            raise IndexError(f"section {i} is in an unknown file")
-        record = find_record(base + s[i].offset, s[i].size, COMPAT_SPECIFIC)
-        specific[s[i].file] |= record != NULL and record[2] != 0
-    return result
 
 
 def fastpath_bits(MergedTables merged not None):

@@ -1,6 +1,7 @@
 # The code of one kernel: instructions of 16 bytes and the capsule that counts them.
 #
-# A capsule is: u32 section index of .text, u32 version, u32 number of slots, a bitmap with one bit
+# A capsule is: u32 section index of .text, u32 VERSION, u32 number of slots (in 12.8 the number is
+# in the low bits of the version, which begins with EARLY_VERSION), a bitmap with one bit
 # per slot in words of 32, then for each slot whose bit is 0 a record, in slot order. A slot is one
 # instruction, or the several that a record expands to: the record then begins with a u16 of
 # 0x50 | count << 7, and 1 in the low nibble when a body follows. The last slot is the branch to
@@ -9,7 +10,7 @@
 # instruction.
 
 from libc.stdint cimport uint8_t, uint16_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from exitrows cimport *
 from exitwords cimport *
@@ -18,6 +19,9 @@ from vec cimport *
 
 cdef enum:
     CAPSULE_HEADER = 12
+    VERSION = 0xc0000001U
+    EARLY_VERSION = 4       # the highest hex digit
+    EARLY_HEADER = 8
     ONE_WORD = 0x00d0       # record without body for one instruction
     HINT = 0x31             # first byte of a record for no instruction
 
@@ -29,6 +33,8 @@ ctypedef struct Slot:
     const uint8_t* record   # with its count, NULL for none
     uint64_t record_size
     uint64_t offset         # of the first instruction
+    bint recorded
+    bint last
 
 
 # The code being rewritten.
@@ -120,3 +126,61 @@ cdef inline bint read_record(const uint8_t* data, uint64_t size, uint64_t at,
     else:
         return False
     return slot.count != 0 and slot.record_size <= size - at
+
+
+# A walk over the slots of a capsule and the instructions they stand for.
+ctypedef struct Walk:
+    size_t section          # the capsule's
+    const uint8_t* data
+    uint64_t size
+    uint64_t slots
+    uint64_t bits           # where its bitmap is
+    uint64_t next           # slot
+    uint64_t at             # its record
+    uint64_t offset         # its instructions
+    bint early              # of the form of 12.8
+
+
+cdef inline bint start_walk(Walk* walk, const View* capsule, size_t section,
+                            Fault* fault) noexcept nogil:
+    memset(walk, 0, sizeof(Walk))
+    walk.section = section
+    walk.data = capsule.data
+    walk.size = capsule.size
+    if walk.size < CAPSULE_HEADER:
+        return fail(fault, section, 0, R_CUT_OFF)
+    walk.early = load32(walk.data + 4) >> 28 == EARLY_VERSION
+    if walk.early:
+        walk.slots = load32(walk.data + 4) & 0xfffffff
+        walk.bits = EARLY_HEADER
+    else:
+        walk.slots = load32(walk.data + 8)
+        walk.bits = CAPSULE_HEADER
+    walk.at = walk.bits + (walk.slots + 31) // 32 * 4
+    if not walk.slots or walk.at > walk.size:
+        return fail(fault, section, walk.bits - 4, R_BITMAP)
+    return True
+
+
+cdef inline bint next_slot(Walk* walk, const View* text, Slot* slot, Fault* fault) noexcept nogil:
+    """Read the next slot of the walk, which must have one."""
+    slot.record = walk.data + walk.at
+    slot.record_size = 0
+    slot.count = 1
+    slot.recorded = not walk.data[walk.bits + walk.next // 8] >> (walk.next % 8) & 1
+    slot.last = walk.next == walk.slots - 1
+    if slot.recorded and not read_record(walk.data, walk.size, walk.at, slot):
+        return fail(fault, walk.section, walk.at, R_RECORD)
+    if slot.count > (text.size - walk.offset) // 16:
+        return fail(fault, walk.section, walk.at, R_COUNT)
+    slot.words = text.data + walk.offset
+    slot.offset = walk.offset
+    walk.at += slot.record_size
+    walk.offset += slot.count * 16
+    walk.next += 1
+    if slot.last:
+        if slot.record_size != 2 or walk.at != walk.size:
+            return fail(fault, walk.section, walk.at, R_LAST_SLOT)
+        if walk.offset != text.size:
+            return fail(fault, walk.section, walk.at, R_COUNT)
+    return True

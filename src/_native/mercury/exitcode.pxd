@@ -20,10 +20,8 @@ cdef inline bint finish(View* text, View* capsule, Draft* draft, Code* code,
                         Vec* places) noexcept nogil:
     """Write the new text, capsule and places; False when memory is exhausted."""
     cdef uint64_t count = draft.words.count, old = code.count - 1, i, after = 0, source, nops
-    cdef uint64_t slots = draft.sizes.count, bits_size = (slots + 31) // 32 * 4
     cdef const uint64_t* sources = <const uint64_t*>draft.sources.data
     cdef Place* place = <Place*>vec_extend(places, code.count)
-    cdef uint8_t* at
     if place == NULL:
         return False
     code.first = places.count - code.count
@@ -43,9 +41,7 @@ cdef inline bint finish(View* text, View* capsule, Draft* draft, Code* code,
     nops = code.fresh_size // WORD - count
     text.fresh_size = code.fresh_size
     text.fresh = <uint8_t*>malloc(text.fresh_size)
-    capsule.fresh_size = CAPSULE_HEADER + bits_size + draft.records.count
-    capsule.fresh = <uint8_t*>malloc(capsule.fresh_size)
-    if text.fresh == NULL or capsule.fresh == NULL:
+    if text.fresh == NULL:
         return False
     memcpy(text.fresh, draft.words.data, count * WORD)
     for i in range(count):
@@ -55,83 +51,76 @@ cdef inline bint finish(View* text, View* capsule, Draft* draft, Code* code,
                      <const Place*>places.data)
     for i in range(count, count + nops):
         put_instruction(text.fresh + i * WORD, W_NOP)
+    return put_capsule(capsule, draft, nops + 1)
+
+
+cdef inline bint put_capsule(View* capsule, const Draft* draft, uint64_t tail) noexcept nogil:
+    """Write the new capsule; its last slot stands for `tail` instructions."""
+    cdef uint64_t slots = draft.sizes.count, bits_size = (slots + 31) // 32 * 4, i
+    cdef uint8_t* at
+    capsule.fresh_size = CAPSULE_HEADER + bits_size + draft.records.count
+    capsule.fresh = <uint8_t*>malloc(capsule.fresh_size)
+    if capsule.fresh == NULL:
+        return False
     at = capsule.fresh
-    memcpy(at, capsule.data, CAPSULE_HEADER)
+    memcpy(at, capsule.data, 4)
+    put32(at + 4, VERSION)
     put32(at + 8, <uint32_t>slots)
     memset(at + CAPSULE_HEADER, 0, bits_size)
     for i in range(slots):
         if not draft.sizes.data[i]:
             at[CAPSULE_HEADER + i // 8] |= 1 << i % 8
     memcpy(at + CAPSULE_HEADER + bits_size, draft.records.data, draft.records.count)
-    put16(at + capsule.fresh_size - 2, <uint16_t>(0x50 | (nops + 1) << 7))
+    put16(at + capsule.fresh_size - 2, <uint16_t>(0x50 | tail << 7))
     return True
+
+
+cdef inline void start_draft(Draft* draft) noexcept nogil:
+    draft.words.count = draft.sources.count = draft.records.count = draft.sizes.count = 0
+
+
+cdef inline bint finish_changed(View* text, View* capsule, Draft* draft, Code* code, Vec* places,
+                                uint64_t old, bint* changed) noexcept nogil:
+    """Write what is new, if anything moved or was changed in a text whose code took `old` bytes."""
+    cdef size_t i
+    changed[0] = changed[0] or draft.sources.count * WORD != old
+    for i in range(draft.sources.count):
+        if (<uint64_t*>draft.sources.data)[i] != i * WORD:
+            changed[0] = True
+            break
+    if not changed[0]:
+        return True
+    code.size = text.size
+    code.count = old // WORD + 1
+    return finish(text, capsule, draft, code, places)
 
 
 cdef inline bint rewrite_code(View* text, View* capsule, int mode, Code* code, Draft* draft,
                               Vec* places, bint* changed, Fault* fault) noexcept nogil:
     """Rewrite one kernel; `changed` says whether anything did, else nothing is written."""
-    cdef const uint8_t* data = capsule.data
-    cdef uint64_t size = capsule.size, slots, bits_size, at, i, offset = 0
     cdef Needs needs = needs_of(text.data, text.size, mode)
-    cdef const uint8_t* bits = data + CAPSULE_HEADER
+    cdef Walk walk
     cdef Slot slot
-    cdef bint done = False, recorded
+    cdef bint done
     changed[0] = False
-    if size < CAPSULE_HEADER:
-        return fail(fault, code.capsule, 0, R_CUT_OFF)
-    slots = load32(data + 8)
-    bits_size = (slots + 31) // 32 * 4
-    if not slots or bits_size > size - CAPSULE_HEADER:
-        return fail(fault, code.capsule, 8, R_BITMAP)
-    draft.words.count = draft.sources.count = draft.records.count = draft.sizes.count = 0
-    at = CAPSULE_HEADER + bits_size
-    for i in range(slots):
-        slot.record = data + at
-        slot.record_size = 0
-        slot.count = 1
-        recorded = not bits[i // 8] >> (i % 8) & 1
-        if recorded and not read_record(data, size, at, &slot):
-            fail(fault, code.capsule, at, R_RECORD)
-            break
-        if slot.count > (text.size - offset) // WORD:
-            fail(fault, code.capsule, at, R_COUNT)
-            break
-        slot.words = text.data + offset
-        slot.offset = offset
-        at += slot.record_size
-        if i == slots - 1:
-            if slot.record_size != 2 or at != size:
-                fail(fault, code.capsule, at, R_LAST_SLOT)
-                break
-            if slot.count * WORD != text.size - offset:
-                fail(fault, code.capsule, at, R_COUNT)
-                break
-            done = emit_counted(draft, 1, NULL, 0) and emit(draft, slot.words, offset)
-            fault.reason = R_NONE if done else R_MEMORY
-            offset += WORD
-            break
-        offset += slot.count * WORD
-        fault.reason = R_MEMORY
-        if needs.barrier and slot.count and opcode(text.data + offset - WORD) == OP_EXIT and (
-                not recorded or is_barrier(&slot)):
-            if not emit_exit(draft, &slot, &needs):
-                break
+    if not start_walk(&walk, capsule, code.capsule, fault):
+        return False
+    start_draft(draft)
+    while walk.next < walk.slots:
+        if not next_slot(&walk, text, &slot, fault):
+            return False
+        if slot.last:
+            done = emit_counted(draft, 1, NULL, 0) and emit(draft, slot.words, slot.offset)
+        elif needs.barrier and slot.count and opcode(
+                text.data + walk.offset - WORD) == OP_EXIT and (
+                not slot.recorded or is_barrier(&slot)):
+            done = emit_exit(draft, &slot, &needs)
         elif slot.count > 1 and slot.record_size > 2:
-            if not emit_fence(draft, &slot, &needs):
-                break
-        elif not emit_slot(draft, &slot):
-            break
-    if done:
-        for i in range(draft.sources.count):
-            if (<uint64_t*>draft.sources.data)[i] != i * WORD:
-                changed[0] = True
-                break
-        if draft.sources.count * WORD != offset:
-            changed[0] = True
-        if changed[0]:
-            code.size = text.size
-            code.count = offset // WORD + 1
-            done = finish(text, capsule, draft, code, places)
-            if not done:
-                fault.reason = R_MEMORY
-    return done
+            done = emit_fence(draft, &slot, &needs)
+        else:
+            done = emit_slot(draft, &slot)
+        if not done:
+            return fail(fault, 0, 0, R_MEMORY)
+    if not finish_changed(text, capsule, draft, code, places, slot.offset + WORD, changed):
+        return fail(fault, 0, 0, R_MEMORY)
+    return True

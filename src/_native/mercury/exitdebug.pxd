@@ -125,7 +125,7 @@ cdef inline bint move_debug(File* file, Fault* fault) noexcept nogil:
                 slot.value = <int32_t>j
                 names.count += 1
         done = move_registers(&file.views[i], i, &names, codes,
-                              <const Place*>file.places.data, fault)
+                              <const Place*>file.places.data, file.early, fault)
         index_free(&names)
         if not done:
             return False

@@ -24,6 +24,7 @@ ctypedef struct File:
     int32_t* code_of        # by section index: likewise for .text sections
     Vec kernels             # Code
     Vec places              # Place
+    bint early              # code from before 13.0, see exitearly.pxd
 
 
 cdef inline void file_init(File* file, bytes image) noexcept:

@@ -29,6 +29,7 @@ cdef enum FrameOp:
     CFA_DEF_CFA = 0x0c
     CFA_DEF_CFA_REGISTER = 0x0d
     CFA_DEF_CFA_OFFSET = 0x0e
+    CFA_EXPRESSION = 0x10
 
 
 cdef inline uint32_t entry_size(uint8_t attribute) noexcept nogil:
@@ -79,8 +80,24 @@ cdef inline bint move_targets(uint8_t* data, uint64_t at, uint64_t end, const Co
     return True
 
 
+cdef inline uint64_t counted_back(const Code* code, const Place* places, uint64_t offset,
+                                  bint early) noexcept nogil:
+    """Where a range of a register that began at `offset` begins, or an instruction is listed.
+
+    nvlink counts from the end of a slot: one that has lost its last instruction, as a WARPSYNC
+    from before 13.0, gives the place before it.
+    """
+    cdef uint64_t at = moved(code, places, offset, False)
+    cdef const Place* place
+    if early and offset % 16 == 0 and offset // 16 + 2 < code.count:
+        place = places + code.first + offset // 16
+        if place[1].own == place[2].own and at >= 16:
+            return at - 16
+    return at
+
+
 cdef inline bint move_info(View* view, size_t section, const Code* code, const Place* places,
-                           Fault* fault) noexcept nogil:
+                           bint early, Fault* fault) noexcept nogil:
     cdef uint8_t* data = editable(view)
     cdef uint64_t at = 0, end, item
     cdef uint32_t size
@@ -105,7 +122,11 @@ cdef inline bint move_info(View* view, size_t section, const Code* code, const P
                     return fail(fault, section, at, R_INFO)
                 item = at + 4
                 while item < end:
-                    move_word(data + item, code, places, True)
+                    if early:
+                        put32(data + item, <uint32_t>counted_back(code, places,
+                                                                  load32(data + item), early))
+                    else:
+                        move_word(data + item, code, places, True)
                     item += size
         at = end
     return True
@@ -128,7 +149,7 @@ cdef inline bint move_table(View* view, size_t section, const View* relocs, cons
 
 
 cdef inline bint move_registers(View* view, size_t section, NameIndex* names, const Code* codes,
-                                const Place* places, Fault* fault) noexcept nogil:
+                                const Place* places, bint early, Fault* fault) noexcept nogil:
     """.nv_debug_info_reg_sass: {name NUL, u32 n, n of {u32, register NUL, u32, start, end}}."""
     cdef uint8_t* data = editable(view)
     cdef const uint8_t* nul
@@ -158,7 +179,8 @@ cdef inline bint move_registers(View* view, size_t section, NameIndex* names, co
                 return fail(fault, section, start, R_REGISTERS)
             at = nul - data + 13
             if code != NULL:
-                move_word(data + at - 8, code, places, False)
+                put32(data + at - 8, <uint32_t>counted_back(code, places, load32(data + at - 8),
+                                                            early))
                 move_word(data + at - 4, code, places, False)
     return True
 
@@ -198,6 +220,11 @@ cdef inline bint move_frame(View* view, size_t section, uint64_t address, const 
                 or op == CFA_DEF_CFA_REGISTER or op == CFA_DEF_CFA_OFFSET):
             if not read_uleb(data, end, &at, &value):
                 return fail(fault, section, at, R_FRAME)
+        elif op == CFA_EXPRESSION:
+            if (not read_uleb(data, end, &at, &value) or not read_uleb(data, end, &at, &value)
+                    or value > end - at):
+                return fail(fault, section, at, R_FRAME)
+            at += value
         else:
             return fail(fault, section, at - 1, R_FRAME_OP)
     return True

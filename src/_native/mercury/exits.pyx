@@ -24,11 +24,12 @@ from elf64 cimport (SHT_CUDA_CAPMERC, SHT_CUDA_INFO, SHT_CUDA_MERC_RELA, SHT_PRO
 from exitcapsule cimport Draft
 from exitcode cimport *
 from exitdebug cimport TEXT_PREFIX, move_debug
+from exitearly cimport convert_code
 from exitfile cimport *
 from exitlines cimport Rela
 from exitplaces cimport *
 from exitrows cimport *
-from exitwords cimport M_FENCES, M_LONG, WORD
+from exitwords cimport M_EARLY, M_FENCES, WORD
 from vec cimport *
 
 cdef enum:
@@ -66,12 +67,16 @@ class MalformedKernel(ValueError):
         self.reason = reason
 
 
+cdef bint is_function(const Sym* symbol) noexcept nogil:
+    return symbol.st_info & 0xf == STT_FUNC and symbol.st_shndx != 0
+
+
 cdef bint is_kernel(const Sym* symbol) noexcept nogil:
-    return symbol.st_info & 0xf == STT_FUNC and symbol.st_other & STO_ENTRY and symbol.st_shndx
+    return is_function(symbol) and symbol.st_other & STO_ENTRY
 
 
-cdef bint rewrite_kernels(File* file, int mode, Fault* fault) noexcept nogil:
-    """Rewrite text and capsule of each kernel that has both."""
+cdef bint rewrite_functions(File* file, int mode, Fault* fault) noexcept nogil:
+    """Rewrite text and capsule of each kernel, or function, that has both."""
     cdef int32_t* capsule_of = <int32_t*>calloc(file.count + 1, sizeof(int32_t))
     cdef const Sym* symbol
     cdef Code code
@@ -94,7 +99,8 @@ cdef bint rewrite_kernels(File* file, int mode, Fault* fault) noexcept nogil:
                 capsule_of[text] = <int32_t>i
     for i in range(file.symbol_count):
         symbol = file.symbols + i
-        if not is_kernel(symbol) or symbol.st_shndx >= file.count:
+        if symbol.st_shndx >= file.count or not (
+                is_function(symbol) if file.early else is_kernel(symbol)):
             continue
         memset(&code, 0, sizeof(Code))
         code.text = symbol.st_shndx
@@ -104,8 +110,12 @@ cdef bint rewrite_kernels(File* file, int mode, Fault* fault) noexcept nogil:
                 or file.views[code.text].name_size <= TEXT_PREFIX
                 or memcmp(file.views[code.text].name, b".text.", TEXT_PREFIX) != 0):
             continue
-        done = rewrite_code(&file.views[code.text], &file.views[code.capsule], mode, &code, &draft,
-                            &file.places, &changed, fault)
+        if file.early:
+            done = convert_code(&file.views[code.text], &file.views[code.capsule], &code, &draft,
+                                &file.places, &changed, fault)
+        else:
+            done = rewrite_code(&file.views[code.text], &file.views[code.capsule], mode, &code,
+                                &draft, &file.places, &changed, fault)
         if done and changed:
             row = <Code*>vec_push(&file.kernels)
             if row == NULL:
@@ -136,7 +146,7 @@ cdef bint resize_symbols(File* file, Fault* fault) noexcept nogil:
         row = file.code_of[symbols[i].st_shndx]
         if row < 0:
             continue
-        if is_kernel(symbols + i):
+        if is_function(symbols + i):
             symbols[i].st_size = (<Code*>file.kernels.data)[row].fresh_size
             file.codes[i] = row
         elif symbols[i].st_info & 0xf == STT_SECTION:
@@ -156,7 +166,7 @@ cdef bint move_places(File* file, Fault* fault) noexcept nogil:
         view = &file.views[i]
         row = file.code_of[view.info] if view.info < file.count else -1
         if view.kind == SHT_CUDA_INFO and row >= 0:
-            if not move_info(view, i, codes + row, places, fault):
+            if not move_info(view, i, codes + row, places, file.early, fault):
                 return False
         elif view.kind == SHT_CUDA_MERC_RELA and view.info < file.count:
             # Its section is the mercury twin of the kernel's bank 2, whose own is the capsule.
@@ -207,7 +217,7 @@ cdef bint move_relocations(File* file, Fault* fault) noexcept nogil:
 
 
 cdef bint rewrite(File* file, int mode, Fault* fault) noexcept nogil:
-    if not read_sections(file, fault) or not rewrite_kernels(file, mode, fault):
+    if not read_sections(file, fault) or not rewrite_functions(file, mode, fault):
         return False
     if not file.kernels.count:
         return True
@@ -253,9 +263,10 @@ def rewrite_exits(bytes image not None, int mode):
     cdef File file
     cdef Fault fault
     cdef bint done
-    if not M_FENCES <= mode <= M_LONG:
+    if not M_FENCES <= mode <= M_EARLY:
         raise ValueError(f"mode {mode} is not known")
     file_init(&file, image)
+    file.early = mode == M_EARLY
     fault.section = 0
     fault.offset = 0
     fault.reason = R_NONE
@@ -263,7 +274,7 @@ def rewrite_exits(bytes image not None, int mode):
         with nogil:
             done = rewrite(&file, mode, &fault)
         if done:
-            return write_image(&file) if file.kernels.count else image
+            return write_image(&file) if file.kernels.count or file.early else image
         if fault.reason == R_MEMORY:
             raise MemoryError
         name = ""

@@ -21,6 +21,7 @@ cdef enum Mode:
     M_FENCES                # executable without error barriers
     M_SHORT                 # executable with error barriers
     M_LONG                  # with -g or -r
+    M_EARLY                 # none of these: code from before 13.0 becomes what 13.0 has
 
 
 cdef enum Kind:

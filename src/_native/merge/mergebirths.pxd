@@ -379,6 +379,10 @@ cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
         row.align = s.align
         row.type = s.type
         row.flags = s.flags
+        if s.kind == K_TEXT and not m.mode & M_RELOCATABLE:
+            row.flags &= ~<uint64_t>SHF_BARRIERS        # a record has them, see `has_barriers`
+        elif s.kind == K_CONSTANT_FUNC:
+            row.flags |= KIND[s.kind].flags     # objects before 12.1 lack one
         m.out_of[at] = out
         return
     if KIND[s.kind].place == PLACE_JOINED:

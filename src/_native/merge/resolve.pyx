@@ -49,7 +49,6 @@ def resolve(MergedTables merged not None):
     r.regcount = <uint32_t*>calloc(symbol_count + 1, 4)
     r.frame = <uint32_t*>calloc(symbol_count + 1, 4)
     r.prototype_of = <int32_t*>calloc(symbol_count + 1, 4)
-    r.virtual_sm = <uint16_t*>calloc(r.file_count + 1, 2)
     r.first_sm = <uint16_t*>calloc(symbol_count + 1, 2)
     vec_init(&r.entities, sizeof(EntityRow))
     vec_init(&r.calls, sizeof(CallRow))
@@ -57,7 +56,7 @@ def resolve(MergedTables merged not None):
     vec_init(&r.prototypes, 8)
     r.names.slots = r.prototype_names.slots = NULL
     ok = (r.regcount != NULL and r.frame != NULL and r.prototype_of != NULL
-          and r.virtual_sm != NULL and r.first_sm != NULL
+          and r.first_sm != NULL
           and index_init(&r.names, symbol_count // 2) and index_init(&r.prototype_names, 64))
     if ok:
         with nogil:
@@ -67,7 +66,6 @@ def resolve(MergedTables merged not None):
     free(r.regcount)
     free(r.frame)
     free(r.prototype_of)
-    free(r.virtual_sm)
     free(r.first_sm)
     if not ok:
         vec_free(&r.entities)

@@ -10,10 +10,6 @@ from rows cimport *
 from vec cimport *
 
 
-cdef enum:
-    CUINFO_SM = 26              # place of the number in .note.nv.cuinfo
-
-
 ctypedef struct Resolver:
     const uint8_t* arena
     const FileRow* files
@@ -25,7 +21,6 @@ ctypedef struct Resolver:
     uint8_t* role           # by symbol row
     uint32_t* regcount      # by symbol row, from the file's .nv.info
     uint32_t* frame
-    uint16_t* virtual_sm    # by file: the SM number of the PTX that it was made from
     uint16_t* first_sm      # by entity: that of the file of its first definition
     Vec entities
     Vec calls
@@ -37,7 +32,7 @@ ctypedef struct Resolver:
 
 
 cdef inline void read_function_facts(Resolver* r, const FileRow* file) noexcept nogil:
-    """REGCOUNT and FRAME_SIZE of each function, from .nv.info, and for which PTX it was made."""
+    """REGCOUNT and FRAME_SIZE of each function, from .nv.info."""
     cdef const SectionRow* s
     cdef const uint8_t* data
     cdef uint64_t at
@@ -45,8 +40,6 @@ cdef inline void read_function_facts(Resolver* r, const FileRow* file) noexcept 
     for i in range(file.first_section, file.first_section + file.section_count):
         s = &r.sections[i]
         data = r.arena + s.offset
-        if s.kind == K_CUINFO and s.size >= CUINFO_SM + 2:
-            r.virtual_sm[s.file] = load16(data + CUINFO_SM)
         if s.kind != K_INFO:
             continue
         at = 0
@@ -119,7 +112,7 @@ cdef inline bint is_better(Resolver* r, int32_t at, const EntityRow* e) noexcept
     """
     if r.regcount[at] != e.regcount:
         return r.regcount[at] < e.regcount
-    return (r.virtual_sm[r.symbols[at].file]
+    return (virtual_sm(&r.files[r.symbols[at].file])
             > r.first_sm[e - <const EntityRow*>r.entities.data])
 
 
@@ -127,7 +120,7 @@ cdef inline void choose(Resolver* r, int32_t at, EntityRow* e) noexcept nogil:
     """Make the definition `at` the current one of its entity."""
     cdef const SymbolRow* s = &r.symbols[at]
     if not e.flags & EF_DEFINED:
-        r.first_sm[e - <EntityRow*>r.entities.data] = r.virtual_sm[s.file]
+        r.first_sm[e - <EntityRow*>r.entities.data] = virtual_sm(&r.files[s.file])
     e.winner = at
     e.kind = kind_of(r, s)
     e.size = s.size

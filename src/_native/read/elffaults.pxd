@@ -30,7 +30,6 @@ cdef enum ReadFault:
     F_LINK = 20
     F_RECORD_END = 21           # of attribute records, as all that are called so
     F_RECORD_FORMAT = 22
-    F_VERSION = 23
     F_CAPSULE = 24
     F_TEXT_ALIGN = 25
     F_RECORD_SYMBOL = 26
@@ -55,6 +54,7 @@ cdef enum ReadFault:
     F_TYPE = 45
     F_OSABI = 46
     F_SIZE_SUM = 47
+    F_FLAGS = 48
 
 cdef enum:
     MAX_ALIGN = 0x10000

@@ -10,6 +10,9 @@ from elftables cimport check_info, check_pairs
 from rows cimport *
 from vec cimport vec_extend
 
+cdef enum:
+    SHORTEST_CAPSULE = 14       # of 12.8: two words, one of mask, the record of the last slot
+
 cdef inline bint check_links(Reader* r, int32_t file, FileRow* row) noexcept nogil:
     """Resolve sh_info to sections and check the entries of relocation and table sections."""
     cdef SectionRow* sections = <SectionRow*>r.sections.data + row.first_section
@@ -91,7 +94,7 @@ cdef inline bint check_text(Reader* r, int32_t file, FileRow* row, SectionRow* s
                             uint32_t index) noexcept nogil:
     """Code: sh_info is the symbol of its function."""
     # Families before sm_90 keep REGCOUNT in the top byte.
-    cdef uint32_t info = s.info & 0xffffff if (row.e_flags & 0xff) == 4 else s.info
+    cdef uint32_t info = s.info & 0xffffff if not is_mercury(row) else s.info
     if info >= row.symbol_count:
         info = s.info & 0xffffff
     if info == 0 or info >= row.symbol_count:
@@ -127,8 +130,8 @@ cdef inline bint check_capsule(Reader* r, int32_t file, FileRow* row, SectionRow
     if (symbol.section < 0
             or (<SectionRow*>r.sections.data)[symbol.section].target != s.target):
         return refuse(r, file, <int32_t>index, -1, F_TARGET, s.info, row.symbol_count)
-    if s.size < 16:
-        return refuse(r, file, <int32_t>index, -1, F_CAPSULE, s.size, 16)
+    if s.size < SHORTEST_CAPSULE:
+        return refuse(r, file, <int32_t>index, -1, F_CAPSULE, s.size, SHORTEST_CAPSULE)
     return mark(r, file, row, s, index, s.target)
 
 

@@ -13,6 +13,7 @@ from clocks cimport *
 from elf64 cimport *
 from elffaults cimport *
 from elflinks cimport check_links
+from elfnotes cimport read_flags, read_notes
 from elfsections cimport read_sections
 from elfsymbols cimport read_symbols
 from extents cimport count_files
@@ -85,7 +86,9 @@ cdef bint read_file(Reader* r, int32_t file, uint64_t offset, uint64_t size) noe
     cdef const uint8_t* image = r.arena + offset
     cdef const Ehdr* header = <const Ehdr*>image
     cdef const Shdr* table
+    cdef const FormatFacts* facts
     cdef uint64_t count, names
+    cdef uint8_t format = 0
     cdef FileRow* row
     if size < sizeof(Ehdr):
         return refuse(r, file, -1, -1, F_TOO_SHORT, size, sizeof(Ehdr))
@@ -97,14 +100,15 @@ cdef bint read_file(Reader* r, int32_t file, uint64_t offset, uint64_t size) noe
         return refuse(r, file, -1, -1, F_ENDIAN, header.e_ident[5], 1)
     if header.e_machine != EM_CUDA:
         return refuse(r, file, -1, -1, F_MACHINE, header.e_machine, EM_CUDA)
-    if header.e_ident[6] != 1:
-        return refuse(r, file, -1, -1, F_VERSION, header.e_ident[6], 1)
-    if header.e_version != 1:
-        return refuse(r, file, -1, -1, F_VERSION, header.e_version, 1)
-    if header.e_ident[7] != ELFOSABI_CUDA:
-        return refuse(r, file, -1, -1, F_OSABI, header.e_ident[7], ELFOSABI_CUDA)
-    if header.e_ident[8] != CUDA_ABI_VERSION:
-        return refuse(r, file, -1, -1, F_ABI, header.e_ident[8], CUDA_ABI_VERSION)
+    while format < FORMAT_COUNT and header.e_ident[7] != FORMAT[format].os_abi:
+        format += 1
+    if format == FORMAT_COUNT:
+        return refuse(r, file, -1, -1, F_OSABI, header.e_ident[7], FORMAT[0].os_abi)
+    facts = &FORMAT[format]
+    if header.e_ident[8] != facts.abi_version:
+        return refuse(r, file, -1, -1, F_ABI, header.e_ident[8], facts.abi_version)
+    if header.e_flags & facts.refused:
+        return refuse(r, file, -1, -1, F_FLAGS, header.e_flags, 0)
     if header.e_type != ET_REL:
         return refuse(r, file, -1, -1, F_NOT_RELOCATABLE, header.e_type, ET_REL)
     if (header.e_shentsize != sizeof(Shdr) or header.e_shoff < sizeof(Ehdr)
@@ -130,10 +134,39 @@ cdef bint read_file(Reader* r, int32_t file, uint64_t offset, uint64_t size) noe
     row.first_section = <uint32_t>r.sections.count
     row.section_count = <uint32_t>count
     row.first_symbol = <uint32_t>r.symbols.count
-    row.e_flags = header.e_flags
+    row.format = format
+    read_flags(row, facts, header)
     return (read_sections(r, file, row, table, <uint32_t>names)
+            and read_notes(r, row)
             and read_symbols(r, file, row)
             and check_links(r, file, row))
+
+
+def find_changes(Files files not None):
+    """Numbers of the files that say other things of themselves than the file before.
+
+    With them all that a link warns of: of 32-bit addresses, and without ISA_CLASS.
+    """
+    cdef const FileRow* f = files.rows
+    cdef size_t i
+    cdef list numbers = []
+    for i in range(files.count):
+        if (i == 0 or f[i].says & (SAYS_NARROW | SAYS_UNCLASSED) or f[i].says != f[i - 1].says
+                or f[i].toolkit != f[i - 1].toolkit or f[i].sm != f[i - 1].sm
+                or f[i].ptx_sm != f[i - 1].ptx_sm or f[i].format != f[i - 1].format):
+            numbers.append(i)
+    return numbers
+
+
+def find_saying(Files files not None, int bit):
+    """Numbers of the files that say it of themselves."""
+    cdef const FileRow* f = files.rows
+    cdef size_t i
+    cdef list numbers = []
+    for i in range(files.count):
+        if f[i].says & bit:
+            numbers.append(i)
+    return numbers
 
 
 def find_kernels(ObjectTables objects not None, bint every):

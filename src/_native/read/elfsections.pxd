@@ -14,7 +14,7 @@ cdef enum:
 
 
 cdef inline bint is_mercury(const FileRow* row) noexcept nogil:
-    return (row.e_flags >> 8 & 0xff) >= FIRST_MERCURY_SM
+    return row.sm >= FIRST_MERCURY_SM
 
 
 cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr* table,
@@ -50,7 +50,7 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr
             return refuse(r, file, <int32_t>i, -1, F_NAMES, r.names, row.size)
         s.flags = h.sh_flags
         s.type = h.sh_type
-        reason = classify(r, s, is_mercury(row))
+        reason = classify(r, s, row)
         if reason != F_NONE:
             return refuse(r, file, <int32_t>i, -1, reason, s.type, 0)
         if not KIND[s.kind].given:
@@ -85,7 +85,7 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr
     return True
 
 
-cdef inline int32_t classify(Reader* r, SectionRow* s, bint mercury) noexcept nogil:
+cdef inline int32_t classify(Reader* r, SectionRow* s, const FileRow* row) noexcept nogil:
     """Give the section its kind: the first rule that its type, flags and name meet.
 
     Where nvlink does not look at names, one without a rule is of the first kind of its type.
@@ -93,20 +93,22 @@ cdef inline int32_t classify(Reader* r, SectionRow* s, bint mercury) noexcept no
     """
     cdef const KindRule* rule
     cdef int32_t free = -1
+    cdef uint32_t optional = FORMAT[row.format].optional & ~<uint32_t>s.flags
     cdef bint known = False
     cdef size_t i
     for i in range(RULE_COUNT):
         rule = &RULE[i]
         if s.type != rule.type and not (rule.banked and s.type - rule.type <= MAX_BANK):
             continue
-        if (<uint32_t>s.flags ^ rule.flags) & rule.mask:
+        if (<uint32_t>s.flags ^ rule.flags) & rule.mask & ~optional:
             continue
         known = True
         if has_name(r.arena + s.name, s.name_size, rule, s.type - rule.type):
             s.kind = rule.kind
             s.bank = <uint16_t>(s.type - rule.type) if rule.banked else 0
             return F_NONE
-        if free < 0 and KIND[rule.kind].free >= (FREE_ALWAYS if mercury else FREE_PLAIN):
+        if free < 0 and KIND[rule.kind].free >= (
+                FREE_ALWAYS if is_mercury(row) else FREE_PLAIN):
             free = rule.kind
     if free < 0:
         return F_SECTION_NAME if known else F_TYPE

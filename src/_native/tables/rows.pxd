@@ -16,10 +16,29 @@ cdef packed struct FileRow:
     uint32_t first_symbol
     uint32_t symbol_count
     uint32_t mercury_symbols    # leading symbols that .nv.merc.symtab repeats
-    uint32_t e_flags
+    uint32_t toolkit            # newest number that header and note name, 0 for none
+    uint16_t sm                 # of the code
+    uint16_t ptx_sm             # of the PTX that it was made from, or UNKNOWN_SM
+    uint8_t format              # row of FORMAT
+    uint8_t says                # FileSays bits
+    uint16_t spare
     uint64_t strtab             # arena offset of the string table of .symtab
     uint64_t strtab_size
     uint64_t merc_symtab        # arena offset, 0 when there is none
+
+# What a file says of itself (tables.py names the bits).
+cdef enum FileSays:
+    SAYS_SPECIFIC = 1           # its code is for one architecture alone
+    SAYS_NARROW = 2             # that addresses have 32 bits
+    SAYS_UNCLASSED = 4          # .nv.compat has no ISA_CLASS: it runs on the target alone
+    SAYS_EARLY = 8              # from sm_100 on: it is from before 13.0
+
+cdef enum:
+    UNKNOWN_SM = 0xffff
+
+cdef inline uint16_t virtual_sm(const FileRow* file) noexcept nogil:
+    """The SM number of the PTX that a file was made from, 0 where unknown."""
+    return file.ptx_sm if file.ptx_sm != UNKNOWN_SM else 0
 
 # One input section; `target` is the section that sh_info names (relocations, .nv.info.F ...).
 cdef packed struct SectionRow:

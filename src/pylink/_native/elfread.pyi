@@ -22,6 +22,16 @@ def parse(
     ``IndexError`` for an extent outside the arena.
     """
 
+def find_changes(files: Files) -> list[int]:
+    """Numbers of the files that say other things of themselves than the file before.
+
+    Those are the columns from toolkit to what it says. With them all files that a link warns of:
+    of 32-bit addresses, and without ISA_CLASS. In ascending order.
+    """
+
+def find_saying(files: Files, bit: int) -> list[int]:
+    """Numbers of the files with a bit in the column of what they say. In ascending order."""
+
 def find_kernels(objects: ObjectTables, every: bool) -> list[int]:
     """Numbers of the files with a kernel that has a fence or, with ``every``, with any kernel.
 

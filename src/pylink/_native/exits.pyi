@@ -14,7 +14,8 @@ def rewrite_exits(image: bytes, mode: int) -> bytes:
     Modes: 0 for an executable without error barriers, 1 for one with error barriers (some input
     has the attribute GEN_ERRBAR_AT_EXIT), 2 for error barriers that stay valid whatever is linked
     in later: every link with ``-g``, also one with ``-r``, and ``-r`` when some input has the
-    attribute. Any other link with ``-r`` leaves its kernels alone.
+    attribute. Any other link with ``-r`` leaves its kernels alone. 3 is for files from before 13.0,
+    whatever the link: all their functions become what 13.0 has, and no exit changes.
 
     Returns ``image`` itself when nothing changes. Else changed sections lie behind the end of the
     old file; section and symbol indices stay. Raises ``MalformedKernel``, a ``ValueError``.

@@ -1,28 +1,19 @@
 """Notes and compatibility attributes: one section of the output from all those of the inputs."""
 
-from pylink._native.tables import Indices, MergedTables, ObjectTables
+from pylink._native.tables import MergedTables, ObjectTables
 
 def join_sections(objects: ObjectTables, kind: int) -> bytes:
     """The bytes of every input section of that kind, one after the other."""
 
 def virtual_archs(objects: ObjectTables) -> tuple[int, int, int, int, int]:
-    """The SM numbers of the PTX that inputs were made from, as their notes say: the extremes.
+    """The SM numbers of the PTX that inputs were made from, as the reader found them: the extremes.
 
-    (lowest, first file with it, files with it, highest, first file with it); files are -1 without
-    any note.
+    (lowest, first file with it, files with it, highest, first file with it); files are -1 where
+    none says.
     """
 
 def has_attribute(objects: ObjectTables, kind: int, attribute: int) -> bool:
     """Whether any input section of that kind has an EIATTR record with that attribute."""
-
-def toolkits(objects: ObjectTables) -> tuple[int, Indices]:
-    """The newest toolkit that made an input, and the number of each file's.
-
-    That of the note .note.nv.cuinfo, or, in files of CUDA 12, the version in the ELF header.
-    """
-
-def specific_files(objects: ObjectTables) -> bytes:
-    """A byte per file: 1 when its .nv.compat says that its code is for one architecture alone."""
 
 def fastpath_bits(merged: MergedTables) -> int:
     """The bits of attribute 0x0b that the code of the output keeps, whatever its files say."""

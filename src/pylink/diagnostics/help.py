@@ -127,8 +127,13 @@ HELP: dict[str, str] = {
     "`--max-uncompressed-size` allows. The size is what an entry says of itself.",
     "host-format": "A host object is damaged. Compile it again.",
     "package-missing": "Compressed device code is unpacked by a package that is not installed.",
-    "wrong-os-abi": "An input does not name CUDA as its operating system interface. The error "
-    "after this says that it cannot be linked. The text is nvlink's.",
+    "isa-class-missing": "An input does not say which architectures its code can run on, as a "
+    "relocatable link of objects of CUDA 12 for sm_90 does not. The output runs on the target.",
+    "toolkit-too-old": "An input has code from before its architecture had the conventions that "
+    "all later toolkits use. Compile it anew with a toolkit that is not older.",
+    "wrong-os-abi": "The ELF header of an input does not say that addresses have 64 bits. An "
+    "object of CUDA 12 is linked all the same; after another, an error says why not. The text is "
+    "nvlink's.",
     "section-table-range": "The ELF header places the section header table outside the file.",
     "section-range": "A section header places the contents of its section outside the file.",
     "entry-size": "The entries of a table section do not have the size that ELF gives them.",
@@ -162,6 +167,7 @@ HELP: dict[str, str] = {
     "could not run. nvlink writes one without code.",
     "archs-there": "What an input has code for, by the names that -gencode has for it.",
     "archs-differ": "The architecture of an input, and the target.",
+    "made-by-toolkit": "The toolkit whose number an input has.",
     "arch-missing": "A link needs the architecture of the GPU that the output is for.",
     "file-reason": "What the system says about a file.",
     "input-is": "What a file seems to be that cannot be linked.",

@@ -179,6 +179,17 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "compile it with -rdc=true or -dc",
     ),
     "wrong-abi": (216, CATASTROPHE, "Input file '{file}' abi does not match"),
+    "isa-class-missing": (
+        219,
+        WARNING,
+        "Output is limited to run on SM Arch '{arch}' only, due to missing attribute 'ISA_CLASS' "
+        "in input file '{file}'",
+    ),
+    "toolkit-too-old": (
+        218,
+        CATASTROPHE,
+        "Input file '{file}' must be recompiled with toolkit >= Cuda {since}",
+    ),
     "wrong-os-abi": (
         220,
         WARNING,
@@ -285,6 +296,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
         256,
         NOTE,
         "'{file}' was made by a device link; link the objects that it was made of",
+    ),
+    "made-by-toolkit": (
+        259,
+        NOTE,
+        "it was made by CUDA {made}; compile it with CUDA {since} or a later release",
     ),
     # 3xx: damaged ELF structure; `where` names file, section and row
     "section-table-range": (302, ERROR, "{where}: section header table lies outside the file"),

@@ -44,7 +44,7 @@ EICOMPAT = dict(enumerate(_EICOMPAT.split()))
 
 MAX_THREADS, REQNTID = 0x05, 0x10
 PARAM_CBANK, EXTERNS, KPARAM_INFO, CRS_STACK_SIZE = 0x0A, 0x0F, 0x17, 0x1E
-MERCURY_ISA_VERSION = 0x5F
+MERCURY_ISA_VERSION, FIRST_ISA_VERSION = 0x5F, 0x100
 COMPAT_MERCURY_ISA_VERSION = 7
 # In .nv.info these are pairs of a symbol and a number: REGCOUNT, the sizes of stack and frame.
 REGCOUNT = 0x2F

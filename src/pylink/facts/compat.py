@@ -25,7 +25,7 @@ COMPAT_FIXED = 8  # what the row says
 
 # Bits: what else holds for the attribute.
 COMPAT_DROPPED = 1  # the output has none
-COMPAT_COUNTS = 2  # an input without it counts as if it had the row's value
+COMPAT_COUNTS = 2  # an input without it counts as if it had the row's value, or all bits
 COMPAT_REQUIRED = 4  # the output has none if one input has none, or does not know it (0xffff)
 COMPAT_LATE = 8  # stands at the end, in the order of the rows, unless the first input has it
 
@@ -59,18 +59,19 @@ _B, _C = (FAMILY_B,), (FAMILY_C,)
 # `since` is the toolkit of a release. Of the rows of one attribute the last that holds counts.
 ROWS = (
     Row(0x09, BVAL, COMPAT_TARGET),
-    Row(0x02, BVAL, COMPAT_WEAKEST),
-    Row(0x03, BVAL, COMPAT_FLAGS),
-    Row(0x05, BVAL, COMPAT_FIELDS),
+    Row(0x02, BVAL, COMPAT_WEAKEST, COMPAT_COUNTS | COMPAT_LATE, 0),
+    Row(0x03, BVAL, COMPAT_FLAGS, COMPAT_COUNTS | COMPAT_LATE, 3),
+    Row(0x05, BVAL, COMPAT_FIELDS, COMPAT_COUNTS | COMPAT_LATE, 0),
     Row(0x05, BVAL, COMPAT_FIELDS, COMPAT_REQUIRED, since=131),
-    Row(0x06, BVAL, COMPAT_EQUAL),
+    Row(0x06, BVAL, COMPAT_EQUAL, COMPAT_COUNTS | COMPAT_LATE, 1),
     Row(0x06, BVAL, COMPAT_EQUAL, COMPAT_DROPPED, since=131),
-    Row(0x07, HVAL, COMPAT_LARGEST),
+    Row(0x07, HVAL, COMPAT_LARGEST, COMPAT_COUNTS | COMPAT_LATE, 0x100),
+    Row(0x07, HVAL, COMPAT_LARGEST, COMPAT_LATE, since=133),
     Row(0x0C, BVAL, COMPAT_LARGEST, COMPAT_COUNTS | COMPAT_LATE, 2, since=134),
     Row(0x0D, HVAL, COMPAT_LARGEST, COMPAT_COUNTS | COMPAT_LATE, 0x100, since=133),
     Row(0x0B, SVAL, COMPAT_COMMON, COMPAT_DROPPED, families=_B),
     Row(0x0B, SVAL, COMPAT_COMMON, COMPAT_LATE, since=132, families=_B),
-    Row(0x0B, SVAL, COMPAT_COMMON, COMPAT_LATE, families=_C),
+    Row(0x0B, SVAL, COMPAT_COMMON, COMPAT_COUNTS | COMPAT_LATE, families=_C),
     Row(0x0E, HVAL, COMPAT_LARGEST, COMPAT_REQUIRED | COMPAT_LATE, since=134, families=_B),
     Row(0x0E, HVAL, COMPAT_FIXED, COMPAT_COUNTS | COMPAT_LATE, 0x400, since=134, families=_C),
     Row(0x0E, HVAL, COMPAT_FIXED, COMPAT_COUNTS | COMPAT_LATE, 0x440, since=135, families=_C),

@@ -20,6 +20,7 @@ from pylink.facts import (
     compat,
     elf,
     inherited,
+    objectformats,
     releases,
     relocations,
     sectionkinds,
@@ -261,6 +262,7 @@ def attribute_tables() -> Iterator[str]:
     yield from enum(
         {f"EIATTR_{name}": number for number, name in attributes.EIATTR.items() if number > 1}
     )
+    yield from enum({"FIRST_ISA_VERSION": attributes.FIRST_ISA_VERSION})
     rows = (
         f"{{{row.words}, {row.of_function:d}, {row.symbols:d}}}"
         for row in map(attributes.facts, range(256))
@@ -275,6 +277,45 @@ def attribute_tables() -> Iterator[str]:
     yield "    ctypedef struct AttributeFacts:"
     yield "        uint8_t words, of_function, symbols"
     yield "    const AttributeFacts ATTRIBUTE[]"
+    yield ""
+
+
+# The columns of object formats.
+FORMAT_COLUMNS = {
+    "os_abi": "uint8_t",
+    "abi_version": "uint8_t",
+    "sm_first": "uint8_t",
+    "ptx_first": "uint8_t",
+    "sm_mask": "uint32_t",
+    "ptx_mask": "uint32_t",
+    "specific": "uint32_t",
+    "wide": "uint32_t",
+    "refused": "uint32_t",
+    "optional": "uint32_t",
+    "versioned": "uint32_t",
+}
+
+
+def format_tables() -> Iterator[str]:
+    """The layouts of ELF headers, by number."""
+    rows = [
+        "{" + ", ".join(f"{getattr(row, column):#x}u" for column in FORMAT_COLUMNS) + "}"
+        for row in objectformats.OBJECT_FORMATS
+    ]
+    columns = [f"        {type_} {name}" for name, type_ in FORMAT_COLUMNS.items()]
+    yield from enum({"FORMAT_COUNT": len(rows)})
+    yield "cdef extern from *:"
+    yield '    """'
+    yield "    typedef struct {"
+    yield from (f"{line};" for line in columns)
+    yield "    } FormatFacts;"
+    yield "    static const FormatFacts FORMAT[] FACTS_UNUSED = {"
+    yield from (f"        {row}," for row in rows)
+    yield "    };"
+    yield '    """'
+    yield "    ctypedef struct FormatFacts:"
+    yield from columns
+    yield "    const FormatFacts FORMAT[]"
     yield ""
 
 
@@ -296,6 +337,7 @@ def header() -> str:
         *tables(kinds),
         *relocation_tables(),
         *attribute_tables(),
+        *format_tables(),
     ]
     return HEAD + "\n".join(lines)
 

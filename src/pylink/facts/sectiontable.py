@@ -451,6 +451,7 @@ def kinds() -> tuple[Kind, ...]:
             ".nv.constant0.",
             (elf.SHT_CUDA_CONSTANT_B0,),
             flags=read | link,
+            mask=mercury,  # those of objects before 12.1, and what was linked of them, have no link
             owner=TEXT,
             patched=True,
             rank=(RANK_CONSTANTS, RANK_CONSTANTS, RANK_PARAMETERS),

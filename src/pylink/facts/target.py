@@ -23,9 +23,10 @@ class Architecture:
     code other than itself, before sm_100. `related` are the targets that run PTX for it with the
     suffix `f`. `shared` are the bytes of shared memory of a kernel for the chip alone. `features`
     are the bits of attribute 0x0b of .nv.compat that it allows; measured, their meaning is unknown.
+    Code of toolkits before `since` has to be compiled anew.
     """
 
-    __slots__ = ("also", "features", "related", "shared", "sm", "suffixes")
+    __slots__ = ("also", "features", "related", "shared", "since", "sm", "suffixes")
 
     def __init__(
         self,
@@ -36,6 +37,7 @@ class Architecture:
         related: tuple[int, ...] = (),
         shared: int = SHARED,
         features: int = 0,
+        since: int = 0,
     ) -> None:
         self.sm = sm
         self.suffixes = suffixes
@@ -43,6 +45,7 @@ class Architecture:
         self.related = (sm, *related)
         self.shared = shared
         self.features = features
+        self.since = since
 
 
 ARCHITECTURES = {
@@ -54,7 +57,7 @@ ARCHITECTURES = {
         Architecture(87),
         Architecture(88),
         Architecture(89),
-        Architecture(90, "a", shared=LARGE_SHARED),
+        Architecture(90, "a", shared=LARGE_SHARED, since=120),
         Architecture(100, "af", related=(103,), shared=LARGE_SHARED, features=0x09),
         Architecture(103, "af", shared=LARGE_SHARED),
         Architecture(110, "af", shared=LARGE_SHARED),
@@ -73,10 +76,20 @@ class Target:
 
     `sm` is its number, `family` one of the constants above, `specific` whether it has the suffix
     `a`, `elf_flags` the low bits of e_flags, `features` a mask for attribute 0x0b of .nv.compat,
-    `shared_limit` the bytes of shared memory that a kernel may have.
+    `shared_limit` the bytes of shared memory that a kernel may have, `since` the first toolkit
+    whose code it runs.
     """
 
-    __slots__ = ("elf_flags", "family", "features", "name", "shared_limit", "sm", "specific")
+    __slots__ = (
+        "elf_flags",
+        "family",
+        "features",
+        "name",
+        "shared_limit",
+        "since",
+        "sm",
+        "specific",
+    )
 
     def __init__(self, name: str) -> None:
         digits = name.rpartition("_")[2]
@@ -87,6 +100,7 @@ class Target:
         # What attribute 0x0b of .nv.compat may keep: features that only some targets have.
         row = ARCHITECTURES.get(self.sm) or Architecture(self.sm)
         self.features = row.features
+        self.since = row.since
         self.shared_limit = row.shared if self.specific else SHARED
         self.elf_flags = (2 if self.family == FAMILY_C else 4) | self.sm << 8
 

@@ -15,6 +15,7 @@ from pylink._native.fatbin import find_entries
 from pylink.diagnostics import Sink
 from pylink.errors import LinkError
 from pylink.facts.elf import EM_CUDA
+from pylink.facts.objectformats import sm_of_cubin
 from pylink.facts.records import SHDR
 from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
 from pylink.inputs.archivethin import member_file
@@ -58,7 +59,7 @@ class Part:
     def __str__(self) -> str:
         prefix = "sm" if self.kind == "cubin" else "compute"
         # A cubin that is a file says itself what it is for.
-        arch = self.arch or (int.from_bytes(self.data[48:52], "little") >> 8) & 0xFF
+        arch = self.arch or sm_of_cubin(self.data)
         return f"{self.name}: {self.kind} for {prefix}_{arch}, {self.size} bytes"
 
 

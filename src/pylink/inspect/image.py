@@ -9,6 +9,7 @@ from functools import cached_property
 
 from pylink.diagnostics.stream import printable
 from pylink.facts.elf import EM_CUDA, NO_BYTES, SHF_MERCURY, SHN_XINDEX, SPECIAL_SECTIONS
+from pylink.facts.objectformats import sm_of_cubin
 from pylink.facts.records import SHDR
 
 SECTION_HEADER, SEGMENT_HEADER, SYMBOL = SHDR.size, 56, 24
@@ -144,7 +145,7 @@ class Image:
 
     @property
     def sm(self) -> int:
-        return (self.header["flags"] >> 8) & 0xFF
+        return sm_of_cubin(self.data)
 
     @property
     def abi_version(self) -> int:

@@ -16,6 +16,7 @@ from pylink._native import inputfiles
 from pylink.diagnostics import DISCRETIONARY, Sink
 from pylink.diagnostics.nvlink import NvlinkRenderer
 from pylink.errors import LinkError
+from pylink.facts.objectformats import E_FLAGS, sm_of_cubin
 from pylink.facts.target import Target
 from pylink.inputs import kinds
 from pylink.inputs.incoming import read_incoming
@@ -80,10 +81,6 @@ REAL_LINKS = {
 }
 
 LOGS = ("ErrorLog", "InfoLog")
-
-# Where e_flags is in an ELF header of 64 bits, and the SM number in it.
-E_FLAGS = slice(48, 52)
-SM_SHIFT = 8
 
 
 class Handle:
@@ -197,8 +194,8 @@ class Handle:
 
     def _runs(self, data: bytes) -> bool:
         """Whether the target runs a cubin, as far as its header tells; the link looks closer."""
-        sm = int.from_bytes(data[E_FLAGS], "little") >> SM_SHIFT & 0xFF
-        return len(data) < E_FLAGS.stop or self._target.accepts(sm, specific=False)
+        whole = len(data) >= E_FLAGS.stop
+        return not whole or self._target.accepts(sm_of_cubin(data), specific=False)
 
     def _forward(self) -> int:
         """Go on with the real library; the first result of it that is an error."""

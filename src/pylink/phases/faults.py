@@ -38,7 +38,6 @@ REASONS: dict[int, tuple[str, str, str | None]] = {
     20: ("section-link", "value", None),
     21: ("nvinfo-format", "reason", "it needs {value} bytes, and {limit} are left"),
     22: ("nvinfo-format", "reason", "format {value}"),
-    23: ("malformed", "reason", "ELF version {value}, not {limit}"),
     24: ("capsule-format", "reason", "it has {value} bytes, at least {limit} are needed"),
     25: ("section-size", "value", None),
     26: ("nvinfo-format", "reason", "it names symbol {value}, which does not exist"),
@@ -62,6 +61,7 @@ REASONS: dict[int, tuple[str, str, str | None]] = {
     44: ("malformed", "reason", "it has {value} rows, and there are {limit} symbols"),
     45: ("unknown-section", "value", "{value:#x}"),
     OS_ABI: ("wrong-abi", "", None),
+    48: ("malformed", "reason", "e_flags {value:#x} have bits that no toolkit sets"),
     47: ("malformed", "reason", "sections of {value} bytes in all, in a file of {limit}"),
 }
 

@@ -1,4 +1,4 @@
-"""Part of merge from sm_100 on: kernels that the finalizer changes, changed before all else.
+"""Part of merge from sm_100 on: code that the finalizer changes, changed before all else.
 
 Nothing after this needs to know: a rewritten file looks as if ptxas had made it so.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pylink._native import elfread, inputfiles, notes
 from pylink.facts import sectionkinds
+from pylink.tables import EARLY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,24 +21,27 @@ GEN_ERRBAR_AT_EXIT = 0x53
 NO_BARRIERS = 0
 BARRIERS = 1
 LASTING_BARRIERS = 2
+EARLY_CODE = 3
 
 
 def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     """The inputs with rewritten kernels; `objects` itself when there is nothing to do."""
+    # What the finalizer makes of old code counts as its input.
+    steps = [(number, EARLY_CODE) for number in elfread.find_saying(objects.files, EARLY)]
     mode = _mode(objects)
-    if mode is None:
-        return objects
-    numbers = elfread.find_kernels(objects, mode != NO_BARRIERS)
-    if not numbers:
+    if mode is not None:
+        numbers = elfread.find_kernels(objects, mode != NO_BARRIERS)
+        steps += [(number, mode) for number in numbers]
+    if not steps:
         return objects
 
     from pylink._native.exits import MalformedKernel, rewrite_exits  # noqa: PLC0415 -- rare
 
     images = [_image(objects, number) for number in range(len(objects.names))]
     changed = False
-    for number in numbers:
+    for number, step in steps:
         try:
-            rewritten = rewrite_exits(images[number], mode)
+            rewritten = rewrite_exits(images[number], step)
         except MalformedKernel as fault:
             sink.report(
                 "capsule-format",

@@ -52,8 +52,8 @@ def note_deficit(options: Options, release: Release) -> int:
 def cuinfo_note(objects: Objects, sink: Sink) -> bytes:
     """Which target: version 2, SM number, toolkit, 0.
 
-    The SM number is the lowest of the inputs' notes: that of the PTX they were made from. The
-    driver gives it to all kernels, so inputs that do not agree are worth a word.
+    The SM number is the lowest of the PTX that inputs were made from. The driver gives it to all
+    kernels, so inputs that do not agree are worth a word.
     """
     lowest, low, low_files, highest, high = notes.virtual_archs(objects)
     if lowest < highest:

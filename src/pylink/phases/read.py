@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from pylink._native import elfread, notes
+from pylink._native import elfread
 from pylink._native.tables import ObjectTables
+from pylink.facts.objectformats import VERSIONED
 from pylink.facts.releases import NEWEST, followed
+from pylink.facts.target import FAMILY_A, FAMILY_C
 from pylink.phases.faults import report_fault
 from pylink.phases.init import HOST_INFO
+from pylink.tables import NARROW, SPECIFIC, UNCLASSED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from pylink._native.tables import Files, Indices, Sections, Symbols
+    from pylink._native.tables import Files, Sections, Symbols
     from pylink.diagnostics import Sink
     from pylink.facts.releases import Release
     from pylink.inputs.loaded import Loaded
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from pylink.inputs.sharedlib import Libraries
     from pylink.locate.places import Places
     from pylink.phases.init import Job
+    from pylink.rows import FileRow
 
 
 class Objects(ObjectTables):
@@ -102,7 +106,8 @@ def read(loaded: Loaded, sink: Sink) -> Objects | None:
     if faults:
         report_fault(faults[0], arena, files, sections, loaded.extents, names, job, sink)
         return None
-    newest, toolkits = notes.toolkits(ObjectTables(arena, files, sections, symbols))
+    told = [(number, files[number]) for number in elfread.find_changes(files)]
+    newest = max((row.toolkit for _, row in told), default=0)
     release = followed(job.options.nvlink_version, newest)
     objects = Objects(
         arena,
@@ -116,21 +121,30 @@ def read(loaded: Loaded, sink: Sink) -> Objects | None:
         release=release,
         libraries=loaded.libraries,
     )
-    _check_targets(objects, toolkits, sink)
+    _check_targets(objects, told, sink)
     job.steps.done("check_targets")
     return objects.seal()
 
 
-def _check_targets(objects: Objects, toolkits: Indices, sink: Sink) -> None:
-    """Refuse inputs that the target cannot run, and those of a toolkit newer than the release."""
-    job, names, release = objects.job, objects.names, objects.release
-    specific = notes.specific_files(objects)
-    for number, e_flags in enumerate(objects.files.column("e_flags")):
-        sm = e_flags >> 8 & 0xFF
-        if not job.target.accepts(sm, bool(specific[number])):
-            _refuse_target(job, names[number], sm, bool(specific[number]), sink)
-        if toolkits[number] > release.toolkit:
-            _refuse_toolkit(job, names[number], toolkits[number], release, sink)
+def _check_targets(objects: Objects, told: list[tuple[int, FileRow]], sink: Sink) -> None:
+    """Refuse inputs that the target cannot run, and those of a toolkit too old or too new.
+
+    `told` has number and row of each file that says other things of itself than the one before.
+    """
+    job, release = objects.job, objects.release
+    for number, row in told:
+        name = objects.names[number]
+        specific = bool(row.says & SPECIFIC)
+        if row.says & NARROW and job.target.family != FAMILY_C:
+            sink.report("wrong-os-abi", file=name)
+        if not job.target.accepts(row.sm, specific):
+            _refuse_target(job, name, row.sm, specific, sink)
+        if row.says & UNCLASSED and job.target.family != FAMILY_A:
+            sink.report("isa-class-missing", file=name, arch=str(job.target.sm))
+        if row.format == VERSIONED and row.toolkit < job.target.since:
+            _refuse_old(name, row.toolkit, job.target.since, sink)
+        if row.toolkit > release.toolkit:
+            _refuse_toolkit(job, name, row.toolkit, release, sink)
 
 
 def _refuse_target(job: Job, name: str, sm: int, specific: bool, sink: Sink) -> NoReturn:
@@ -143,6 +157,14 @@ def _refuse_target(job: Job, name: str, sm: int, specific: bool, sink: Sink) -> 
     sink.fatal("arch-mismatch", file=name, arch=job.options.arch, hints=[hint])
 
 
+def _refuse_old(name: str, toolkit: int, since: int, sink: Sink) -> NoReturn:
+    """Refuse code from before its architecture had the conventions that all later code has."""
+    from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
+
+    hint = note("made-by-toolkit", made=toolkit_name(toolkit), since=toolkit_name(since))
+    sink.fatal("toolkit-too-old", file=name, since=toolkit_name(since), hints=[hint])
+
+
 def _refuse_toolkit(job: Job, name: str, toolkit: int, release: Release, sink: Sink) -> None:
     """Refuse what nvlink refuses, in its words; warn of a release that nobody knows yet.
 
@@ -150,7 +172,7 @@ def _refuse_toolkit(job: Job, name: str, toolkit: int, release: Release, sink: S
     """
     from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
 
-    made = f"{toolkit // 10}.{toolkit % 10}"
+    made = toolkit_name(toolkit)
     if toolkit > NEWEST.toolkit and job.options.nvlink_version:
         sink.report("unknown-toolkit", file=name, made=made, release=release.name)
         return
@@ -158,6 +180,13 @@ def _refuse_toolkit(job: Job, name: str, toolkit: int, release: Release, sink: S
         hint = note("newest-release", made=made, release=NEWEST.name)
     else:
         hint = note("older-release", made=made, release=release.name)
+    # A number of 32 bits, which nvlink takes for one with a sign.
+    number = toolkit - (toolkit >> 31 << 32)
     sink.fatal(
-        "newer-toolkit", file=name, toolkit=str(toolkit), ours=str(release.toolkit), hints=[hint]
+        "newer-toolkit", file=name, toolkit=str(number), ours=str(release.toolkit), hints=[hint]
     )
+
+
+def toolkit_name(toolkit: int) -> str:
+    """What people call a toolkit: 129 is 12.9."""
+    return f"{toolkit // 10}.{toolkit % 10}"

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pylink.rows import SymbolRow
 
 HEADER_SIZE = 4  # of an attribute record
-CUINFO_SM = 26  # place of the number in .note.nv.cuinfo
 
 
 def emit(merged: Merged, remarks: Remarks) -> None:
@@ -166,14 +165,12 @@ class ResolutionPass:
     def _read_facts(self, file: int) -> tuple[dict[int, int], int]:
         """REGCOUNT of each function of a file, by the row of its symbol, and the SM of its PTX."""
         objects = self.merged.objects
-        first = objects.files[file].first_symbol
+        told = objects.files[file]
+        first, virtual = told.first_symbol, told.ptx_sm
         counts = {}
-        virtual = 0
         for number in file_sections(objects, file):
             section = objects.sections[number]
             at, end = section.offset, section.offset + section.size
-            if section.kind == sectionkinds.CUINFO and end - at >= CUINFO_SM + 2:
-                (virtual,) = unpack_from("<H", self.view.arena, at + CUINFO_SM)
             if section.kind != sectionkinds.INFO:
                 continue
             while at < end:  # the records were checked when they were read

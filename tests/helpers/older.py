@@ -1,0 +1,75 @@
+"""Objects of older releases of CUDA: PTX of the oracle's compiler, assembled by their ptxas.
+
+The tools stand beside those of `oracle`, each in a folder of its own below build/oracles (or
+PYLINK_ORACLES); one line installs each:
+
+    pip install --target build/oracles/12.9 --no-deps nvidia-cuda-nvcc-cu12==12.9.86
+
+and nvidia-cuda-nvcc-cu11==11.8.89 for 11.8. Those of 13.x are the oracle's own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from helpers import oracle
+from helpers.programs import Module
+
+# The newest PTX that ptxas of a release takes, before 13.0.
+PTX_VERSIONS = {
+    "11.8": "7.8",
+    "12.0": "8.0",
+    "12.1": "8.1",
+    "12.2": "8.2",
+    "12.4": "8.4",
+    "12.6": "8.5",
+    "12.8": "8.7",
+    "12.9": "8.8",
+}
+VERSION = re.compile(r"^(\s*\.version\s+)\S+", re.MULTILINE)
+
+
+class CannotAssemble(Exception):
+    """The older ptxas does not know an architecture or an instruction."""
+
+
+def ptx_version(release: str) -> str:
+    """The newest PTX that ptxas of a release takes: 9.2 is that of 13.2."""
+    return PTX_VERSIONS.get(release) or f"9.{release.partition('.')[2]}"
+
+
+def find(release: str) -> Path | None:
+    """ptxas of a release, or None."""
+    if release in oracle.VERSIONS:
+        toolchain = oracle.find_release(release)
+        return toolchain.bin / "ptxas" if toolchain else None
+    root = os.environ.get("PYLINK_ORACLES")
+    folder = Path(root) if root else oracle.ROOT / "build" / "oracles"
+    path = folder / release / "nvidia/cuda_nvcc/bin/ptxas"
+    return path if path.is_file() else None
+
+
+def assemble(ptx: str, arch: str, flags: Sequence[str], release: str) -> bytes:
+    """Relocatable cubin by ptxas of `release`, cached by content; CannotAssemble if it refuses."""
+    ptxas = find(release)
+    if ptxas is None:
+        raise oracle.OracleError(f"no ptxas {release} below build/oracles (PYLINK_ORACLES)")
+    text = VERSION.sub(rf"\g<1>{ptx_version(release)}", ptx, count=1)
+    try:
+        return oracle.assemble(text, arch, flags, ptxas=str(ptxas))
+    except oracle.OracleError as error:
+        raise CannotAssemble(str(error)) from None
+
+
+def compile_module(module: Module, arch: str, release: str) -> bytes:
+    """The cubin of a module of a generated program; without a release by the oracle's ptxas."""
+    if not release:
+        return oracle.compile(module.source, arch, module.flags, name=module.name)
+    if module.name.endswith(".ptx"):
+        return assemble(module.source, arch, module.flags, release)
+    text = oracle.compile_ptx(module.source, oracle.PTX_ARCH[arch], module.flags, name=module.name)
+    flags = [flag for flag in module.flags if not flag.startswith("-D")]
+    return assemble(text, arch, flags, release)
