@@ -91,8 +91,11 @@ def compared(files: dict[str, bytes], inputs: list[str], options: list[str], fol
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("order", [("common", "strong"), ("strong", "common"), ("common", "other")])
 def test_common_symbols_beside_definitions(
-    release: str, order: tuple[str, str], tmp_path: Path
+    release: str, order: tuple[str, str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
+    if order == ("common", "strong") and release in ("13.1", "13.2"):
+        listed = "docs/nvlink-differences.md: a common symbol keeps its bytes"
+        request.applymarker(pytest.mark.xfail(reason=listed, strict=True))
     linkage = {"common": ".common", "other": ".common", "strong": ".visible"}
     with oracle.release(release):
         files = {
