@@ -28,6 +28,7 @@ def run_link(
     compiles: bool = True,
     recorded: str | None = None,
     library_path: str | None = None,
+    toolkit: str | None = None,
     shows_progress: bool = False,
 ) -> Linked:
     """Link with checked options, reporting to `sink`; LinkError after any error.
@@ -35,9 +36,11 @@ def run_link(
     `plan` has the files that will be written. `whole_libraries` says for each library whether all
     members are asked for, None what `whole_archive` says for all. Without `compiles`, PTX and
     LTO-IR are an error. A link that is done again has what the tool note `recorded` of its options,
-    and what was in the environment as `library_path`. `shows_progress`: see `pipeline.link`.
+    and what was in the environment as `library_path`. `toolkit` is the release of the toolkit that
+    pylink is the linker of. `shows_progress`: see `pipeline.link`.
     """
-    options = Options(values, [one.name for one in inputs], compiles=compiles, text=recorded)
+    names = [one.name for one in inputs]
+    options = Options(values, names, compiles=compiles, text=recorded, toolkit=toolkit)
     if whole_libraries is None:
         whole_libraries = [options.whole_archive] * len(options.library)
     if options.reproduce is None:

@@ -46,10 +46,11 @@ class Options:
     """The value of every option, under its long name with underscores; nothing can be changed.
 
     `recorded` is the text for the options field of `.note.nv.tkinfo`. `compiles` says that PTX and
-    LTO-IR are compiled; a caller that has a compiler of its own asks for a link without.
+    LTO-IR are compiled; a caller that has a compiler of its own asks for a link without. `follows`
+    is the release that `nvlink_version` asks for, else that of the toolkit that the linker is in.
     """
 
-    __slots__ = (*(option.attribute for option in OPTIONS), "compiles", "recorded")
+    __slots__ = (*(option.attribute for option in OPTIONS), "compiles", "follows", "recorded")
 
     allow_empty: bool
     allow_missing_libraries: bool
@@ -82,6 +83,7 @@ class Options:
     error_limit: int | None
     explain: str | None
     extra_warnings: bool
+    follows: str | None
     gen_host_linker_script: str | None
     help: bool
     host_ccbin: str | None
@@ -167,12 +169,17 @@ class Options:
         *,
         compiles: bool = True,
         text: str | None = None,
+        toolkit: str | None = None,
     ) -> None:
-        """Take `values` by attribute; `inputs` are the names -g records, `text` all it records."""
+        """Take `values` by attribute; `inputs` are the names -g records, `text` all it records.
+
+        `toolkit` is the release of the toolkit in which pylink is the linker.
+        """
         store = object.__setattr__
         for option in OPTIONS:
             store(self, option.attribute, values.get(option.attribute, option.default))
         store(self, "compiles", compiles)
+        store(self, "follows", values.get("nvlink_version") or toolkit)
         store(self, "recorded", recorded(values, inputs) if text is None else text)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:

@@ -118,7 +118,7 @@ def test_sections_are_those_of_the_output(case: Path, tmp_path: Path) -> None:
     """Names, offsets and sizes as an ELF reader finds them, and pieces inside of their section."""
     inputs = {path.name: path.read_bytes() for path in sorted(case.glob("m?.cubin"))}
     text = link(tmp_path, inputs, "--merc-dedup=off", arch=case.parent.name)
-    sections = text.partition("\n\n")[0].splitlines()[1:]
+    sections = text.split("\n\n")[1].splitlines()[1:]
     listed = [match.groups() for line in sections if (match := OUTPUT.fullmatch(line))]
     pieces = [match.groups() for line in sections if (match := INNER.fullmatch(line))]
     assert len(listed) + len(pieces) == len(sections)

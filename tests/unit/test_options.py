@@ -317,6 +317,7 @@ def test_options_are_frozen_and_typed_as_the_table_says() -> None:
         del options.verbose
     assert set(Options.__annotations__) == {option.attribute for option in OPTIONS} | {
         "compiles",
+        "follows",
         "recorded",
     }
 

@@ -7,12 +7,15 @@ import shutil
 import stat
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
+from helpers.toolkits import cubin_by, toolkit_of
 
 from pylink.command.cli import main
-from pylink.command.overlay import launcher_text
+from pylink.command.overlay import SHELL_LAUNCHER, launcher_text
+from pylink.facts.releases import BY_NAME
 
 
 @pytest.fixture
@@ -42,6 +45,7 @@ def test_everything_is_the_toolkit_but_the_linker(tmp_path: Path, toolkit: Path)
     assert (directory / "bin" / "ptxas").resolve() == toolkit / "bin" / "ptxas"
     assert sorted(os.listdir(directory / "lib64")) == sorted(os.listdir(toolkit / "lib"))
     assert not (directory / "bin" / "nvlink").is_symlink()
+    assert not (directory / "bin" / "nvlink.release").exists()  # nothing says which it is
 
 
 def test_libraries_have_the_names_that_linkers_look_for(tmp_path: Path, toolkit: Path) -> None:
@@ -151,5 +155,112 @@ def test_a_path_too_long_for_a_first_line_is_started_by_a_shell() -> None:
     assert launcher_text(short).splitlines()[0] == f"#!{short} -I"
     assert launcher_text(long).splitlines()[:2] == [
         "#!/bin/sh",
-        f'exec {long} -I -c \'import sys; sys.argv[0] = "nvlink"',
+        f"exec {long} -I -c 'import sys; del sys.argv[0]",
     ]
+
+
+def tells(toolkit: Path, tool: str, release: str) -> None:
+    """Let a tool of the toolkit print a version as the real ones do."""
+    text = f"#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.99'\n"
+    (toolkit / "bin" / tool).write_text(text)
+
+
+def knows(toolkit: Path, release: str) -> None:
+    """Give the toolkit the file that installers write."""
+    text = f'{{"cuda": {{"name": "CUDA SDK", "version": "{release}.1"}}}}'
+    (toolkit / "version.json").write_text(text)
+
+
+def version(*words: str | Path, path: str | None = None) -> str:
+    """What the linker says that it follows."""
+    environment = dict(os.environ) if path is None else {**os.environ, "PATH": path}
+    result = subprocess.run(
+        [*words, "--version"], capture_output=True, text=True, env=environment, check=True
+    )
+    return result.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("nvcc", "nvlink", "file", "found"),
+    [
+        ("13.4", "13.5", "13.1", "13.4"),  # by pip, one package may be newer than another
+        (None, "13.5", "13.1", "13.5"),
+        (None, None, "13.1", "13.1"),
+        ("12.9", None, None, "13.0"),  # which no link can follow yet
+        ("99.0", None, None, "13.0"),
+        (None, None, None, "13.0"),
+    ],
+)
+def test_the_release_of_the_toolkit_is_followed(
+    nvcc: str | None,
+    nvlink: str | None,
+    file: str | None,
+    found: str,
+    tmp_path: Path,
+    toolkit: Path,
+) -> None:
+    for tool, release in (("nvcc", nvcc), ("nvlink", nvlink)):
+        if release:
+            tells(toolkit, tool, release)
+    if file:
+        knows(toolkit, file)
+    assert overlay(tmp_path / "overlay", toolkit) == 0
+    linker = tmp_path / "overlay" / "bin" / "nvlink"
+    row = BY_NAME[found]
+    assert version(linker) == f"Follows {row.title}"
+    # As nvcc starts it, and against what was asked for.
+    assert version("nvlink", path=f"{linker.parent}:{os.environ['PATH']}") == version(linker)
+    assert version(linker, "--nvlink-version=13.3") == f"Follows {BY_NAME['13.3'].title}"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"cuda": 3}', '{"cuda": {"version": 3}}', "\xff"])
+def test_a_version_file_that_says_nothing_is_passed_over(
+    text: str, tmp_path: Path, toolkit: Path
+) -> None:
+    (toolkit / "version.json").write_text(text, encoding="latin-1")
+    assert overlay(tmp_path / "overlay", toolkit) == 0
+    assert not (tmp_path / "overlay" / "bin" / "nvlink.release").exists()
+
+
+def test_links_of_an_overlay_have_its_release_or_are_refused(tmp_path: Path, toolkit: Path) -> None:
+    tells(toolkit, "nvcc", "13.2")
+    assert overlay(tmp_path / "overlay", toolkit) == 0
+    linker = tmp_path / "overlay" / "bin" / "nvlink"
+    for made in (130, 135, 199):
+        (tmp_path / f"{made}.cubin").write_bytes(cubin_by(made))
+
+    def link(made: int, *words: str) -> tuple[int, str]:
+        command = [str(linker), "-arch=sm_80", f"{made}.cubin", "-o", "out", *words]
+        result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return result.returncode, result.stderr
+
+    assert link(130) == (0, "")
+    assert toolkit_of((tmp_path / "out").read_bytes()) == 132
+    for made in (135, 199):
+        status, text = link(made)
+        assert (status, text.splitlines()[0]) == (
+            1,
+            f"nvlink fatal   : Input file '{made}.cubin' newer than toolkit ({made} vs 132)",
+        )
+    status, text = link(135, "--diagnostics_format=text")
+    assert "the toolkit that it is linked with is CUDA 13.2" in text
+    assert link(135, "--nvlink-version=13.5") == (0, "")
+    assert toolkit_of((tmp_path / "out").read_bytes()) == 135
+
+
+def test_a_launcher_of_the_shell_finds_the_release(tmp_path: Path) -> None:
+    launcher = tmp_path / "nvlink"
+    launcher.write_text(SHELL_LAUNCHER.format(interpreter=sys.executable))
+    launcher.chmod(0o755)
+    (tmp_path / "nvlink.release").write_text("13.4\n")
+    assert version(launcher) == f"Follows {BY_NAME['13.4'].title}"
+
+
+def test_a_link_to_the_program_finds_the_release(tmp_path: Path) -> None:
+    program = shutil.which("pylink", path=sysconfig.get_path("scripts"))
+    assert program is not None
+    linker = tmp_path / "nvlink"
+    linker.symlink_to(program)
+    (tmp_path / "nvlink.release").write_text("13.4\n")
+    expected = f"Follows {BY_NAME['13.4'].title}"
+    assert version(linker) == version("nvlink", path=f"{tmp_path}:{os.environ['PATH']}") == expected

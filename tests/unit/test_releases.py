@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import struct
+import json
+from pathlib import Path
 from typing import Literal, cast
 
 import pytest
-from helpers.cubin_builder import SHT_NOTE, Section, one_kernel
+from helpers.cubin_builder import one_kernel
+from helpers.toolkits import cubin_by, toolkit_of
 
 import pylink
 from pylink.facts import releases
+from pylink.report import read_report
 
 Name = Literal["13.0", "13.1", "13.2", "13.3", "13.4", "13.5"]
 
-CUINFO_FLAGS = 0x01000000
-
-
-def note(toolkit: int) -> bytes:
-    return struct.pack("<III12s4H", 12, 8, 1000, b"NVIDIA Corp\0", 2, 80, toolkit, 0)
-
 
 def made_by(toolkit: int, name: str = "kernel") -> pylink.Input:
-    cubin = one_kernel(name)
-    cubin.section(Section(".note.nv.cuinfo", SHT_NOTE, note(toolkit), CUINFO_FLAGS))
-    return pylink.Input(cubin.build(), name=f"{name}.o")
-
-
-def written(image: bytes) -> int:
-    """The toolkit that the output names."""
-    places = [place for place in range(len(image)) if image.startswith(b"NVIDIA Corp\0", place)]
-    notes = [struct.unpack_from("<II12s4H", image, place - 8) for place in places]
-    return int(next(one[5] for one in notes if one[1] == 1000))
+    return pylink.Input(cubin_by(toolkit, name), name=f"{name}.o")
 
 
 @pytest.mark.parametrize(
@@ -41,12 +29,12 @@ def test_the_newest_release_that_an_input_names_is_followed(
     toolkits: tuple[int, ...], followed: int
 ) -> None:
     inputs = [made_by(toolkit, f"k{number}") for number, toolkit in enumerate(toolkits)]
-    assert written(pylink.link(inputs, arch="sm_80").image) == followed
+    assert toolkit_of(pylink.link(inputs, arch="sm_80").image) == followed
 
 
 def test_without_a_note_the_first_release_is_followed() -> None:
     image = pylink.link([pylink.Input(one_kernel().build())], arch="sm_80").image
-    assert written(image) == releases.FIRST.toolkit
+    assert toolkit_of(image) == releases.FIRST.toolkit
 
 
 @pytest.mark.parametrize(
@@ -56,7 +44,7 @@ def test_a_release_can_be_asked_for(release: releases.Release) -> None:
     image = pylink.link(
         [made_by(130)], arch="sm_80", nvlink_version=cast("Name", release.name)
     ).image
-    assert written(image) == release.toolkit
+    assert toolkit_of(image) == release.toolkit
 
 
 def test_an_input_newer_than_the_release_asked_for_is_refused_in_the_words_of_nvlink() -> None:
@@ -76,5 +64,33 @@ def test_an_input_newer_than_all_that_is_known_is_refused() -> None:
 
 def test_a_release_that_is_asked_for_links_what_nobody_knows() -> None:
     result = pylink.link([made_by(140)], arch="sm_80", nvlink_version="13.5")
-    assert written(result.image) == 135
+    assert toolkit_of(result.image) == 135
     assert [one.kind for one in result.diagnostics] == ["unknown-toolkit"]
+
+
+@pytest.mark.parametrize("toolkit", [130, 134])
+def test_what_a_link_writes_names_the_release_followed(toolkit: int, tmp_path: Path) -> None:
+    result = pylink.link(
+        [made_by(toolkit)],
+        arch="sm_80",
+        Map=tmp_path / "map",
+        sarif_output=tmp_path / "sarif",
+        profile=tmp_path / "profile.ncu-rep",
+    )
+    (row,) = [row for row in releases.RELEASES if row.toolkit == toolkit]
+    assert f"release {row.name}, V{row.version}" in row.title
+    assert (tmp_path / "map").read_text().splitlines()[0] == f"Follows {row.title}"
+    (run,) = json.loads((tmp_path / "sarif").read_text())["runs"]
+    assert run["properties"] == {"follows": row.title}
+    session = read_report(tmp_path / "profile.ncu-rep").session
+    assert ("Follows", row.linker) in [(one.provider, one.version) for one in session.version_info]
+    assert f"\0{row.linker}\0".encode() in result.image  # the tool note
+
+
+def test_a_link_that_fails_names_the_release_that_it_would_have_followed(tmp_path: Path) -> None:
+    with pytest.raises(pylink.LinkError):
+        pylink.link(
+            [made_by(135)], arch="sm_80", nvlink_version="13.2", sarif_output=tmp_path / "sarif"
+        )
+    (run,) = json.loads((tmp_path / "sarif").read_text())["runs"]
+    assert run["properties"] == {"follows": releases.BY_NAME["13.2"].title}

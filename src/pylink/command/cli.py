@@ -14,6 +14,7 @@ from pylink.command.optioncheck import check
 from pylink.command.optionparse import VARIABLE, CommandLine, parse, parse_leniently
 from pylink.command.program import run  # noqa: F401 -- older launchers have it from here
 from pylink.command.sidefiles import expand_names
+from pylink.command.toolkitrelease import toolkit_release
 from pylink.diagnostics import NvlinkRenderer, Sink
 from pylink.diagnostics.configure import obey, open_reports
 from pylink.diagnostics.stream import is_terminal, write
@@ -73,10 +74,13 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
     """Link as the words say; diagnostics go to standard error."""
     sink = Sink(NvlinkRenderer(tool=tool))
     line = CommandLine()
+    toolkit = None
+    if tool == NVLINK:
+        toolkit = toolkit_release(sys.argv[0], os.environ.get("PATH", os.defpath))
     try:
         plan = read_options(words, line, sink, tool)
         if line.values.get("help") or line.values.get("version"):
-            return _inform(line, tool)
+            return _inform(line, tool, toolkit)
         if plan is None:
             form = terminal_form(tool)
             obey(sink, line.values, inputs=line.inputs, tool=tool, terminal_form=form)
@@ -115,6 +119,7 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
             plan,
             sink,
             line.whole_libraries,
+            toolkit=toolkit,
             shows_progress=owns_process and is_long and is_terminal(sys.stderr),
         )
     except LinkError:
@@ -177,12 +182,12 @@ def _internal(error: Exception, sink: Sink) -> int:
     return 1
 
 
-def _inform(line: CommandLine, tool: str) -> int:
+def _inform(line: CommandLine, tool: str, toolkit: str | None) -> int:
     from pylink.command.helptext import help_text, version_text  # noqa: PLC0415
 
     if sys.stdout is not None:  # closed when the process was started
         asked = line.values.get("nvlink_version")
-        release = asked if isinstance(asked, str) else None
+        release = asked if isinstance(asked, str) else toolkit
         text = help_text(tool) if line.values.get("help") else version_text(tool, release)
         write(sys.stdout, text)
     return 0

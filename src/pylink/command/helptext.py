@@ -339,7 +339,5 @@ def version_text(tool: str, release: str | None = None) -> str:
     """
     row = BY_NAME[release] if release in FOLLOWED else FIRST
     return (
-        f"{tool}: an open CUDA device linker\n"
-        f"pylink Version {__version__}\n"
-        f"Follows nvlink of Cuda compilation tools, release {row.name}, V{row.version}\n"
+        f"{tool}: an open CUDA device linker\npylink Version {__version__}\nFollows {row.title}\n"
     )

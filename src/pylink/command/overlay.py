@@ -2,17 +2,22 @@
 
 nvcc and clang look for `nvlink` beside themselves or below the toolkit they are given, not on the
 search path. An overlay is a directory of symbolic links to the parts of a real toolkit, but for
-`bin/nvlink`, which starts pylink; the toolkit itself stays as it is.
+`bin/nvlink`, which starts pylink, and a file beside it with the release of the toolkit, which the
+links follow; the toolkit itself stays as it is.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
+from pylink.command.toolkitrelease import RELEASE_FILE
 from pylink.diagnostics.stream import printable, write
 
 TYPE_CHECKING = False
@@ -25,6 +30,11 @@ COMPILER = "nvcc"
 PROFILE = "nvcc.profile"
 LINKER = "nvlink"
 LIBRARIES = "lib64"
+
+# What toolkits of installers, but not those of wheels, say of themselves.
+VERSION_FILE = "version.json"
+# For tools that print no more than their version.
+SECONDS = 30
 
 # The kernel reads no more of the first line of a script, and splits it at blanks.
 LONGEST_INTERPRETER = 120
@@ -39,9 +49,9 @@ run()
 # For an interpreter whose path cannot stand in a first line.
 SHELL_LAUNCHER = """\
 #!/bin/sh
-exec {interpreter} -I -c 'import sys; sys.argv[0] = "nvlink"
+exec {interpreter} -I -c 'import sys; del sys.argv[0]
 from pylink.command.program import run
-run()' "$@"
+run()' "${{0%/*}}/nvlink" "$@"
 """
 
 
@@ -118,6 +128,38 @@ def _fill(draft: str, toolkit: str | None) -> None:
     os.chmod(launcher, 0o755)
     if toolkit is not None:
         _link(draft, toolkit)
+        release = find_release(toolkit)
+        if release is not None:
+            with open(os.path.join(binaries, RELEASE_FILE), "w", encoding="ascii") as stream:
+                stream.write(f"{release}\n")
+
+
+def find_release(toolkit: str) -> str | None:
+    """The release of a toolkit, such as 13.2; None when nothing in it tells.
+
+    Its compiler knows best: the linker may have been replaced, the file come from another release.
+    """
+    for tool in (COMPILER, LINKER):
+        try:
+            result = subprocess.run(
+                [os.path.join(toolkit, "bin", tool), "--version"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        said = re.search(rb"release ([0-9]+\.[0-9]+)", result.stdout)
+        if result.returncode == 0 and said:
+            return said[1].decode("ascii")
+    try:
+        with open(os.path.join(toolkit, VERSION_FILE), encoding="utf-8") as stream:
+            version = json.load(stream)["cuda"]["version"]
+        said_there = re.match(r"[0-9]+\.[0-9]+", version, re.ASCII)
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return said_there[0] if said_there else None
 
 
 def _link(draft: str, toolkit: str) -> None:
@@ -131,7 +173,7 @@ def _link(draft: str, toolkit: str) -> None:
     if not os.path.lexists(os.path.join(draft, LIBRARIES)) and os.path.isdir(lib):
         _fill_libraries(os.path.join(draft, LIBRARIES), lib)
     for name in os.listdir(os.path.join(toolkit, "bin")):
-        if name != LINKER:
+        if name not in (LINKER, RELEASE_FILE):
             os.symlink(os.path.join(toolkit, "bin", name), os.path.join(binaries, name))
 
 

@@ -83,6 +83,7 @@ HELP: dict[str, str] = {
     "of pylink was made. It may hold what this link leaves out.",
     "newest-release": "Which toolkits this version of pylink knows.",
     "older-release": "Which release `--nvlink-version` asks for.",
+    "older-toolkit": "Which release the toolkit of the overlay is.",
     "arch-not-found": "A fat binary or host object has no code for the target. Compile it for the "
     "target as well, or silence this with `-suppress-arch-warning`.",
     "virtual-arch-lowered": "The inputs were compiled for several virtual architectures. The "

@@ -284,6 +284,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "it was made by CUDA {made}, and --nvlink-version={release} asks for an older linker; "
         "leave the option out, or compile with CUDA {release}",
     ),
+    "older-toolkit": (
+        260,
+        NOTE,
+        "it was made by CUDA {made}, and the toolkit that it is linked with is CUDA {release}; "
+        "link it with CUDA {made}, or compile with CUDA {release}",
+    ),
     "file-reason": (253, NOTE, "{reason}"),
     "input-is": (254, NOTE, "it is {what}"),
     "not-relocatable": (

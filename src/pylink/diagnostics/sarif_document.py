@@ -99,6 +99,8 @@ class SarifDocument(FileRenderer):
             "invocations": [invocation],
             "results": results,
         }
+        if sink.follows is not None:
+            run["properties"] = {"follows": sink.follows.title}
         return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
     def _result(self, diagnostic: Diagnostic, index: int) -> Json:

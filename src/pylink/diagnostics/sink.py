@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from pylink.diagnostics.record import Diagnostic, Fact, Source
+    from pylink.facts.releases import Release
 
 
 class Renderer(ABC):
@@ -39,7 +40,8 @@ class Sink:
 
     `warnings`, `errors` and `catastrophes` count by severity what was reported, repeats that were
     not shown included; `diagnostics` keeps the records that passed the policy, in order.
-    `terminated` says that the link was ended, by a fatal kind or by the error limit.
+    `terminated` says that the link was ended, by a fatal kind or by the error limit. `follows` is
+    the release of the linker that is followed, None until the inputs have told.
     """
 
     __slots__ = (
@@ -48,6 +50,7 @@ class Sink:
         "catastrophes",
         "diagnostics",
         "errors",
+        "follows",
         "policy",
         "renderers",
         "terminated",
@@ -62,6 +65,7 @@ class Sink:
         self.warnings = 0
         self.catastrophes = 0
         self.terminated = False
+        self.follows: Release | None = None
         self._hinted = False
         self._seen: set[str] = set()
 

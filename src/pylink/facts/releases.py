@@ -64,6 +64,16 @@ class Release:
     def __repr__(self) -> str:
         return f"<Release {self.name}>"
 
+    @property
+    def linker(self) -> str:
+        """The linker that is followed, as notes and sessions name it."""
+        return f"nvlink {self.version}"
+
+    @property
+    def title(self) -> str:
+        """The same in the words of nvlink --version, for people."""
+        return f"nvlink of Cuda compilation tools, release {self.name}, V{self.version}"
+
 
 _FROM_13_1 = TRAIT_ALIGNS_ARRAYS
 _FROM_13_2 = _FROM_13_1 | TRAIT_KEEPS_SHARED

@@ -70,7 +70,11 @@ class MapObserver(Observer):
 
 
 def map_lines(placed: Placed) -> Iterator[str]:
-    """The map, line by line: sections in file order, then symbols kept, then symbols removed."""
+    """The map, line by line: sections in file order, then symbols kept, then symbols removed.
+
+    The first line names the linker that the output follows.
+    """
+    yield f"Follows {placed.merged.objects.release.title}\n\n"
     yield from section_lines(placed)
     yield "\n"
     yield from kept_lines(placed)

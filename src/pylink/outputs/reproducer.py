@@ -175,6 +175,8 @@ class Reproducer:
             for name, value in self._values.items()
             if name != "reproduce"
         }
+        if self._options.follows:
+            values["nvlink_version"] = self._options.follows
         inputs = [
             {
                 "name": _path(one.name, up) if one.data is None else one.name,
@@ -200,7 +202,7 @@ class Reproducer:
             "versions": {
                 "pylink": __version__,
                 "python": platform.python_version(),
-                "nvlink": self._options.nvlink_version or f"at most {NEWEST.name}",
+                "nvlink": self._options.follows or f"at most {NEWEST.name}",
                 "system": platform.platform(),
                 **self._tools(),
             },

@@ -125,7 +125,7 @@ def _make_contents(placed: Placed, sink: Sink) -> Outs:
     made = {
         sectionkinds.CALLGRAPH: graph,
         sectionkinds.PROTOTYPE: prototypes,
-        sectionkinds.TKINFO: tkinfo_note(job.options) + earlier,
+        sectionkinds.TKINFO: tkinfo_note(job.options, objects.release) + earlier,
         sectionkinds.CUINFO: cuinfo_note(objects, sink),
         sectionkinds.COMPAT: compat_note(
             merged, has_code=native_layout.find_kind(placed.outs, sectionkinds.TEXT) >= 0

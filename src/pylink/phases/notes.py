@@ -32,11 +32,14 @@ def note(kind: int, contents: bytes) -> bytes:
     return pack("<III12s", 12, len(contents), kind, b"NVIDIA Corp\0") + contents
 
 
-def tkinfo_note(options: Options) -> bytes:
-    """Which tool linked, and how: version 2, five string offsets, strings padded to 4 bytes."""
+def tkinfo_note(options: Options, release: Release) -> bytes:
+    """Which tool linked, and how: version 2, five string offsets, strings padded to 4 bytes.
+
+    Where nvlink has the number of its build stands the linker that was followed.
+    """
     strings = b"\0"
     offsets = [0]
-    for text in ("pylink", f"pylink {__version__}", f"pylink {__version__}", options.recorded):
+    for text in ("pylink", f"pylink {__version__}", release.linker, options.recorded):
         offsets.append(len(strings))
         strings += to_bytes(text) + b"\0"
     strings += b"\0" * (-len(strings) % 4)
@@ -46,7 +49,7 @@ def tkinfo_note(options: Options) -> bytes:
 def note_deficit(options: Options, release: Release) -> int:
     """By how many bytes our note is shorter than nvlink's, whose own strings are longer."""
     theirs = release.tool_strings + len(to_bytes(options.recorded)) + 1
-    return 48 + (theirs + 3) // 4 * 4 - len(tkinfo_note(options))
+    return 48 + (theirs + 3) // 4 * 4 - len(tkinfo_note(options, release))
 
 
 def cuinfo_note(objects: Objects, sink: Sink) -> bytes:

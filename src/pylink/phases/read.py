@@ -108,7 +108,7 @@ def read(loaded: Loaded, sink: Sink) -> Objects | None:
         return None
     told = [(number, files[number]) for number in elfread.find_changes(files)]
     newest = max((row.toolkit for _, row in told), default=0)
-    release = followed(job.options.nvlink_version, newest)
+    release = sink.follows = followed(job.options.follows, newest)
     objects = Objects(
         arena,
         files,
@@ -168,7 +168,7 @@ def _refuse_old(name: str, toolkit: int, since: int, sink: Sink) -> NoReturn:
 def _refuse_toolkit(job: Job, name: str, toolkit: int, release: Release, sink: Sink) -> None:
     """Refuse what nvlink refuses, in its words; warn of a release that nobody knows yet.
 
-    Without --nvlink-version only such a release is newer than the one followed.
+    Without --nvlink-version such a release is newer than the one followed, or than the toolkit.
     """
     from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
 
@@ -178,8 +178,10 @@ def _refuse_toolkit(job: Job, name: str, toolkit: int, release: Release, sink: S
         return
     if toolkit > NEWEST.toolkit:
         hint = note("newest-release", made=made, release=NEWEST.name)
-    else:
+    elif job.options.nvlink_version:
         hint = note("older-release", made=made, release=release.name)
+    else:
+        hint = note("older-toolkit", made=made, release=release.name)
     # A number of 32 bits, which nvlink takes for one with a sign.
     number = toolkit - (toolkit >> 31 << 32)
     sink.fatal(

@@ -127,6 +127,7 @@ def profile_of(record: Recorder, results: Results) -> Profile:
     objects, _merged, placed = results.objects, results.merged, results.placed
     profile = outline(record)
     profile.names = objects.names
+    profile.release = objects.release
     profile.output_bytes = 0 if results.final is None else len(results.final.image)
     profile.folding = _folding(record)
     profile.loading_ns = _loading(record, profile)

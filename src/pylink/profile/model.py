@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pylink.dedup.folding import FoldResult
     from pylink.dedup.stages import Verdict
+    from pylink.facts.releases import Release
     from pylink.profile.phase import Cost, Phase
 
 
@@ -35,7 +36,7 @@ class Profile(Measured):
     output lost by that, known once a report was made, and `loading_ns` what loading the modules
     that compare took of step fold_mercury, once a process. `files`, `families` and
     `relocations` are made when first asked for, of `file_counts` and `kind_counts` (FILE_COUNT and
-    KIND_COUNT rows).
+    KIND_COUNT rows). `release` is that of the linker followed, None where no cubins were linked.
     """
 
     __slots__ = (
@@ -58,6 +59,7 @@ class Profile(Measured):
         "parsing",
         "phases",
         "reading",
+        "release",
         "saved_bytes",
         "sm",
     )
@@ -71,6 +73,7 @@ class Profile(Measured):
         self.names: list[str] = []
         self.opened_bytes = self.input_bytes = 0
         self.output: str | None = None
+        self.release: Release | None = None
         self.output_bytes = 0
         self.folding: FoldResult | None = None
         self.saved_bytes: int | None = None

@@ -172,15 +172,18 @@ def _session(profile: Profile) -> Session:
         host.sysname, host.release, host.machine, host.machine, host.nodename, Platform.LINUX
     )
     words = sys.argv
+    versions = [
+        VersionInfo("pylink", __version__),
+        VersionInfo("Python", sys.version.split()[0]),
+    ]
+    if profile.release is not None:
+        versions.append(VersionInfo("Follows", profile.release.linker))
     return Session(
         os.getpid(),
         int(profile.created),
         system,
         system,
-        version_info=[
-            VersionInfo("pylink", __version__),
-            VersionInfo("Python", sys.version.split()[0]),
-        ],
+        version_info=versions,
         executable_settings=ExecutableSettings(
             sys.executable, working_directory(), shlex.join(words[1:]) or None
         ),
