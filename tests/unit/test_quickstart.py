@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from helpers.cubin_builder import one_kernel
 from helpers.fatbin_builder import container, entry
 from helpers.installed import Installed, build_scripts
+
+BY_SCRIPT = "from the script\n"
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +131,35 @@ def test_a_quick_start_loads_what_it_was_made_for(installed: Installed) -> None:
     )
     loaded = [line for line in done.stderr.splitlines() if line.startswith("# code object from")]
     assert [line for line in loaded if "pylink" in line or "__future__" in line] == []
+
+
+def test_a_bundle_that_was_copied_is_not_used(installed: Installed) -> None:
+    """Its sources are those of the place where it was made, whoever has that now."""
+    installed.link()
+    copy = installed.folder / "copy"
+    for part in ("bin", "lib"):
+        shutil.copytree(installed.folder / part, copy / part, copy_function=os.link)
+    variables = {"PYTHONPATH": installed.path.replace(f"{installed.folder}/lib", f"{copy}/lib")}
+    for expected in (BY_SCRIPT, ""):
+        words = ["-arch=sm_80", "a.cubin", "-o", "out.cubin"]
+        done = installed.run(*words, name=str(copy / "bin" / "pylink"), **variables)
+        assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
+
+
+def test_nobody_else_may_write_a_bundle(installed: Installed) -> None:
+    command = f'umask 0; exec {installed.program} "$@"'
+    words = ["-arch=sm_80", "a.cubin", "-o", "out.cubin"]
+    done = installed.run("-c", command, "sh", *words, name="/bin/sh")
+    assert (done.returncode, done.stdout) == (0, BY_SCRIPT)
+    assert installed.bundle.stat().st_mode & 0o022 == 0
+
+
+def test_a_script_that_a_shell_starts_is_left_to_it(installed: Installed) -> None:
+    """What installers write where the path of the interpreter has blanks or is long."""
+    script = installed.program.with_name("pylink-python")
+    text = script.read_text().partition("\n")[2]
+    script.write_text(f"#!/bin/sh\n'''exec' \"{sys.executable}\" \"$0\" \"$@\"\n' '''\n{text}")
+    assert installed.link() == BY_SCRIPT
+    assert installed.link() == BY_SCRIPT
+    script.write_text(f"#!{sys.executable} -B\n{text}")
+    assert installed.link() == BY_SCRIPT

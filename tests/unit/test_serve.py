@@ -83,7 +83,7 @@ def test_a_served_link_is_that_of_a_process_of_its_own(server: Server) -> None:
         ["-arch=sm_80", "missing \xe9.cubin", "-o", "same.cubin"],
         ["-bogus"],
         ["--version"],
-        ["help", "serve"],
+        ["--help"],
     ]
     for words in links:
         outcomes = []
@@ -208,3 +208,80 @@ def test_memory_is_limited(installed: Installed) -> None:
     assert server.link() == ""
     server.stop()
     server.process.communicate(timeout=20)
+
+
+def test_a_command_has_the_signals_of_the_caller(installed: Installed) -> None:
+    ignores = 'trap "" HUP; exec "$@"'
+    command = [str(installed.program), "serve", "/bin/sh", "-c", "grep SigIgn /proc/self/status"]
+    environment = {**os.environ, "PYTHONPATH": installed.path, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        ["/bin/sh", "-c", ignores, "sh", *command],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ignored = int(done.stdout.split()[-1], 16)
+    numbers = [signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM, signal.SIGXFSZ]
+    assert [ignored >> number - 1 & 1 for number in numbers] == [1, 0, 0, 0]
+
+
+def test_a_command_is_told_to_end(installed: Installed) -> None:
+    command = [str(installed.program), "serve", "/bin/sh", "-c", "echo begun; exec sleep 60"]
+    environment = {**os.environ, "PYTHONPATH": installed.path, "PYTHONDONTWRITEBYTECODE": "1"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    while process.stdout.readline() != "begun\n":
+        pass
+    process.terminate()
+    assert process.wait(30) == 128 + signal.SIGTERM
+    process.communicate(timeout=20)
+
+
+def test_links_that_outlive_the_command_are_finished(installed: Installed) -> None:
+    pipe = installed.folder / "late"
+    os.mkfifo(pipe)
+    link = f"{installed.program} -arch=sm_80 late -o late.cubin & (sleep 2; cat a.cubin >late) & "
+    done = installed.run("serve", "sh", "-c", link + "sleep 1; exit 3", PYTHONDONTWRITEBYTECODE="1")
+    assert (done.returncode, done.stderr) == (3, "")
+    assert (installed.folder / "late.cubin").exists()
+
+
+def test_clients_that_say_nothing_hold_nothing(server: Server) -> None:
+    silent = [socket.socket(socket.AF_UNIX) for _ in range(8)]
+    for client in silent:
+        client.connect(server.path)
+    time.sleep(3)
+    assert server.link() == ""
+    for client in silent:
+        client.close()
+
+
+def test_only_links_are_served(server: Server) -> None:
+    assert server.run("inspect", "a.cubin").stdout.startswith(BY_SCRIPT)
+    done = server.run("serve", "/bin/sh", "-c", "exit 5")
+    assert (done.returncode, done.stdout) == (5, BY_SCRIPT)
+    assert server.run("link", "-arch=sm_80", "a.cubin", "-o", "out.cubin").stdout == ""
+    assert server.link() == ""
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_not_lent(server: Server, closed: str) -> None:
+    program = str(server.installed.program)
+    script = f"{program} -arch=sm_80 a.cubin -o closed.cubin {closed}"
+    variables = {"PYLINK_SERVER": server.path, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = server.installed.run("-c", script, name="/bin/sh", **variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (server.installed.folder / "closed.cubin").exists()
+    assert server.link() == ""
+
+
+def test_a_socket_is_where_one_can_be(installed: Installed, tmp_path: Path) -> None:
+    odd = tmp_path / "a b;c"
+    odd.mkdir()
+    variables = {"TMPDIR": str(odd), "PYTHONDONTWRITEBYTECODE": "1"}
+    for folder in ("", "/no/such/folder"):
+        script = 'eval "$(timeout 2 "$0" serve | grep export)"; echo "$PYLINK_SERVER"'
+        words = ["-c", script, str(installed.program)]
+        done = installed.run(*words, name="/bin/sh", XDG_RUNTIME_DIR=folder, **variables)
+        assert done.stdout.startswith(f"{odd}/pylink-")

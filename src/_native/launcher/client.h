@@ -64,7 +64,8 @@ static int find_server(const char *path) {
     server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (server < 0)
         return -1;
-    if (connect(server, (struct sockaddr *)&place, sizeof place) != 0 ||
+    if (server <= STDERR_FILENO || /* in place of a stream that is closed, and would be lent as it */
+        connect(server, (struct sockaddr *)&place, sizeof place) != 0 ||
         getsockopt(server, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != geteuid()) {
         close(server);
         return -1;

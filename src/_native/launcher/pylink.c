@@ -48,6 +48,13 @@ static char *rest_of(char *line, const char *start) {
     return line + size;
 }
 
+/* Whether the rest of a first line is an interpreter of Python by itself, to be started with words
+ * of ours: it may be a shell's that starts one, or have words. */
+static int is_python(const char *line) {
+    const char *name = strrchr(line, '/');
+    return name && strncmp(name + 1, "python", 6) == 0 && strchr(name, ' ') == NULL;
+}
+
 static int fail(const char *what, const char *path) {
     fprintf(stderr, "pylink: cannot %s %s: %s\n", what, path, strerror(errno));
     return 1;
@@ -75,10 +82,10 @@ int main(int argc, char **argv) {
     python = rest_of(text, "#!/");
     if (setenv(NAME, argc > 0 ? argv[0] : SCRIPT, 1) != 0)
         return fail("start", script);
-    if (python == NULL) { /* what stands there is not for us to understand */
+    if (python == NULL || !is_python(--python)) { /* not for us to understand */
         words[n++] = script;
     } else {
-        words[n++] = --python;
+        words[n++] = python;
         if (folder)
             snprintf(bundle, sizeof bundle, "%s/pylink/" PYLINK_BUNDLE, folder);
         else

@@ -37,7 +37,10 @@ ALONE = ("-I", "-S")
 
 def make_for_next() -> None:
     """Make the bundle, where compiled modules may be written, in a process of its own."""
-    if sys.dont_write_bytecode or not os.access(PACKAGE, os.W_OK):
+    places = (PACKAGE, os.path.dirname(PATH), PATH)  # each may be another user's
+    if sys.dont_write_bytecode or any(
+        os.path.lexists(place) and not os.access(place, os.W_OK) for place in places
+    ):
         return
     command = [sys.executable, *ALONE, os.path.abspath(__file__)]
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
@@ -119,9 +122,13 @@ def write() -> None:
     later = [made for made in later if made[1]]  # kernels are found without a row
     with open(f"{HERE}/quickstart.py", encoding="utf-8") as stream:
         program = stream.read()
-    program += f"\n\nstart({rows!r}, {later!r}, {OBJECT!r})\n"
+    folder = os.path.dirname(PATH)
+    program += f"\n\nstart({rows!r}, {later!r}, {OBJECT!r}, {folder!r})\n"
     code = compile(program, f"{HERE}/quickstart.py", "exec", dont_inherit=True)
-    os.makedirs(os.path.dirname(PATH), exist_ok=True)
+    # Whoever may write it has others run what they like: as the interpreter's compiled modules, it
+    # may be read by who may read the source, and written by nobody else.
+    os.umask(~os.stat(__file__).st_mode & 0o666 | 0o022)
+    os.makedirs(folder, exist_ok=True)
     body = dumps(code)
     size = 16 + len(body)  # so that the launcher can tell a part of a bundle from all of it
     write_whole(PATH, MAGIC_NUMBER + bytes(8) + size.to_bytes(4, "little") + body)

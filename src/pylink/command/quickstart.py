@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from pylink.command.bundle import Row
 
 
-def start(rows: "list[Row]", later: "list[Row]", objects: str) -> None:
+def start(rows: "list[Row]", later: "list[Row]", objects: str, folder: str) -> None:
     """Link as the words say, with the modules of `rows`; `objects` has the kernels.
 
-    Those of `later` are made when they are imported, if they are.
+    Those of `later` are made when they are imported, if they are. `folder` is where the bundle was
+    written.
     """
     script = sys.argv.pop(1)
-    if not fit(rows) or not fit(later):
+    if not (is_in_place(folder) and fit(rows) and fit(later)):
         execv(sys.executable, [sys.executable, script, *sys.argv[1:]])
     disable()  # a small link makes less garbage than looking for it once costs
     modules = sys.modules
@@ -78,6 +79,15 @@ class Later:
     def exec_module(module: "ModuleType") -> None:
         _, module.__file__, _, _, code = Later.rows[module.__name__]
         exec(loads(code), module.__dict__)
+
+
+def is_in_place(folder: str) -> bool:
+    """Whether the bundle is where it was made: a copy has the paths of the first one's sources."""
+    try:
+        made, here = stat(folder), stat(sys.argv[0].rpartition("/")[0])
+    except OSError:
+        return False
+    return made.st_ino == here.st_ino and made.st_dev == here.st_dev
 
 
 def fit(rows: "list[Row]") -> bool:

@@ -41,3 +41,9 @@ def add_sites() -> None:
         import site  # noqa: PLC0415 -- takes a fifth of the interpreter's start
 
         site.main()
+        # -I leaves out the user's folder, in which pylink itself may be.
+        own = sys.prefix == sys.base_prefix and os.geteuid() == os.getuid()
+        if own and not os.environ.get("PYTHONNOUSERSITE"):
+            folder = site.getusersitepackages()
+            if os.path.isdir(folder):
+                site.addsitedir(folder)

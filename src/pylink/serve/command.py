@@ -14,6 +14,7 @@ import gc
 import os
 import resource
 import select
+import shlex
 import shutil
 import signal
 import socket
@@ -21,8 +22,9 @@ import sys
 import tempfile
 import time
 
+from pylink._native import OBJECT
 from pylink.diagnostics.stream import printable, write
-from pylink.serve.request import REFUSED, TAKEN, Request, close_streams, link
+from pylink.serve.request import REFUSED, STREAMS, TAKEN, Request, close_streams, link
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ LOADED = (
 )
 
 IDLE = 3600.0
+PATIENCE = 0.5  # seconds without a byte of a request; clients wait no longer for an answer
+STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 MEBIBYTE = 1 << 20
 
 # A process links again after a link that succeeded and loaded nothing new; not after so many, or
@@ -98,7 +102,14 @@ def main(words: Sequence[str]) -> int:
             f"pylink serve: no {SCRIPT} beside this program: install pylink-cuda anew\n",
         )
         return 1
-    folder = tempfile.mkdtemp(prefix="pylink-", dir=os.environ.get("XDG_RUNTIME_DIR"))  # mode 0700
+    keep_streams()
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    try:
+        parent = runtime if os.access(runtime, os.W_OK | os.X_OK) else None
+        folder = tempfile.mkdtemp(prefix="pylink-", dir=parent)  # mode 0700
+    except OSError as error:
+        write(None, f"pylink serve: {printable(str(error))}\n")
+        return 1
     try:
         path = os.path.join(folder, "socket")
         memory = arguments.max_memory
@@ -119,6 +130,13 @@ def find_script() -> str | None:
     path = shutil.which(sys.argv[0]) or shutil.which("pylink", path=os.path.dirname(sys.executable))
     beside = os.path.join(os.path.dirname(os.path.realpath(path)), SCRIPT) if path else ""
     return beside if os.path.isfile(beside) else None
+
+
+def keep_streams() -> None:
+    """Put nothing in the place of standard streams that are closed, before a socket comes there."""
+    while (number := os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)) < STREAMS:
+        pass
+    os.close(number)
 
 
 class Server:
@@ -146,7 +164,7 @@ class Server:
         for name in LOADED:
             __import__(name)
         modules = [module for name, module in sys.modules.items() if name.startswith("pylink")]
-        self.files = sorted({module.__file__ for module in modules if module.__file__})
+        self.files = sorted({OBJECT, *(module.__file__ for module in modules if module.__file__)})
         self.sources = signature(self.files)
         gc.disable()
         gc.freeze()
@@ -154,17 +172,19 @@ class Server:
         os.set_blocking(waken, False)
         signal.set_wakeup_fd(waken)
         stopped: list[int] = []
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        heard = [number for number in STOPS if signal.getsignal(number) != signal.SIG_IGN]
+        for number in heard:
             signal.signal(number, lambda number, _: stopped.append(number))
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self.fill()
         started = 0
         if command:
             environment = {**os.environ, VARIABLE: path}
-            defaults = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD]
+            # What nohup or a shell has ignored stays so; the interpreter ignores two more.
+            defaults = [*heard, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
             started = os.posix_spawnp(command[0], command, environment, setsigdef=defaults)
         else:
-            write(sys.stdout, f"export {VARIABLE}={path}\n")
+            write(sys.stdout, f"export {VARIABLE}={shlex.quote(path)}\n")
         last, status = time.monotonic(), None
         while status is None or self.linking:
             left = None if command else max(0.0, last + idle - time.monotonic())
@@ -178,19 +198,29 @@ class Server:
             if status is not None:
                 self.drop()  # links that others wait for come to their end
             elif ended is not None:
-                status = ended
+                status, started = ended, 0
                 self.drop()
-            elif stopped and not started:
+            elif started:
+                while stopped:  # a terminal's interrupt comes to the command by itself
+                    if (last_heard := stopped.pop()) != signal.SIGINT:
+                        os.kill(started, last_heard)
+                self.refresh()
+            elif stopped:
                 status = 128 + stopped[0]
                 self.drop()
             elif not command and not self.linking and time.monotonic() - last >= idle:
                 status = 0
-            elif self.changed() or self.failed > self.ready * 4:
-                self.drop()  # clients link by themselves from now on
             else:
-                self.fill()
+                self.refresh()
         self.drop()
         return status
+
+    def refresh(self) -> None:
+        """Have as many wait as is wanted, none after a change: clients link by themselves then."""
+        if self.changed() or self.failed > self.ready * 4:
+            self.drop()
+        else:
+            self.fill()
 
     def changed(self) -> bool:
         """Whether a source is no longer what this process has loaded."""
@@ -267,12 +297,13 @@ class Server:
                     connection, _ = self.listener.accept()
                 except BlockingIOError:  # another process was faster
                     continue
-                connection.setblocking(True)
+                connection.settimeout(PATIENCE)
                 with connection, contextlib.suppress(OSError):
                     request = self.take_request(connection)
                     if request is None:
                         connection.send(REFUSED)
                         continue
+                    connection.setblocking(True)
                     self.tell(TOOK)
                     try:
                         connection.send(TAKEN)
@@ -280,11 +311,12 @@ class Server:
                         request.close()
                         self.tell(WAITS)
                         continue
-                    known = len(sys.modules)
+                    # Whatever comes in between ends this process.
+                    known, before, links = len(sys.modules), links, MOST_LINKS
                     status = link(connection, request)
-                    links = links + 1 if status == 0 and len(sys.modules) == known else MOST_LINKS
-                    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MOST_MEMORY:
-                        links = MOST_LINKS
+                    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+                    if status == 0 and len(sys.modules) == known and memory <= MOST_MEMORY:
+                        links = before + 1
                     connection.send(bytes([status]))
                 if links < MOST_LINKS:
                     self.tell(WAITS)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import array
 import fcntl
 import os
+import select
 import signal
 import socket
 import struct
 import sys
 
-from pylink.command.cli import main
+from pylink.command.cli import NVLINK, main
+from pylink.command.commands import COMMANDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,6 +95,9 @@ class Request:
     def suits(self, script: str) -> bool:
         """Whether a process of the installation with this script can link as the client would."""
         own = os.environb
+        name, first = os.path.basename(self.words[0]), "".join(self.words[1:2])
+        if name != NVLINK and first != "link" and first in COMMANDS:
+            return False  # they may last, want a terminal, or serve links themselves
         return self.script == script and all(
             own.get(name) == self.environment.get(name) for name in map(os.fsencode, DECISIVE)
         )
@@ -104,6 +109,9 @@ def link(connection: socket.socket, request: Request) -> int:
     fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(connection, fcntl.F_SETSIG, signal.SIGTERM)
     fcntl.fcntl(connection, fcntl.F_SETFL, os.O_ASYNC)
+    if select.select([connection], [], [], 0)[0]:  # gone before that: it links by itself by now
+        request.close()
+        raise ConnectionAbortedError
     os.umask(request.umask)
     os.fchdir(request.lent[STREAMS])
     for stream in range(STREAMS):
