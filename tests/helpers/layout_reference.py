@@ -1,0 +1,109 @@
+"""Where the sections of an output have to lie, and which loads cover them, said plainly.
+
+`.shstrtab` begins behind the ELF header and each section at the next multiple of its alignment, in
+the order of the file; sections without bytes get an offset and take nothing. The section headers
+stand at the next multiple of 8, the program headers behind them, and the file ends there. What
+family C leaves behind the string tables is in docs/order.md, "The second program".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+EHDR, PHDR, SHDR = 64, 56, 64
+WRITE, ALLOC, EXECUTE, MERCURY = 1, 2, 4, 0x10000000
+PT_LOAD, PT_PHDR = 1, 6
+RUN, CHANGE, READ = 1, 2, 4
+FAMILY_C = 2
+
+
+@dataclass
+class Section:
+    """`twin` is the number in the file of the section whose bytes it shares, -1 for none.
+
+    `room` is what stays free behind it.
+    """
+
+    size: int
+    align: int
+    flags: int = 0
+    nobits: bool = False
+    twin: int = -1
+    room: int = 0
+
+    @property
+    def bytes(self) -> int:
+        return 0 if self.nobits else self.size
+
+    @property
+    def mode(self) -> int:
+        """Permissions of its load."""
+        return READ | CHANGE * bool(self.flags & WRITE) | RUN * bool(self.flags & EXECUTE)
+
+
+class Header(NamedTuple):
+    type: int
+    flags: int
+    offset: int
+    file_size: int
+    memory_size: int
+
+
+class File(NamedTuple):
+    offsets: list[int]
+    table: int
+    headers: list[Header]
+    size: int
+
+
+def rounded(offset: int, align: int) -> int:
+    return -(-offset // align) * align if align else offset
+
+
+def load(flags: int, placed: list[tuple[Section, int]]) -> Header:
+    """One load from the first to the last: NOBITS follow in memory, each at its own alignment."""
+    start = placed[0][1]
+    last, offset = placed[-1]
+    end = memory = offset + last.bytes
+    for section, _ in placed:
+        if section.nobits:
+            memory = rounded(memory, section.align) + section.size
+    return Header(PT_LOAD, flags, start, end - start, memory - start)
+
+
+def loads(sections: list[Section], offsets: list[int], family: int) -> list[Header]:
+    """C: a load for each run of equal permissions. A and B: one to read and run, one to write."""
+    placed = list(zip(sections, offsets, strict=True))
+    if family == FAMILY_C:
+        runs = groupby(placed, lambda at: at[0].flags & (ALLOC | MERCURY) == ALLOC and at[0].mode)
+        return [load(mode, list(run)) for mode, run in runs if mode]
+    allocated = [at for at in placed if at[0].flags & ALLOC]
+    parts = (
+        (READ | RUN, [at for at in allocated if not at[0].flags & WRITE]),
+        (READ | CHANGE, [at for at in allocated if at[0].flags & WRITE]),
+    )
+    return [load(mode, part) for mode, part in parts if part]
+
+
+def place_reference(sections: list[Section], family: int, *, executable: bool) -> File:
+    """Sections in the order of the file."""
+    at, offsets = EHDR, []
+    for section in sections:
+        if section.twin >= 0:
+            offsets.append(offsets[section.twin])
+            continue
+        offsets.append(rounded(at, section.align))
+        at = offsets[-1] + section.bytes + section.room
+    table = rounded(at, 8)
+    at = table + SHDR * (len(sections) + 1)
+    if not executable:
+        return File(offsets, table, [], at)
+    parts = loads(sections, offsets, family)
+    size = PHDR * (len(parts) + 2)
+    if family == FAMILY_C:
+        ends = [Header(kind, READ, at, size, size) for kind in (PT_PHDR, PT_LOAD)]
+        return File(offsets, table, [*ends, *parts], at + size)
+    first, last = (Header(kind, READ | RUN, at, size, size) for kind in (PT_PHDR, PT_LOAD))
+    return File(offsets, table, [first, *parts, last], at + size)
