@@ -89,7 +89,8 @@ def loads(sections: list[Section], offsets: list[int], family: int) -> list[Head
 
 def place_reference(sections: list[Section], family: int, *, executable: bool) -> File:
     """Sections in the order of the file."""
-    at, offsets = EHDR, []
+    at = EHDR
+    offsets: list[int] = []
     for section in sections:
         if section.twin >= 0:
             offsets.append(offsets[section.twin])

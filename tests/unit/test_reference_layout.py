@@ -126,8 +126,10 @@ class Draft:
         dead = {"kind": sectionkinds.TEXT, "size": 999, "align": 1}
         rows: list[dict[str, int]] = [dead] * (count + 1)
         for at, row in enumerate(self.outs):
-            links = {name: born[row[name]] for name in ("rela", "target", "twin") if name in row}
-            rows[born[at]] = {**row, **links}
+            rows[born[at]] = {
+                name: born[value] if name in ("rela", "target", "twin") else value
+                for name, value in row.items()
+            }
         whole = merged(
             objects(family=self.family, mode=RELOCATABLE * (not self.executable)),
             outs=table(Outs, rows),

@@ -1,0 +1,145 @@
+"""What resolved relocations have to leave in the image, said plainly: S, A, and the field.
+
+Fields are those of pylink/facts/relocations.py. S is the symbol's offset in its section; what else
+it can be stands in docs/format-notes.md (-r, undefined variables) and
+docs/format-notes/shared-memory.md (extern arrays).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pylink.facts.relocations import (
+    MERCURY_CODE_OFFSET32,
+    MERCURY_DATA,
+    MERCURY_TWINS,
+    RELOCATIONS,
+    Relocation,
+)
+
+BY_NAME = {row.name: row for row in RELOCATIONS}
+MERCURY = 0x10000
+ALL_ONES = 2**64 - 1
+
+
+@dataclass
+class Symbol:
+    """`bank` is that of the section it is in, None outside of all. `gone`: removed, yet named."""
+
+    kind: str  # "function", "global", "constant", "shared", "array", "size"
+    value: int
+    bank: int | None = None
+    gone: bool = False
+
+
+@dataclass
+class Place:
+    """A section of the output, from `start` on."""
+
+    start: int
+    code: bool = False
+    shares_bytes: bool = False
+
+
+@dataclass
+class Entry:
+    """A relocation that the link resolves; `piece` is the start of what a section symbol means."""
+
+    type: int
+    place: Place
+    offset: int
+    addend: int = 0
+    symbol: Symbol | None = None
+    piece: int | None = None
+    array: int | None = None  # where the arrays of the function begin that the code is of
+    implicit: bool = False
+    zero: bool = False
+
+
+@dataclass
+class Image:
+    data: bytearray
+    arrays_have_addresses: bool = False  # -g
+    addresses: dict[int, int] = field(default_factory=dict)  # by id of the array's symbol
+
+
+def field_of(number: int) -> Relocation:
+    """The field that a type fills, for a mercury number in data that of its twin."""
+    if number < MERCURY:
+        return RELOCATIONS[number]
+    if number == MERCURY_CODE_OFFSET32:
+        return BY_NAME["32"]
+    row = BY_NAME[MERCURY_TWINS[number]]
+    assert number in MERCURY_DATA or row.clear
+    return row
+
+
+def value_of(entry: Entry, image: Image) -> int:
+    """S + A, or S where the field holds A."""
+    symbol = entry.symbol
+    if entry.piece is not None:
+        return entry.piece + entry.addend
+    if symbol is None:
+        return entry.addend
+    if entry.zero:
+        return entry.addend if symbol.kind in ("shared", "array") else 0
+    if symbol.kind == "size":
+        return symbol.value
+    if symbol.kind == "array":
+        if image.arrays_have_addresses:
+            return image.addresses[id(symbol)] + entry.addend
+        return (ALL_ONES if entry.array is None else entry.array) + entry.addend
+    return (ALL_ONES if symbol.gone else symbol.value) + entry.addend
+
+
+def bank_of(entry: Entry) -> int:
+    """Constants of a function that no kernel reaches are in bank 2 all the same."""
+    symbol = entry.symbol
+    if symbol is None or entry.zero or entry.piece is not None or symbol.kind in ("array", "size"):
+        return 0
+    return symbol.bank if symbol.bank is not None else 2 * (symbol.kind == "constant")
+
+
+def bits_of(form: str, value: int, bank: int) -> int:
+    """The formulas that FORMS names."""
+    match form:
+        case "WHOLE":
+            return value
+        case "HIGH":
+            return value >> 32
+        case "WORDS":
+            return value >> 2
+        case "BANK14" | "SPLIT19":
+            return bank << 14 | value >> 2 & 0x3FFF
+        case "BANK16":
+            return bank << 16 | value & 0xFFFF
+        case "BANK17":
+            return bank << 17 | value & 0x1FFFF
+    assert form == "ZERO"
+    return 0
+
+
+def apply_reference(image: Image, entries: list[Entry]) -> None:
+    """One after the other. Code in mercury form is patched elsewhere, shared bytes once."""
+    for entry in entries:
+        if entry.type >= MERCURY and (entry.place.code or entry.place.shares_bytes):
+            continue
+        row, at = field_of(entry.type), entry.place.start + entry.offset
+        value = value_of(entry, image) & ALL_ONES
+        if row.form == "BYTE":
+            image.data[at] = value >> row.first & 0xFF
+            continue
+        if row.form == "NOTHING":
+            continue
+        word = int.from_bytes(image.data[at : at + 8], "little")
+        if entry.implicit:
+            held = word >> row.first & 2**row.bits - 1
+            value = value + (4 * held if row.form == "WORDS" else held) & ALL_ONES
+        bits = bits_of(row.form, value, bank_of(entry)) & 2**row.bits - 1
+        if row.form == "SPLIT19":  # bit 18 at 26 and the rest at 28
+            places = {n: 28 + n for n in range(18)} | {18: 26}
+        else:
+            places = {n: row.first + n for n in range(row.bits)}
+        for bit, to in places.items():
+            word = word & ~(1 << to) | (bits >> bit & 1) << to
+        image.data[at : at + 8] = word.to_bytes(8, "little")
