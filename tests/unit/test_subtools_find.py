@@ -96,3 +96,24 @@ def test_a_deleted_working_directory(
     (tmp_path / "gone").rmdir()
     assert find_ptxas(Options({})) == str(places["wheel"])
     monkeypatch.chdir(tmp_path)
+
+
+def test_the_ptxas_of_the_release_asked_for_comes_first(places: dict[str, Path]) -> None:
+    for place, release in (("wheel", "13.5"), ("CUDA_HOME", "13.0"), ("PATH", "13.2")):
+        fake_tool(places[place], f"echo 'Cuda compilation tools, release {release}, V{release}.1'")
+    for release, place in (("13.5", "wheel"), ("13.0", "CUDA_HOME"), ("13.2", "PATH")):
+        assert find_ptxas(Options({"nvlink_version": release})) == str(places[place])
+        assert find_ptxas(Options({}, toolkit=release)) == str(places[place])
+    # Another is better than none, and so is one that does not tell.
+    assert find_ptxas(Options({"nvlink_version": "13.4"})) == str(places["wheel"])
+    assert find_ptxas(Options({})) == str(places["wheel"])
+    named = str(places["PATH"])
+    assert find_ptxas(Options({"nvlink_version": "13.5", "ptxas_path": named})) == named
+
+
+@pytest.mark.parametrize(
+    "body", ["exit 1", "echo 13.2", "echo release 13.2; exit 1", "echo release x.y"]
+)
+def test_a_tool_may_not_tell_its_release(body: str, tmp_path: Path) -> None:
+    assert find.tool_release(str(fake_tool(tmp_path / "ptxas", body))) is None
+    assert find.tool_release(str(tmp_path / "nothing")) is None

@@ -282,3 +282,16 @@ def test_other_files_keep_their_bytes(before: bytes, after: bytes) -> None:
     assert forget_files(data, "/proc/self/fd/7", "/proc/self/fd/8") == data
     header = b"\x7fELF" + bytes(36) + (64).to_bytes(8, "little") + bytes(12) + b"\x02\0"
     assert forget_files(header + data, "/proc/self/fd/7", "/proc/self/fd/8") == header + data
+
+
+def test_a_compiler_of_another_release_is_noted(
+    link: Link, capfd: pytest.CaptureFixture[str]
+) -> None:
+    body = 'test "$last" = --version && echo "release 13.0, V13.0.88" && exit\n' + COMPILE
+    text = "--diagnostics_format=text"
+    for words, noted in ((("--nvlink-version=13.2",), True), (("--nvlink-version=13.0",), False)):
+        assert link(body, *words, text, "a.ptx") == 0
+        said = capfd.readouterr().err
+        assert ("of CUDA 13.0, while the linker of 13.2 is followed" in said) == noted
+    assert link(body, text, "a.ptx") == 0
+    assert "followed" not in capfd.readouterr().err

@@ -13,12 +13,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
 from pylink.command.toolkitrelease import RELEASE_FILE
 from pylink.diagnostics.stream import printable, write
+from pylink.subtools.find import tool_release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,9 +33,6 @@ LIBRARIES = "lib64"
 
 # What toolkits of installers, but not those of wheels, say of themselves.
 VERSION_FILE = "version.json"
-# For tools that print no more than their version.
-SECONDS = 30
-
 # The kernel reads no more of the first line of a script, and splits it at blanks.
 LONGEST_INTERPRETER = 120
 
@@ -140,19 +137,9 @@ def find_release(toolkit: str) -> str | None:
     Its compiler knows best: the linker may have been replaced, the file come from another release.
     """
     for tool in (COMPILER, LINKER):
-        try:
-            result = subprocess.run(
-                [os.path.join(toolkit, "bin", tool), "--version"],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        said = re.search(rb"release ([0-9]+\.[0-9]+)", result.stdout)
-        if result.returncode == 0 and said:
-            return said[1].decode("ascii")
+        release = tool_release(os.path.join(toolkit, "bin", tool))
+        if release is not None:
+            return release
     try:
         with open(os.path.join(toolkit, VERSION_FILE), encoding="utf-8") as stream:
             version = json.load(stream)["cuda"]["version"]

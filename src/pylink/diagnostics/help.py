@@ -287,6 +287,9 @@ HELP: dict[str, str] = {
     "lto-line-info": "Inputs with LTO-IR differ in whether they have line information.",
     "nothing-linked": "All inputs have LTO-IR, and what ptxas made of them is the output. A map "
     "tells what a linker does; link a cubin with it to have one.",
+    "other-compiler": "nvlink compiles PTX with a compiler of its own release. Where none of that "
+    "release was found, the code is that of another one. `--nvlink-version`, or the toolkit of an "
+    "overlay, says which release is followed.",
     "lto-relocatable": "A relocatable output keeps all functions, and nvJitLink makes whole "
     "programs only.",
     "profile-problem": "A section or rule file for the report of --profile cannot be used, or a "

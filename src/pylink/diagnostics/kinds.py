@@ -502,6 +502,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
         WARNING,
         "Link-time optimization made the whole program; no cubins were linked, and there is no map",
     ),
+    "other-compiler": (
+        818,
+        REMARK,
+        "PTX in '{file}' is compiled by '{tool}' of CUDA {made}, while the linker of {release} is "
+        "followed; install that ptxas or name it with --ptxas-path",
+    ),
     "package-missing": (
         820,
         CATASTROPHE,

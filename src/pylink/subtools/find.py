@@ -8,7 +8,9 @@ element of PATH stands for it.
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
 import sys
 import sysconfig
 
@@ -22,25 +24,55 @@ if TYPE_CHECKING:
 
 TOOLKIT_VARIABLES = ("CUDA_HOME", "CUDA_PATH")
 
+# For tools that print no more than their version.
+SECONDS = 30
+
 
 def find_ptxas(options: Options) -> str | None:
     """The path of the ptxas to start; None when there is none.
 
-    What --ptxas-path names is taken as it is: starting it tells whether it can be.
+    What --ptxas-path names is taken as it is: starting it tells whether it can be. Where links
+    follow a release that was asked for, its ptxas goes before all others.
     """
     if options.ptxas_path is not None:
         path = os.path.abspath(options.ptxas_path)
         return os.path.join(path, "ptxas") if os.path.isdir(path) else path
-    return find_cuda_tool("ptxas")
+    found = cuda_tools("ptxas")
+    first = next(found, None)
+    if first is None or options.follows is None:
+        return first
+    same = (path for path in (first, *found) if tool_release(path) == options.follows)
+    return next(same, first)
 
 
 def find_cuda_tool(name: str) -> str | None:
-    """The absolute path of a tool of a CUDA toolkit: of the wheels, of toolkits, of PATH."""
-    for toolkit in (*wheel_directories(), *toolkits()):
-        path = os.path.join(toolkit, "bin", name)
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            return path
-    return find_program(name)
+    """The absolute path of a tool of a CUDA toolkit; None when there is none."""
+    return next(cuda_tools(name), None)
+
+
+def cuda_tools(name: str) -> Iterator[str]:
+    """The absolute paths of a tool of CUDA toolkits: of the wheels, of toolkits, of PATH."""
+    folders = [os.path.join(place, "bin") for place in (*wheel_directories(), *toolkits())]
+    for folder in (*folders, *search_path().split(os.pathsep)):
+        path = os.path.join(folder, name)
+        if os.path.isabs(path) and os.path.isfile(path) and os.access(path, os.X_OK):
+            yield path
+
+
+def tool_release(path: str) -> str | None:
+    """The release of a tool of a CUDA toolkit by its own words, such as 13.2; None without any."""
+    try:
+        result = subprocess.run(
+            [path, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    said = re.search(rb"release ([0-9]+\.[0-9]+)", result.stdout)
+    return said[1].decode("ascii") if said and result.returncode == 0 else None
 
 
 def find_program(name: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from pylink.subtools.find import find_ptxas
+from pylink.subtools.find import find_ptxas, tool_release
 from pylink.subtools.messages import report_messages
 from pylink.subtools.run import Command, run_all
 from pylink.subtools.toolnote import forget_files
@@ -89,6 +89,7 @@ def compile_ptx(
     if tool is None:
         sink.fatal("ptxas-missing", file=requests[0].name or requests[0].source)
     job.plan.reads(tool, sink)
+    _note_release(tool, options, requests[0], sink)
     commands = [
         # Padding behind the text would end it with an error.
         Command([tool, *arguments(one, options)], one.data.rstrip(b"\0"))
@@ -107,6 +108,16 @@ def compile_ptx(
         name, failure = failed
         sink.fatal("tool-failed", file=name, tool=tool, failure=failure)
     return [forget_files(outcome.data, outcome.input, outcome.output) for outcome in outcomes]
+
+
+def _note_release(tool: str, options: Options, request: Request, sink: Sink) -> None:
+    """Say that the compiler is not that of the release which was asked for."""
+    if options.follows is None or not sink.hears("other-compiler"):
+        return
+    release = tool_release(tool)
+    if release is not None and release != options.follows:
+        name = request.name or request.source
+        sink.report("other-compiler", file=name, tool=tool, made=release, release=options.follows)
 
 
 def time_limit(options: Options) -> int:
