@@ -15,6 +15,7 @@ from helpers.toolkits import cubin_by, toolkit_of
 
 from pylink.command.cli import main
 from pylink.command.overlay import SHELL_LAUNCHER, launcher_text
+from pylink.command.toolkitrelease import toolkit_release
 from pylink.facts.releases import BY_NAME
 
 
@@ -264,3 +265,17 @@ def test_a_link_to_the_program_finds_the_release(tmp_path: Path) -> None:
     (tmp_path / "nvlink.release").write_text("13.4\n")
     expected = f"Follows {BY_NAME['13.4'].title}"
     assert version(linker) == version("nvlink", path=f"{tmp_path}:{os.environ['PATH']}") == expected
+
+
+def test_a_linker_without_a_folder_is_the_first_in_path(tmp_path: Path) -> None:
+    """As the native program is told its name, whatever the script that installers write is told."""
+    for folder, release in (("empty", None), ("one", "13.1"), ("two", "13.2"), ("none", "12.9")):
+        (tmp_path / folder).mkdir()
+        if release:
+            (tmp_path / folder / "nvlink").touch(mode=0o755)
+            (tmp_path / folder / "nvlink.release").write_text(f"{release}\n")
+    search = os.pathsep.join(str(tmp_path / name) for name in ("empty", "two", "one"))
+    assert toolkit_release("nvlink", search) == "13.2"
+    assert toolkit_release(str(tmp_path / "one" / "nvlink"), search) == "13.1"
+    assert toolkit_release("nvlink", str(tmp_path / "none")) is None
+    assert toolkit_release("nvlink", str(tmp_path / "empty")) is None
