@@ -1,0 +1,41 @@
+"""Where variables lie that the link itself places, said plainly: common ones and reserved shared.
+
+Common variables stand at the end of `.nv.global`, last born first; the reserve of shared memory and
+its order are in docs/format-notes.md (`.nv.shared.reserved.0`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+RESERVE = 0x40
+
+
+class Variable(NamedTuple):
+    size: int
+    align: int
+
+
+def rounded(offset: int, align: int) -> int:
+    return -(-offset // align) * align
+
+
+def place_all(variables: list[Variable], order: list[int], end: int) -> tuple[list[int], int]:
+    """Offsets by variable, and where the last one ends."""
+    offsets = [0] * len(variables)
+    for number in order:
+        offsets[number] = rounded(end, variables[number].align)
+        end = offsets[number] + variables[number].size
+    return offsets, end
+
+
+def place_common(variables: list[Variable], end: int) -> tuple[list[int], int]:
+    """Behind the `end` of what the inputs have."""
+    return place_all(variables, list(range(len(variables)))[::-1], end)
+
+
+def place_reserved(variables: list[Variable], *, executable: bool) -> tuple[list[int], int]:
+    """By falling alignment, of equals the last born first; -r leaves their alignments as values."""
+    order = sorted(range(len(variables)), key=lambda n: (-variables[n].align, -n))
+    offsets, end = place_all(variables, order, RESERVE if executable else 0)
+    return (offsets if executable else [v.align for v in variables]), end
