@@ -11,6 +11,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from helpers.installed import Installed, build_scripts
 from helpers.toolkits import cubin_by, toolkit_of
 
 from pylink.command.cli import main
@@ -45,7 +46,7 @@ def test_everything_is_the_toolkit_but_the_linker(tmp_path: Path, toolkit: Path)
     ]
     assert (directory / "bin" / "ptxas").resolve() == toolkit / "bin" / "ptxas"
     assert sorted(os.listdir(directory / "lib64")) == sorted(os.listdir(toolkit / "lib"))
-    assert not (directory / "bin" / "nvlink").is_symlink()
+    assert (directory / "bin" / "nvlink").resolve() != toolkit / "bin" / "nvlink"
     assert not (directory / "bin" / "nvlink.release").exists()  # nothing says which it is
 
 
@@ -279,3 +280,43 @@ def test_a_linker_without_a_folder_is_the_first_in_path(tmp_path: Path) -> None:
     assert toolkit_release(str(tmp_path / "one" / "nvlink"), search) == "13.1"
     assert toolkit_release("nvlink", str(tmp_path / "none")) is None
     assert toolkit_release("nvlink", str(tmp_path / "empty")) is None
+
+
+def test_its_linker_is_the_program_where_there_is_one(tmp_path: Path, toolkit: Path) -> None:
+    installed = Installed(tmp_path / "prefix", build_scripts(tmp_path))
+    base = os.path.realpath(sys.executable)
+    python = installed.program.with_name("python")
+    python.symlink_to(base)
+    (installed.folder / "pyvenv.cfg").write_text(f"home = {os.path.dirname(base)}\n")
+    script = installed.program.with_name("pylink-python")
+    script.write_text(f"#!{python}\n{script.read_text().partition(chr(10))[2]}")
+    directory = tmp_path / "overlay"
+    linker = directory / "bin" / "nvlink"
+    words = ["toolkit-overlay", str(directory), "--cuda", str(toolkit)]
+    for _ in range(2):
+        done = installed.run(*words, PYTHONPATH="")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert linker.readlink() == installed.program
+    for _ in range(2):  # by script, and from a bundle
+        link = ["-arch=sm_80", "a.cubin", "-o", "out.cubin"]
+        done = installed.run(*link, name=str(linker), PYTHONPATH="")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert installed.bundle.exists()
+    done = installed.run("-bogus", name=str(linker), PYTHONPATH="")
+    assert (done.returncode, done.stderr) == (1, "nvlink fatal   : Unknown option 'bogus'\n")
+    # It stays an overlay when the program is gone; a program of something else is not linked to.
+    installed.program.unlink()
+    by_python = [str(python), "-m", "pylink", *words]
+    assert installed.run(*by_python[1:], name=by_python[0], PYTHONPATH="").returncode == 0
+    assert linker.read_text().startswith(f"#!{python} -I\n")
+
+
+def test_programs_of_others_are_kept(tmp_path: Path, toolkit: Path) -> None:
+    directory = tmp_path / "overlay"
+    assert overlay(directory, toolkit) == 0
+    (directory / "bin" / "mine").write_text("keep this")
+    assert overlay(directory, toolkit) == 1
+    (directory / "bin" / "mine").unlink()
+    (directory / "bin" / "nvlink").unlink()
+    (directory / "bin" / "nvlink").symlink_to(toolkit / "bin" / "nvlink")
+    assert overlay(directory, toolkit) == 1

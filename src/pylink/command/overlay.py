@@ -2,8 +2,8 @@
 
 nvcc and clang look for `nvlink` beside themselves or below the toolkit they are given, not on the
 search path. An overlay is a directory of symbolic links to the parts of a real toolkit, but for
-`bin/nvlink`, which starts pylink, and a file beside it with the release of the toolkit, which the
-links follow; the toolkit itself stays as it is.
+`bin/nvlink`, which is a link to the program `pylink` or a script that starts it, and a file beside
+it with the release of the toolkit, which the links follow; the toolkit itself stays as it is.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import sys
+import sysconfig
 import tempfile
 
 from pylink.command.toolkitrelease import RELEASE_FILE
@@ -31,11 +32,18 @@ PROFILE = "nvcc.profile"
 LINKER = "nvlink"
 LIBRARIES = "lib64"
 
+# The program, the script beside it, and what the second line of that is in an editable install.
+PROGRAM = "pylink"
+SCRIPT = "pylink-python"
+FOLDER = b"# pylink is in "
+NATIVE = b"\x7fELF"
+
 # What toolkits of installers, but not those of wheels, say of themselves.
 VERSION_FILE = "version.json"
 # The kernel reads no more of the first line of a script, and splits it at blanks.
 LONGEST_INTERPRETER = 120
 
+# Where there is no program `pylink` to link to.
 LAUNCHER = """\
 #!{interpreter}
 from pylink.command.program import run
@@ -104,25 +112,35 @@ def _may_replace(directory: str) -> bool:
     if not os.listdir(directory):
         return True
     linker = os.path.join(directory, "bin", LINKER)
+    if not os.path.isfile(linker) and not os.path.islink(linker):
+        return False
     others = [os.path.join(directory, name) for name in os.listdir(directory) if name != "bin"]
+    binaries = os.path.dirname(linker)
+    others += [
+        os.path.join(binaries, name)
+        for name in os.listdir(binaries)
+        if name not in (LINKER, RELEASE_FILE)
+    ]
     libraries = os.path.join(directory, LIBRARIES)
     if libraries in others and not os.path.islink(libraries) and os.path.isdir(libraries):
         others.remove(libraries)
         others += [os.path.join(libraries, name) for name in os.listdir(libraries)]
-    return (
-        os.path.isfile(linker)
-        and not os.path.islink(linker)
-        and all(os.path.islink(path) for path in others)
-    )
+    # The program may be gone by now; in a toolkit of links nvlink leads to another nvlink.
+    ours = not os.path.islink(linker) or os.path.basename(os.readlink(linker)) == PROGRAM
+    return ours and all(os.path.islink(path) for path in others)
 
 
 def _fill(draft: str, toolkit: str | None) -> None:
     binaries = os.path.join(draft, "bin")
     os.mkdir(binaries)
     launcher = os.path.join(binaries, LINKER)
-    with open(launcher, "w", encoding="utf-8", errors="surrogateescape") as stream:
-        stream.write(launcher_text(sys.executable))
-    os.chmod(launcher, 0o755)
+    program = find_program()
+    if program is not None:
+        os.symlink(program, launcher)
+    else:
+        with open(launcher, "w", encoding="utf-8", errors="surrogateescape") as stream:
+            stream.write(launcher_text(sys.executable))
+        os.chmod(launcher, 0o755)
     if toolkit is not None:
         _link(draft, toolkit)
         release = find_release(toolkit)
@@ -178,6 +196,25 @@ def _fill_libraries(directory: str, lib: str) -> None:
         wanted = os.path.join(directory, f"{plain}.so")
         if version and not os.path.lexists(wanted):
             os.symlink(os.path.join(lib, name), wanted)
+
+
+def find_program() -> str | None:
+    """The program `pylink` beside the interpreter, if it starts this pylink with it."""
+    folder = os.path.dirname(sys.executable)
+    program, script = os.path.join(folder, PROGRAM), os.path.join(folder, SCRIPT)
+    try:
+        with open(script, "rb") as stream:
+            interpreter, place = stream.readline(), stream.readline()
+        with open(program, "rb") as stream:
+            is_native = stream.read(len(NATIVE)) == NATIVE
+    except OSError:
+        return None
+    if not is_native or interpreter != b"#!%b\n" % os.fsencode(sys.executable):
+        return None
+    start, _, source = place.rstrip(b"\n").partition(FOLDER)
+    found = source if not start and source else os.fsencode(sysconfig.get_path("purelib"))
+    own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return program if os.path.realpath(found) == os.path.realpath(os.fsencode(own)) else None
 
 
 def launcher_text(interpreter: str) -> str:

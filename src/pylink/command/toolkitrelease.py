@@ -20,6 +20,8 @@ def toolkit_release(program: str, search: str) -> str | None:
     was found. A release that cannot be followed counts as none.
     """
     folder = os.path.dirname(program) or _folder_of(program, search)
+    if not folder:  # whoever started it said no place; the current folder is none
+        return None
     try:
         with open(os.path.join(folder, RELEASE_FILE), encoding="ascii") as stream:
             release = stream.read(16).strip()
