@@ -26,7 +26,7 @@ from differential import cases
 from differential.cases import Case, Expected
 from differential.variants import TEXT, VARIANTS
 from helpers.compare import compare
-from helpers.words import nvlink_words
+from helpers.words import without_notes
 
 KEYWORDS = {
     "-r": "relocatable_link",
@@ -120,7 +120,7 @@ def check_api(case: Case, expected: Expected) -> list[str]:
         Path(f"{expected.variant}.pylink.cubin").write_bytes(image)
     finally:
         os.chdir(before)
-    said = nvlink_words(log.getvalue())
+    said = without_notes(log.getvalue())
     found = _text("stderr", said, as_pylink(expected.stderr))
     if image is None and not expected.code:
         return [f"refused: {said.strip() or 'without a word'}"]
@@ -160,7 +160,7 @@ def check_cli(case: Case, expected: Expected) -> list[str]:
         found.append(f"exit code {done.returncode}, expected {expected.code}: {done.stderr[-300:]}")
     # nvlink names its own output file in a few messages.
     theirs = expected.stderr.replace(".nvlink.cubin", ".pylink.cubin")
-    found += _text("stderr", nvlink_words(done.stderr), as_pylink(theirs))
+    found += _text("stderr", without_notes(done.stderr), as_pylink(theirs))
     found += _text("stdout", done.stdout, as_pylink(expected.stdout))
     reference = expected.image_bytes(case.folder)
     if expected.code and path.is_file() != (reference is not None):

@@ -14,7 +14,7 @@ from differential.check import as_pylink, keywords
 from helpers import oracle, programs
 from helpers.compare import compare
 from helpers.fatbin_builder import PTX, SEGMENT, container, entry, host_object
-from helpers.words import nvlink_words
+from helpers.words import without_notes
 
 import pylink
 
@@ -63,7 +63,7 @@ def check(files: Mapping[str, bytes], arch: str, options: Sequence[str] = ()) ->
     image = pylink.link(list(files.items()), arch=f"sm_{arch}", log=log, **keywords(options)).image
     assert theirs.code == 0, theirs.stderr
     assert theirs.image is not None
-    assert nvlink_words(log.getvalue()) == as_pylink(theirs.stderr)
+    assert without_notes(log.getvalue()) == as_pylink(theirs.stderr)
     assert compare(image, theirs.image) == []
     return image
 

@@ -9,6 +9,11 @@ PLACE = re.compile(r" \([^()\n]*(?:: |\+0x)[^()\n]*\)$", re.MULTILINE)
 NOTE = re.compile(r"^\w+ note    : .*\n", re.MULTILINE)
 
 
+def without_notes(text: str) -> str:
+    """All but the notes, which nvlink has none of."""
+    return NOTE.sub("", text)
+
+
 def nvlink_words(text: str) -> str:
     """The lines that nvlink would print: no notes of a way out, no places behind messages."""
-    return PLACE.sub("", NOTE.sub("", text))
+    return PLACE.sub("", without_notes(text))
