@@ -46,6 +46,10 @@ $(VENV)/extras: $(VENV)/bin/python pyproject.toml
 
 $(VENV)/built: $(VENV)/base setup.py $(NATIVE)
 	$(BIN)/python setup.py --quiet build_ext --inplace
+	@touch $@
+
+# What a link starts from fits its sources only; a stale one costs two starts where none may be written.
+$(VENV)/bundled: $(VENV)/built $(wildcard src/pylink/*.py src/pylink/*/*.py)
 	$(BIN)/python -m compileall -q src/pylink
 	$(BIN)/python -m pylink.command.bundle
 	@touch $@
@@ -54,7 +58,7 @@ build/oracles/%.stamp: $(VENV)/bin/python scripts/install_oracle.py
 	$(BIN)/python scripts/install_oracle.py $*
 	@touch $@
 
-demo: $(VENV)/built
+demo: $(VENV)/bundled
 	$(BIN)/python demo/run.py
 
 test: lint types pytest
@@ -68,7 +72,7 @@ types: $(VENV)/extras $(VENV)/built
 	$(BIN)/mypy
 
 # With nvlink installed no test may be skipped for the lack of it.
-pytest: $(VENV)/extras $(VENV)/built $(if $(findstring oracle,$(EXTRAS)),$(ORACLES:%=build/oracles/%.stamp))
+pytest: $(VENV)/extras $(VENV)/bundled $(if $(findstring oracle,$(EXTRAS)),$(ORACLES:%=build/oracles/%.stamp))
 	PYLINK_REQUIRE_ORACLE=$(if $(findstring oracle,$(EXTRAS)),1,0) \
 	    PYLINK_REQUIRE_RELEASES="$(if $(findstring oracle,$(EXTRAS)),$(ORACLES))" $(BIN)/pytest -n auto
 
@@ -78,7 +82,7 @@ test-releases: $(VENV)/extras $(VENV)/built $(ALL_ORACLES:%=build/oracles/%.stam
 	    $(BIN)/pytest -n auto tests/differential/test_releases_linked.py
 
 # BENCH=--bench-large also links 10,000 cubins; BENCH="-k startup" runs a part.
-bench: $(VENV)/extras $(VENV)/built
+bench: $(VENV)/extras $(VENV)/bundled
 	$(BIN)/pytest benchmarks --benchmark-enable --benchmark-only --benchmark-columns=min,median,rounds $(BENCH)
 
 # Generated programs of each release: equal links by family and kind of link. MATRIX may name --seeds,
