@@ -265,6 +265,12 @@ def test_only_links_are_served(server: Server) -> None:
     assert server.link() == ""
 
 
+def test_files_of_the_clients_process_are_opened_by_it(server: Server) -> None:
+    words = ["-arch=sm_80", "/proc/self/cwd/a.cubin", "-o", "own.cubin"]
+    done = server.run(*words)
+    assert (done.returncode, done.stdout, done.stderr) == (0, BY_SCRIPT, "")
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_not_lent(server: Server, closed: str) -> None:
     program = str(server.installed.program)

@@ -32,6 +32,9 @@ LARGEST = 1 << 30
 # What decides how an interpreter starts: a link for another value is not one of this process.
 DECISIVE = ("LC_ALL", "LC_CTYPE", "LANG", "PYTHONUTF8", "PYTHONIOENCODING")
 
+# Words of these mean files of the client's process, of which only the standard streams are lent.
+OWN_FILES = ("/dev/fd", "/proc/self", "/proc/thread-self")
+
 
 class Request:
     """What a client asks for; ValueError, OSError or EOFError when that cannot be made out."""
@@ -98,6 +101,8 @@ class Request:
         name, first = os.path.basename(self.words[0]), "".join(self.words[1:2])
         if name != NVLINK and first != "link" and first in COMMANDS:
             return False  # they may last, want a terminal, or serve links themselves
+        if any(place in word for word in self.words for place in OWN_FILES):
+            return False
         return self.script == script and all(
             own.get(name) == self.environment.get(name) for name in map(os.fsencode, DECISIVE)
         )
