@@ -63,6 +63,12 @@ def is_read(pipe: int) -> bool:
     return not poll.poll(0)
 
 
+def is_served(path: str) -> bool:
+    """Whether anybody still listens at a socket."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(path) == 0
+
+
 @pytest.fixture
 def server(installed: Installed) -> object:
     started = Server(installed)
@@ -163,6 +169,10 @@ def test_a_link_without_a_server_is_done_all_the_same(server: Server) -> None:
     assert server.link() == ""
     server.process.kill()
     server.process.wait()
+    deadline = time.monotonic() + 30
+    while is_served(server.path):  # a process that waited may see the end of its server later
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     assert server.link() == BY_SCRIPT
     assert server.link(PYLINK_SERVER="/nowhere") == BY_SCRIPT
     assert server.link(PYLINK_SERVER="x" * 500) == BY_SCRIPT
