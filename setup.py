@@ -92,6 +92,10 @@ class BuildNative(build_ext):
                 "wraparound": False,
                 "cdivision": True,
                 "initializedcheck": False,
+                # Functions that are as cheap to make as those of C, and have signatures all the same.
+                "binding": False,
+                "embedsignature": True,
+                "embedsignature.format": "clinic",
             },
         )
         kernels.sources = [source for module in made for source in module.sources]

@@ -32,7 +32,7 @@ def _defined(stub: Path) -> dict[str, list[str]]:
     return {
         name: list(inspect.signature(value).parameters)
         for name, value in vars(module).items()
-        if type(value).__name__ == "cython_function_or_method" and not name.startswith("__")
+        if inspect.isbuiltin(value) and not name.startswith("__")
     }
 
 
