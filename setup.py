@@ -92,7 +92,7 @@ class BuildNative(build_ext):
                 "wraparound": False,
                 "cdivision": True,
                 "initializedcheck": False,
-                # Functions that are as cheap to make as those of C, and have signatures all the same.
+                # Functions as cheap to make as those of C, which have signatures all the same.
                 "binding": False,
                 "embedsignature": True,
                 "embedsignature.format": "clinic",
