@@ -11,6 +11,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.report import Report
 from pylink._native import relocs
+from pylink._native.image import Canvas
 from pylink._native.tables import Patches
 
 # What code and initialisers hold most of: whole pointers, and the halves that two MOVs take.
@@ -30,7 +31,7 @@ def draw(count: int) -> tuple[bytes, list[Patch]]:
 def kernel(image: bytes, table: Patches) -> tuple[bytes, Callable[[], object]]:
     # A new object: the kernel writes into what no one else holds.
     image = bytes(bytearray(image))
-    return image, lambda: relocs.patch(image, table)
+    return image, lambda: relocs.patch(Canvas.of(image), table)
 
 
 def numpy(image: bytes, table: Patches) -> tuple[bytearray, Callable[[], object]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from pylink.outputs.draft import Draft
 from pylink.phases.finalize import finalize
 from pylink.phases.init import init
 from pylink.phases.layout import layout
@@ -38,7 +39,10 @@ if TYPE_CHECKING:
 
 
 class Linked:
-    """The linked file, the milliseconds of each phase by its tag, and the profile if asked for."""
+    """The linked file, the milliseconds of each phase by its tag, and the profile if asked for.
+
+    `image` is empty where it was made in its file and nobody wanted to keep it.
+    """
 
     __slots__ = ("image", "profile", "timings")
 
@@ -49,12 +53,18 @@ class Linked:
 
 
 def link(
-    options: Options, inputs: list[Input], plan: Plan, sink: Sink, *, shows_progress: bool = False
+    options: Options,
+    inputs: list[Input],
+    plan: Plan,
+    sink: Sink,
+    *,
+    keeps_image: bool = True,
+    shows_progress: bool = False,
 ) -> Linked:
     """Link `inputs`; LinkError, with everything in `sink`, when that cannot be done.
 
-    `plan` has the files that will be written. With `shows_progress` a terminal shows how far the
-    link is, after a second.
+    `plan` has the files that will be written. Without `keeps_image` a large image may be in its
+    file alone. With `shows_progress` a terminal shows how far the link is, after a second.
     """
     timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE else None)
     timing = open_timing(options, sink)
@@ -62,7 +72,9 @@ def link(
     steps = Steps(watching)
     failed = True
     try:
-        image = run_phases(options, inputs, plan, sink, timer, timing, steps)
+        keeps_image = keeps_image or any(observer.of_image for observer in watching)
+        in_place = None if keeps_image or options.write_if_changed else options.output_file
+        image = run_phases(options, inputs, plan, sink, timer, timing, steps, in_place)
         failed = False
     finally:
         steps.end()
@@ -97,8 +109,9 @@ def run_phases(
     timer: PhaseTimer,
     timing: CsvTiming,
     steps: Steps,
+    in_place: str | None = None,
 ) -> bytes:
-    """The phases in order; the linked file."""
+    """The phases in order; the linked file, which may be made in the file `in_place` alone."""
 
     def run(tag: str, phase: Callable[..., T], *results: object) -> T:
         result = phase(*results, sink)
@@ -120,9 +133,9 @@ def run_phases(
         loaded = program.loaded
     try:
         if program is not None and program.image:  # of all, or PTX: nothing is left to be linked
-            run("write", write, program)
+            run("write", write, program, None)
             return program.image
-        return link_cubins(loaded, sink, run)
+        return link_cubins(loaded, sink, run, in_place)
     finally:
         # nvlink writes this file as soon as it has merged, so errors do not keep it from that.
         if options.register_link_binaries is not None and sink.exit_code() != 1:
@@ -146,7 +159,7 @@ def optimize(loaded: Loaded, timing: CsvTiming, sink: Sink, run: Runner) -> Opti
     return program if program.image else run("ptxas-lto", ptxas_lto, program, timing)
 
 
-def link_cubins(loaded: Loaded, sink: Sink, run: Runner) -> bytes:
+def link_cubins(loaded: Loaded, sink: Sink, run: Runner, in_place: str | None) -> bytes:
     """The phases from read on, each called and timed by `run`."""
     options = loaded.job.options
     objects = run("read", read, loaded)
@@ -161,9 +174,10 @@ def link_cubins(loaded: Loaded, sink: Sink, run: Runner) -> bytes:
     if sink.errors:
         sink.stop()
     # From here on, addresses are fixed.
-    image = run("relocate", relocate, placed)
-    final = run("finalize", finalize, image)
-    run("write", write, final)
+    with Draft(placed.size, in_place) as draft:
+        image = run("relocate", relocate, placed, draft)
+        final = run("finalize", finalize, image)
+        run("write", write, final, draft)
     return final.image
 
 

@@ -18,6 +18,7 @@ from helpers.values_reference import (
 
 from pylink import tables
 from pylink._native import relocs
+from pylink._native.image import Canvas
 from pylink._native.tables import (
     Entities,
     FilePlaces,
@@ -137,7 +138,7 @@ class Link:
             lost=table(Marks, [s.gone for s in self.symbols]),
         )
         image = bytes(self.image.data)
-        return relocs.patch(image, relocs.resolve_values(placed)), image
+        return relocs.patch(Canvas.of(image), relocs.resolve_values(placed)), image
 
 
 @pytest.mark.parametrize("types", [PLAIN, IN_DATA, PLAIN + IN_DATA])

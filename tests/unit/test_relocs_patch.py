@@ -8,6 +8,7 @@ import pytest
 from helpers.relocs_reference import FIELDS, Patch, pack, patch_numpy, patch_reference
 
 from pylink._native import relocs
+from pylink._native.image import Canvas
 
 
 def draw(rng: random.Random, size: int, count: int) -> list[Patch]:
@@ -34,7 +35,7 @@ def test_patch_agrees_with_reference(seed: int) -> None:
         if sum(FIELDS[patch[2]][1:]) <= 64  # fields end in the eight bytes
     ]
     got = bytes(image)
-    assert relocs.patch(got, pack(patches)) == -1
+    assert relocs.patch(Canvas.of(got), pack(patches)) == -1
     patch_reference(image, patches)
     assert got == image
 
@@ -66,5 +67,5 @@ def test_numpy_agrees_with_reference() -> None:
 )
 def test_patch_stays_inside_the_image(patch: Patch, good: bool) -> None:
     image = bytes(bytearray(16))
-    assert relocs.patch(image, pack([(0, 7, 1, 0, 0), patch])) == (-1 if good else 1)
+    assert relocs.patch(Canvas.of(image), pack([(0, 7, 1, 0, 0), patch])) == (-1 if good else 1)
     assert image[:4] != bytes(4)  # the row before it is written

@@ -16,6 +16,7 @@ from helpers.relocs_reference import FIELDS, Patch, pack
 
 import pylink
 from pylink._native import relocs
+from pylink._native.image import Canvas
 
 # Types that the reference of plain fields leaves out: formula, first bit, bits.
 REST: dict[int, tuple[str, int, int]] = {
@@ -51,7 +52,7 @@ def field(formula: str, value: int, bank: int) -> int:
 
 def patched(image: bytes, patch: Patch) -> bytes:
     copy = bytes(bytearray(image))
-    assert relocs.patch(copy, pack([patch])) == -1
+    assert relocs.patch(Canvas.of(copy), pack([patch])) == -1
     return copy
 
 
@@ -69,7 +70,7 @@ def test_field(type_: int) -> None:
             assert patched(image, (0, value, type_, bank, 0)) == new.to_bytes(size, "little")
     # One byte less and the field would not fit.
     short = bytes(size - 1)
-    assert relocs.patch(short, pack([(0, 1, type_, 0, 0)])) == 0
+    assert relocs.patch(Canvas.of(short), pack([(0, 1, type_, 0, 0)])) == 0
     assert short == bytes(size - 1)
 
 
@@ -104,7 +105,7 @@ def test_marks_change_nothing(type_: int) -> None:
 @pytest.mark.parametrize("type_", UNKNOWN)
 def test_types_without_a_formula_are_refused(type_: int) -> None:
     image = bytes(bytearray(b"12345678"))
-    assert relocs.patch(image, pack([(0, 1, type_, 0, 0)])) == 0
+    assert relocs.patch(Canvas.of(image), pack([(0, 1, type_, 0, 0)])) == 0
     assert image == b"12345678"
 
 

@@ -1,3 +1,4 @@
+# cython: auto_pickle=False
 """The output file: copying section contents, and writing tables and headers."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -6,6 +7,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from elf64 cimport *
+from imagefile cimport map_file, munmap
 from imageheaders cimport *
 from imagesymbols cimport *
 from imagewriter cimport *
@@ -14,6 +16,61 @@ from pylink._native.tables cimport MergedTables, ObjectTables, PlacedTables, Spa
 from rows cimport *
 from vec cimport *
 from workers cimport *
+
+
+cdef class Canvas:
+    def __cinit__(self, size_t size):
+        if size:
+            self.memory = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
+            self.data = <uint8_t*>PyBytes_AS_STRING(self.memory)
+            self.size = size
+
+    @staticmethod
+    def of(bytes image not None):
+        """Over bytes that exist."""
+        cdef Canvas canvas = Canvas(0)
+        canvas.memory = image
+        canvas.data = <uint8_t*>PyBytes_AS_STRING(image)
+        canvas.size = PyBytes_GET_SIZE(image)
+        return canvas
+
+    @staticmethod
+    def on_file(int descriptor, size_t size):
+        """In a file that is mapped, or None."""
+        cdef void* data
+        with nogil:
+            data = map_file(descriptor, size)
+        if data == NULL:
+            return None
+        cdef Canvas canvas = Canvas(0)
+        canvas.data = <uint8_t*>data
+        canvas.size = size
+        return canvas
+
+    @property
+    def image(self):
+        if self.memory is None:
+            raise ValueError("the bytes are not in memory")
+        return self.memory
+
+    def close(self):
+        if self.memory is None and self.data != NULL:
+            with nogil:
+                munmap(self.data, self.size)
+        self.memory = None
+        self.data = NULL
+        self.size = 0
+
+    def __dealloc__(self):
+        if self.memory is None and self.data != NULL:
+            munmap(self.data, self.size)
+
+
+cdef int expect_size(Canvas image, PlacedTables placed) except -1:
+    """Kernels begin with this: they write where `placed` says."""
+    if image.size != placed.size:
+        raise ValueError(f"{image.size} bytes for an output of {placed.size}")
+    return 0
 
 
 cdef enum:
@@ -51,10 +108,10 @@ cdef void copy_pieces(void* context, size_t item) noexcept nogil:
                    p.input + p.sections[i].offset, p.sections[i].size)
 
 
-def copy_contents(PlacedTables placed not None):
-    """A new image with the contents of every section that comes from the inputs or from a blob.
+def copy_contents(Canvas image not None, PlacedTables placed not None):
+    """Write the contents of every section that comes from the inputs or from a blob.
 
-    The rest of it is zeros. Sections that another one stands for are left out.
+    The rest of the image is zeros. Sections that another one stands for are left out.
     """
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
@@ -63,8 +120,8 @@ def copy_contents(PlacedTables placed not None):
     cdef const OutRow* row = placed.outs.rows
     cdef const int32_t* order = placed.section_order.rows
     cdef const PlaceRow* place = placed.places.rows
-    cdef bytes image = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>placed.size)
-    cdef uint8_t* data = <uint8_t*>PyBytes_AS_STRING(image)
+    cdef uint8_t* data = image.data
+    expect_size(image, placed)
     cdef uint64_t* filled = <uint64_t*>calloc(n + 1, 8)
     cdef uint64_t at = 0, end, size = placed.size
     cdef const SpanRow* span
@@ -86,7 +143,8 @@ def copy_contents(PlacedTables placed not None):
     p.base = merged.base.rows
     p.stand_in = merged.stand_ins.rows if merged.stand_ins.count else NULL
     with nogil:
-        prefer_large_pages(data, size)
+        if image.memory is not None:
+            prefer_large_pages(data, size)
         for_each(copy_pieces, &p, (p.section_count + CHUNK - 1) // CHUNK, size)
         for i in range(p.section_count):
             if not is_copied(&p, i):
@@ -117,10 +175,9 @@ def copy_contents(PlacedTables placed not None):
                 at = end
         memset(data + at, 0, size - at)
     free(filled)
-    return image
 
 
-def write_relocations(bytes image not None, PlacedTables placed not None):
+def write_relocations(Canvas image not None, PlacedTables placed not None):
     """Write the entries of every relocation section that stays, newest first."""
     cdef MergedTables merged = placed.merged
     cdef size_t n = placed.outs.count, i
@@ -131,10 +188,11 @@ def write_relocations(bytes image not None, PlacedTables placed not None):
     cdef const uint32_t* symbol = placed.symbol_index.rows
     cdef const uint32_t* section = placed.section_symbol_index.rows
     cdef const uint32_t* instance = placed.instance_index.rows
-    cdef uint8_t* start = <uint8_t*>PyBytes_AS_STRING(image)
+    cdef uint8_t* start = image.data
     cdef uint8_t* data
     cdef int32_t at
     cdef Rela entry
+    expect_size(image, placed)
     with nogil:
         for i in range(n):
             if KIND[row[i].kind].info != HEAD_TARGET or index[i] == 0:
@@ -156,10 +214,11 @@ def write_relocations(bytes image not None, PlacedTables placed not None):
                 at = keep[at].next
 
 
-cdef void open_writer(Writer* w, bytes image, PlacedTables placed) noexcept:
+cdef int open_writer(Writer* w, Canvas image, PlacedTables placed) except -1:
     cdef MergedTables merged = placed.merged
+    expect_size(image, placed)
     memset(w, 0, sizeof(Writer))
-    w.image = <uint8_t*>PyBytes_AS_STRING(image)
+    w.image = image.data
     w.sections = merged.objects.sections.rows
     w.symbols = merged.objects.symbols.rows
     w.entities = merged.entities.rows
@@ -168,9 +227,10 @@ cdef void open_writer(Writer* w, bytes image, PlacedTables placed) noexcept:
     w.index = placed.section_index.rows
     w.family = merged.objects.family
     w.executable = merged.objects.executable
+    return 0
 
 
-def write_symbols(bytes image not None, PlacedTables placed not None, bint preserved):
+def write_symbols(Canvas image not None, PlacedTables placed not None, bint preserved):
     """Write .symtab and .nv.merc.symtab; returns their sh_info values.
 
     With `preserved` (--preserve-relocs) shared variables have internal visibility.
@@ -228,7 +288,7 @@ def write_symbols(bytes image not None, PlacedTables placed not None, bint prese
     return info, mercury_info
 
 
-def write_headers(bytes image not None, PlacedTables placed not None, uint32_t symtab_info,
+def write_headers(Canvas image not None, PlacedTables placed not None, uint32_t symtab_info,
                   uint32_t mercury_info, uint32_t e_flags, int64_t note):
     """Write string tables, capsule heads, section headers, program headers and the ELF header.
 

@@ -5,7 +5,6 @@ are bit numbers from r_offset, little endian; names of types (pylink/facts/reloc
 them.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy
@@ -13,19 +12,20 @@ from libc.string cimport memcpy
 from elf64 cimport *
 from exitcapsule cimport CAPSULE_HEADER, Slot, read_record
 from exitwords cimport WORD
+from pylink._native.image cimport Canvas
 from pylink._native.tables cimport MergedTables, Patches, PlacedTables
 from rows cimport *
 from vec cimport *
 
 
-def patch(bytes image not None, Patches patches not None):
+def patch(Canvas image not None, Patches patches not None):
     """Write every PatchRow into `image`, which no one else may hold yet.
 
     Returns the first row whose type cannot be resolved or whose field runs past the image, or
     -1; rows before it are written.
     """
-    cdef uint8_t* data = <uint8_t*>PyBytes_AS_STRING(image)
-    cdef uint64_t size = <uint64_t>PyBytes_GET_SIZE(image)
+    cdef uint8_t* data = image.data
+    cdef uint64_t size = image.size
     cdef const PatchRow* row = patches.rows
     cdef Py_ssize_t n = patches.count
     cdef Py_ssize_t bad
@@ -191,7 +191,7 @@ cdef int by_place(const void* a, const void* b) noexcept nogil:
     return -1 if x.offset < y.offset else x.offset > y.offset
 
 
-def patch_capsules(bytes image not None, PlacedTables placed not None):
+def patch_capsules(Canvas image not None, PlacedTables placed not None):
     """Write constant offsets into the records of mercury capsules.
 
     The record of an instruction that reads a constant bank has 32 bytes and begins 02 22. Bank 3
@@ -208,7 +208,7 @@ def patch_capsules(bytes image not None, PlacedTables placed not None):
     cdef const EntityRow* e = merged.entities.rows
     cdef const uint64_t* value = placed.values.rows
     cdef const int32_t* home = placed.homes.rows
-    cdef uint8_t* data = <uint8_t*>PyBytes_AS_STRING(image)
+    cdef uint8_t* data = image.data
     cdef Vec references
     cdef Reference* row
     cdef int32_t bad = -1

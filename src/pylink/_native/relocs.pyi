@@ -6,10 +6,11 @@ them. The patch table has a row (offset u64, value u64, type u32, bank u16, impl
 field: offset in the image, S + A or, where ``implicit`` says that the field itself holds A, S.
 """
 
+from pylink._native.image import Canvas
 from pylink._native.tables import Patches, PlacedTables
 
-def patch(image: bytes, patches: Patches) -> int:
-    """Write every row into ``image``, in place: no one else may hold it yet.
+def patch(image: Canvas, patches: Patches) -> int:
+    """Write every row into ``image``, in place.
 
     Returns the first row whose type cannot be resolved or whose field runs past the image, or -1;
     rows before it are written.
@@ -21,7 +22,7 @@ def resolve_values(placed: PlacedTables) -> Patches:
     Relocations of capsules are left to ``patch_capsules``.
     """
 
-def patch_capsules(image: bytes, placed: PlacedTables) -> int:
+def patch_capsules(image: Canvas, placed: PlacedTables) -> int:
     """Write constant offsets into the records of mercury capsules, in place.
 
     Returns the OutRow of the first capsule whose records do not follow each other, or -1. The

@@ -112,6 +112,11 @@ class WholeFile:
         """Write all of it; OSError, after which only `discard` makes sense."""
         _write_all(self._descriptor, data)
 
+    @property
+    def draft(self) -> int | None:
+        """The empty file that will be renamed, to be filled by others; None if all is copied."""
+        return None if self._folder < 0 or self._overwrites else self._descriptor
+
     def commit(self) -> None:
         """Put the file in its place; OSError, with nothing left behind, when that fails."""
         try:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Final:
-    """The finished file."""
+    """The finished file; `image` is empty where it was made in its place."""
 
     __slots__ = ("image", "job")
 
@@ -26,11 +26,12 @@ def finalize(image: Image, sink: Sink) -> Final:
     """Write what describes the contents."""
     placed = image.placed
     job = placed.merged.objects.job
+    canvas = image.draft.canvas
     preserved = job.options.preserve_relocs and not job.debug
-    symtab_info, mercury_info = native_image.write_symbols(image.data, placed, preserved)
+    symtab_info, mercury_info = native_image.write_symbols(canvas, placed, preserved)
     job.steps.done("write_symbols")
     native_image.write_headers(
-        image.data,
+        canvas,
         placed,
         symtab_info,
         mercury_info,
@@ -38,4 +39,4 @@ def finalize(image: Image, sink: Sink) -> Final:
         note_deficit(job.options, placed.merged.objects.release),
     )
     job.steps.done("write_headers")
-    return Final(job, image.data)
+    return Final(job, image.draft.image or b"")

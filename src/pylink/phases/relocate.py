@@ -12,38 +12,40 @@ if TYPE_CHECKING:
 
     from pylink._native.tables import Patches
     from pylink.diagnostics import Diagnostic, Sink
+    from pylink.outputs.draft import Draft
     from pylink.phases.layout import Placed
 
 
 class Image:
-    """The output file without its tables; `data` is handed on, not copied, to finalize."""
+    """The output file without its tables; `draft` is handed on, not copied, to finalize."""
 
-    __slots__ = ("data", "placed")
+    __slots__ = ("draft", "placed")
 
-    def __init__(self, placed: Placed, data: bytes) -> None:
+    def __init__(self, placed: Placed, draft: Draft) -> None:
         self.placed = placed
-        self.data = data
+        self.draft = draft
 
 
-def relocate(placed: Placed, sink: Sink) -> Image | None:
+def relocate(placed: Placed, draft: Draft, sink: Sink) -> Image | None:
     """Copy contents and write relocated fields and the relocations that stay; None after errors."""
-    data = native_image.copy_contents(placed)
+    canvas = draft.canvas
+    native_image.copy_contents(canvas, placed)
     steps = placed.merged.objects.job.steps
     steps.done("copy_contents")
     patches = relocs.resolve_values(placed)
     steps.done("resolve_values")
-    bad = relocs.patch(data, patches)
+    bad = relocs.patch(canvas, patches)
     if bad >= 0:
         _report_deleted(placed, patches, bad, sink)
     steps.done("patch")
-    bad = relocs.patch_capsules(data, placed)
+    bad = relocs.patch_capsules(canvas, placed)
     if bad >= 0:
         _report_capsule(placed, bad, sink)
         return None
     steps.done("patch_capsules")
-    native_image.write_relocations(data, placed)
+    native_image.write_relocations(canvas, placed)
     steps.done("write_relocations")
-    return Image(placed, data)
+    return Image(placed, draft)
 
 
 def _report_deleted(placed: Placed, patches: Patches, bad: int, sink: Sink) -> NoReturn:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from pylink.errors import reason_of
 from pylink.outputs.wholefile import holds, write_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
+    from pylink.outputs.draft import Draft
     from pylink.phases.finalize import Final
     from pylink.phases.lto import Optimized
 
 
-def write(final: Final | Optimized, sink: Sink) -> None:
-    """Write the image to the output path, if there is one.
+def write(final: Final | Optimized, draft: Draft | None, sink: Sink) -> None:
+    """Give the output its place: the file that `draft` is, or one that the image is written to.
 
     With --write-if-changed a file that holds the image already is not touched, so that a build
     system sees nothing new.
@@ -21,4 +23,9 @@ def write(final: Final | Optimized, sink: Sink) -> None:
     path = options.output_file
     if path is None or (options.write_if_changed and holds(path, final.image)):
         return
+    try:
+        if draft is not None and draft.commit():
+            return
+    except OSError as error:
+        sink.fatal("cannot-write-file", file=path, reason=reason_of(error))
     write_output(path, final.image, sink)

@@ -63,6 +63,7 @@ class Recorder(Observer):
     )
 
     timed = True
+    of_image = True
 
     def __init__(self) -> None:
         self._clock = Clock()

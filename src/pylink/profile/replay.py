@@ -19,6 +19,7 @@ import time
 from pylink._native import elfread, inputfiles
 from pylink.dedup.saving import Lenient
 from pylink.errors import LinkError
+from pylink.outputs.draft import Draft
 from pylink.phases.finalize import finalize
 from pylink.phases.layout import layout
 from pylink.phases.merge import merge
@@ -159,12 +160,13 @@ def _run(record: Recorder, part: Objects, sink: Lenient) -> Profile | None:
     final = None
     if not sink.failing:
         record.resume()
-        image = relocate(placed, sink)
-        record.after("relocate", image)
-        if image is not None:
-            record.resume()
-            final = finalize(image, sink)
-            record.after("finalize", final)
+        with Draft(placed.size) as draft:
+            image = relocate(placed, draft, sink)
+            record.after("relocate", image)
+            if image is not None:
+                record.resume()
+                final = finalize(image, sink)
+                record.after("finalize", final)
     return profile_of(record, Results(part, merged, placed, final))
 
 

@@ -18,13 +18,15 @@ class Observer:
     """Base of what is told about a link; the methods do nothing.
 
     `timed` says that kernels are to keep the times of their items, `profile` is what the link cost
-    once it has ended. `of_cubins` says that there is nothing to tell where no cubins were linked,
-    because link-time optimization made the whole program.
+    once it has ended. `of_image` says that it reads the linked file, `of_cubins` that there is
+    nothing to tell where no cubins were linked, because link-time optimization made the whole
+    program.
     """
 
     __slots__ = ()
 
     timed = False
+    of_image = False
     of_cubins = False
     profile: Profile | None = None
 

@@ -1,0 +1,75 @@
+"""The output while phases make it: in memory, or in the file that will be it.
+
+An output that is made in its file is in memory once, as what the system keeps of the file; one that
+is written is there twice. Whatever stands against the file decides for memory, and phase write says
+what is wrong with the place.
+"""
+
+from __future__ import annotations
+
+from pylink._native.image import Canvas
+from pylink.outputs.wholefile import WholeFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+# Outputs up to so many bytes are written faster than they are mapped.
+WRITTEN_SIZE = 8 << 20
+
+
+class Draft:
+    """The bytes of the output: `canvas` takes them.
+
+    At its end a `with` block lets go of the canvas, and of a file that was not committed.
+    """
+
+    __slots__ = ("_file", "canvas")
+
+    def __init__(self, size: int, path: str | None = None) -> None:
+        """In memory, or in the file that is to be `path`, where that can be."""
+        self._file: WholeFile | None = None
+        canvas = None
+        if path is not None and size > WRITTEN_SIZE:
+            canvas = self._open(path, size)
+        self.canvas = Canvas(size) if canvas is None else canvas
+
+    def _open(self, path: str, size: int) -> Canvas | None:
+        try:
+            self._file = WholeFile(path)
+        except (OSError, ValueError):
+            return None
+        descriptor = self._file.draft
+        canvas = None if descriptor is None else Canvas.on_file(descriptor, size)
+        if canvas is None:
+            self._discard()
+        return canvas
+
+    @property
+    def image(self) -> bytes | None:
+        """The bytes, None where they are in the file alone."""
+        return self.canvas.image if self._file is None else None
+
+    def commit(self) -> bool:
+        """Put the file in its place; False where there is none. OSError when that fails."""
+        if self._file is None:
+            return False
+        self._file.commit()
+        return True
+
+    def _discard(self) -> None:
+        if self._file is not None:
+            self._file.discard()
+            self._file = None
+
+    def __enter__(self) -> Draft:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.canvas.close()
+        self._discard()

@@ -1,0 +1,40 @@
+"""The recorded links once more, by each way that bytes take through a link: the same files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from differential import cases
+from differential.cases import Case, Expected
+from differential.variants import TEXT
+
+from pylink.command.cli import main
+from pylink.outputs import draft
+
+CASES = [cases.load(path.parent) for path in sorted(Path(__file__).parent.glob("*/*/link.json"))]
+LINKS = [
+    pytest.param(case, expected, id=f"{case.name}-{expected.variant}")
+    for case in CASES
+    for expected in case.links
+    if expected.variant not in TEXT and not expected.code
+]
+
+
+@pytest.mark.parametrize(("case", "expected"), LINKS)
+def test_a_file_that_is_filled_and_one_that_is_written(
+    case: Case, expected: Expected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "case"
+    shutil.copytree(case.folder, folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PYLINK_OPTIONS", "")
+    images = []
+    for largest in (1 << 30, 0):
+        monkeypatch.setattr(draft, "WRITTEN_SIZE", largest)
+        assert main(expected.link.argv("out"), tool="pylink") == 0
+        images.append(Path("out").read_bytes())
+        os.remove("out")
+    assert images[0] == images[1]

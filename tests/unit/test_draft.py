@@ -1,0 +1,203 @@
+"""Outputs that are made in their file: where that can be, and what becomes of it when it cannot."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.cubin_builder import one_kernel
+
+import pylink
+from pylink._native.image import Canvas
+from pylink.command.cli import main
+from pylink.outputs import draft
+from pylink.outputs.draft import Draft
+from pylink.outputs.wholefile import WholeFile
+
+ARCH = "-arch=sm_80"
+SIZE = 3 << 20
+
+
+@pytest.fixture
+def cubin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An input, in a working directory of its own, whose output is made in its file."""
+    path = tmp_path / "a.cubin"
+    path.write_bytes(one_kernel().build())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(draft, "WRITTEN_SIZE", 0)
+    return path
+
+
+def keeps_its_word(folder: Path) -> bool:
+    """Whether files of this folder can be mapped, as the system's own program sees it."""
+    about = subprocess.run(
+        ["stat", "-f", "-c", "%T", folder], capture_output=True, text=True, check=True
+    )
+    return about.stdout.strip() in ("ext2/ext3", "ext4", "xfs")
+
+
+def test_a_file_takes_the_bytes(tmp_path: Path) -> None:
+    with Draft(SIZE + (8 << 20), str(tmp_path / "o")) as made:
+        assert (made.image is None) == keeps_its_word(tmp_path)
+        if made.image is None:
+            assert made.commit()
+            assert (tmp_path / "o").stat().st_size == made.canvas.size
+    with Draft(SIZE, str(tmp_path / "small")) as made:  # written faster
+        assert made.image is not None
+        assert not made.commit()
+    assert not (tmp_path / "small").exists()
+
+
+def test_what_nobody_commits_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "o").write_text("old")
+    before = len(os.listdir("/proc/self/fd"))
+    with Draft(SIZE + (8 << 20), str(tmp_path / "o")):
+        pass
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_file_in_memory_is_written() -> None:
+    """Its pages are small, and a limit on them ends who touches one too many."""
+    descriptor = os.memfd_create("output")
+    try:
+        assert Canvas.on_file(descriptor, SIZE) is None
+    finally:
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("size", [0, 2**63])
+def test_sizes_that_no_file_has(tmp_path: Path, size: int) -> None:
+    with open(tmp_path / "o", "w+b") as stream:
+        assert Canvas.on_file(stream.fileno(), size) is None
+    with pytest.raises(OverflowError):
+        Canvas.on_file(0, 2**64)
+
+
+def test_a_file_for_reading_alone(tmp_path: Path) -> None:
+    (tmp_path / "o").write_bytes(b"")
+    descriptor = os.open(tmp_path / "o", os.O_RDONLY)
+    try:
+        assert Canvas.on_file(descriptor, SIZE) is None
+    finally:
+        os.close(descriptor)
+
+
+def test_a_canvas_of_another_size_and_one_that_is_closed() -> None:
+    canvas = Canvas.of(b"some")
+    assert (canvas.size, canvas.image) == (4, b"some")
+    canvas.close()
+    assert canvas.size == 0
+    with pytest.raises(ValueError, match="not in memory"):
+        assert canvas.image
+
+
+@pytest.mark.parametrize("existing", [True, False])
+def test_the_same_file_with_all_its_rights(cubin: Path, existing: bool) -> None:
+    image = pylink.link([cubin], arch="sm_80").image
+    if existing:
+        Path("o").write_text("old")
+        Path("o").chmod(0o640)
+        Path("link").symlink_to("o")
+    assert main([ARCH, cubin.name, "-o", "link" if existing else "o"]) == 0
+    assert Path("o").read_bytes() == image
+    assert Path("o").stat().st_mode & 0o777 == (0o640 if existing else 0o666 & ~umask())
+    assert Path("link").is_symlink() == existing
+
+
+def umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@pytest.mark.parametrize("option", ["--profile=o.html", "--Map=map", "--write-if-changed"])
+def test_who_reads_the_image_finds_it(cubin: Path, option: str) -> None:
+    image = pylink.link([cubin], arch="sm_80").image
+    assert main([ARCH, cubin.name, "-o", "o", option]) == 0
+    assert Path("o").read_bytes() == image
+
+
+def test_places_that_cannot_be_replaced_or_have_no_name(cubin: Path) -> None:
+    image = pylink.link([cubin], arch="sm_80").image
+    with open("kept", "w+b") as stream:
+        assert main([ARCH, cubin.name, "-o", f"/proc/self/fd/{stream.fileno()}"]) == 0
+    assert Path("kept").read_bytes() == image
+    assert main([ARCH, cubin.name, "-o", "missing/o"]) == 1
+    assert main([ARCH, cubin.name, "-o", cubin.name]) == 1
+    assert sorted(os.listdir()) == ["a.cubin", "kept"]
+
+
+@pytest.mark.parametrize("existing", [True, False])
+def test_no_room_for_it(cubin: Path, existing: bool) -> None:
+    """A limit on the size of files is met where a full disk is: when room is taken."""
+    if existing:
+        Path("o").write_text("old")
+    program = (
+        "import sys; from pylink.outputs import draft; draft.WRITTEN_SIZE = 0\n"
+        "from pylink.command import program; program.run()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, ARCH, cubin.name, "-o", "o"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "Writing 'o' failed: File too large" in done.stderr
+    assert sorted(os.listdir()) == ["a.cubin"] + (["o"] if existing else [])
+    assert not existing or Path("o").read_text() == "old"
+
+
+def test_a_file_that_cannot_get_its_name(
+    cubin: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(file: WholeFile) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(WholeFile, "commit", full)
+    assert main([ARCH, cubin.name, "-o", "o"]) == 1
+    assert "Writing 'o' failed: No space left on device" in capsys.readouterr().err
+    assert os.listdir() == ["a.cubin"]
+
+
+# Ends itself while the output is being filled, and when that is done.
+ENDING = """
+import os, sys
+number, step = int(sys.argv[1]), sys.argv[2]
+del sys.argv[1:3]
+from pylink.outputs import draft
+from pylink.watch import observers
+draft.WRITTEN_SIZE = 0
+done = observers.Steps.done
+def end(self, name, detail=None):
+    if name == step:
+        os.kill(os.getpid(), number)
+    done(self, name, detail)
+observers.Steps.done = end
+from pylink.command import program
+program.run()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("step", ["copy_contents", "write_headers"])
+def test_a_signal_leaves_nothing(cubin: Path, number: int, step: str) -> None:
+    Path("o").write_text("old")
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING, str(number), step, ARCH, cubin.name, "-o", "o"],
+        # Programs in the background of a shell inherit that interrupts are ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (-number, "")
+    assert sorted(os.listdir()) == ["a.cubin", "o"]
+    assert Path("o").read_text() == "old"
