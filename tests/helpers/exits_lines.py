@@ -97,6 +97,10 @@ class Lines:
             elif op == 2:
                 value, at = read_uleb(self.data, at)
                 address += value * self.step
+                if at < end and self.data[at] > 1:  # the row that it led to is not there
+                    place = code.moved(address) if code else address
+                    self.advance((place - new) // self.step, line - row)
+                    new, row = place, line
             elif op == 3:
                 value, at = read_sleb(self.data, at)
                 line += value
@@ -117,8 +121,11 @@ class Lines:
         if address and line and self.base <= line < self.base + self.range and special <= 255:
             self.out.append(special)
             return
-        if line or not address:
+        self.advance(address, line, row=True)
+        self.out.append(1)
+
+    def advance(self, address: int, line: int, *, row: bool = False) -> None:
+        if line or (row and not address):
             self.out += b"\x03" + sleb(line)
         if address:
             self.out += b"\x02" + sleb(address)
-        self.out.append(1)

@@ -61,6 +61,13 @@ extern "C" __global__ void surface(cudaSurfaceObject_t s, int n) {
   if (n == 3) return;
   surf2Dwrite<int>(n, s, n * 4, 1);
 }
+// On sm_110 ptxas leaves out the line of each `min` here, and keeps the advance that led to it.
+extern "C" __global__ void clamps(unsigned* p, unsigned n) {
+  p[0] = min(p[1], 3u);
+  p[2] = p[n];
+  if (p[5] > 3) p[n] = min(p[4], n);
+  p[3] = p[4];
+}
 """
 DEBUG = """
 __device__ float other(float x) { return x * x; }
@@ -157,4 +164,4 @@ def test_kernels_equal_those_of_nvlink(
         frames = call_frames(output)
         for name, frame in call_frames(file).items():
             assert frame == frames[name], name
-    assert kernels == 8
+    assert kernels == 9

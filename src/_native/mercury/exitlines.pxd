@@ -3,7 +3,9 @@
 # nvlink writes a row as the special opcode when the address and the line both advance and one
 # opcode can say it; else as DW_LNS_advance_line (left out when the line stays and the address
 # advances), DW_LNS_advance_pc (left out when the address stays) with a signed LEB128 operand, and
-# DW_LNS_copy. Every other opcode keeps its place between the rows.
+# DW_LNS_copy. Every other opcode keeps its place between the rows. A row that ptxas took out (that
+# of `min` of unsigned integers on sm_110) has left its DW_LNS_advance_pc in front of that of the
+# next; it stays an opcode of its own.
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
@@ -88,23 +90,31 @@ cdef inline bint put_sleb(Vec* out, int64_t value) noexcept nogil:
     return put_byte(out, <uint8_t>(value & 0x7f))
 
 
-cdef inline bint put_row(Lines* lines) noexcept nogil:
+cdef inline bint put_advance(Lines* lines, bint alone) noexcept nogil:
+    """Go to the place of the row, by opcodes that write none; `alone` if a row does not follow."""
     cdef uint64_t place = moved(lines.code, lines.places, lines.address, False)
     cdef int64_t advance = <int64_t>(place - lines.placed) // lines.step
     cdef int64_t line = lines.line - lines.written
     lines.placed = place
     lines.written = lines.line
+    if line or not (advance or alone):
+        if not (put_byte(lines.out, LNS_ADVANCE_LINE) and put_sleb(lines.out, line)):
+            return False
+    return not advance or (put_byte(lines.out, LNS_ADVANCE_PC) and put_sleb(lines.out, advance))
+
+
+cdef inline bint put_row(Lines* lines) noexcept nogil:
+    cdef uint64_t place = moved(lines.code, lines.places, lines.address, False)
+    cdef int64_t advance = <int64_t>(place - lines.placed) // lines.step
+    cdef int64_t line = lines.line - lines.written
     if advance and line and lines.base <= line < lines.base + lines.range_ \
             and 0 <= advance <= 255 \
             and lines.first + line - lines.base + lines.range_ * advance <= 255:
+        lines.placed = place
+        lines.written = lines.line
         return put_byte(lines.out,
                         <uint8_t>(lines.first + line - lines.base + lines.range_ * advance))
-    if line or not advance:
-        if not (put_byte(lines.out, LNS_ADVANCE_LINE) and put_sleb(lines.out, line)):
-            return False
-    if advance and not (put_byte(lines.out, LNS_ADVANCE_PC) and put_sleb(lines.out, advance)):
-        return False
-    return put_byte(lines.out, LNS_COPY)
+    return put_advance(lines, False) and put_byte(lines.out, LNS_COPY)
 
 
 cdef inline bint read_extended(Lines* lines, uint64_t op, uint64_t* at, bint* ended,
@@ -178,6 +188,9 @@ cdef inline bint move_sequence(Lines* lines, uint64_t* at, Fault* fault) noexcep
             if not read_uleb(lines.data, lines.end, at, &value):
                 return fail(fault, lines.section, op, R_CUT_OFF)
             lines.address += value * lines.step
+            if (code != NULL and at[0] < lines.end and lines.data[at[0]] != LNS_COPY
+                    and lines.data[at[0]] != LNS_EXTENDED and not put_advance(lines, True)):
+                return fail(fault, lines.section, op, R_MEMORY)
         elif lines.data[op] == LNS_ADVANCE_LINE:
             if not read_sleb(lines.data, lines.end, at, &advance):
                 return fail(fault, lines.section, op, R_CUT_OFF)
