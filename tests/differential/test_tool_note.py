@@ -1,4 +1,4 @@
-"""The options that the tool note of an image records are those nvlink records, in its order."""
+"""The file and the options that the tool note of an image records are those nvlink records."""
 
 from __future__ import annotations
 
@@ -59,6 +59,8 @@ def test_recorded_options(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     # Under its name, libraries that are missing are no error.
     assert main(words, tool="nvlink") == 0
     file, tool, version, _, options = tool_note(Path(output).read_bytes())
-    assert options == tool_note(expected.image)[4]
-    assert (file, tool) == ("", "pylink")
+    theirs = tool_note(expected.image)
+    assert (file, options) == (theirs[0], theirs[4])
+    assert file == (output if "-g" in words else "")
+    assert tool == "pylink"
     assert __version__ in version

@@ -37,18 +37,25 @@ def tkinfo_note(options: Options, release: Release) -> bytes:
 
     Where nvlink has the number of its build stands the linker that was followed.
     """
-    strings = b"\0"
-    offsets = [0]
-    for text in ("pylink", f"pylink {__version__}", release.linker, options.recorded):
+    strings = b""
+    offsets = []
+    names = object_name(options), "pylink", f"pylink {__version__}", release.linker
+    for text in (*names, options.recorded):
         offsets.append(len(strings))
         strings += to_bytes(text) + b"\0"
     strings += b"\0" * (-len(strings) % 4)
     return note(NT_TKINFO, pack("<6I", 2, *offsets) + strings)
 
 
+def object_name(options: Options) -> str:
+    """What the tool note calls the output: nothing, with -g its file."""
+    return (options.output_file or "") if options.debug else ""
+
+
 def note_deficit(options: Options, release: Release) -> int:
     """By how many bytes our note is shorter than nvlink's, whose own strings are longer."""
     theirs = release.tool_strings + len(to_bytes(options.recorded)) + 1
+    theirs += len(to_bytes(object_name(options)))
     return 48 + (theirs + 3) // 4 * 4 - len(tkinfo_note(options, release))
 
 
