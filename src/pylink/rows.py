@@ -46,7 +46,7 @@ class SectionRow:
     file: int
     target: int
     kind: int
-    bank: int  # constant bank of K_CONSTANT*
+    bank: int  # of a section of constants
 
 
 class SymbolRow:

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from helpers.relocs_reference import FIELDS
 
-from pylink.facts import attributes, elf, header, releases, relocations, sectionkinds, sectiontable
+from pylink.facts import (
+    attributes,
+    elf,
+    header,
+    releases,
+    relocations,
+    sectionkinds,
+    sectiontable,
+    target,
+)
 from pylink.facts.sectiontable import Kind
 from pylink.profile.families import family_name
 
 KINDS = sectiontable.kinds()
+NATIVE = Path(__file__).parents[2] / "src" / "_native"
+# Lines of the kernels that name a kind of section or a family, only falling: what several lines ask
+# for the same reason is a column or a bit of the table.
+NAMING_LINES = 72
 
 
 def test_kinds_are_numbered_in_order() -> None:
@@ -91,18 +105,17 @@ def test_attributes_that_name_functions() -> None:
 
 
 def test_an_unchanged_header_is_not_written_again(tmp_path: Path) -> None:
-    native = Path(__file__).parents[2] / "src" / "_native"
     for name, line in (
-        (header.NAME, "K_TEXT = 20"),
+        ("sectionkinds.pxd", "K_TEXT = 20"),
         (header.COLUMNS_NAME, '#define SPAN_ROW "out:i offset:Q size:Q"'),
     ):
-        header.write(native, tmp_path)
+        header.write(NATIVE, tmp_path)
         path = tmp_path / name
         before = path.stat().st_mtime_ns
-        header.write(native, tmp_path)
+        header.write(NATIVE, tmp_path)
         assert path.stat().st_mtime_ns == before
         path.write_text("")
-        header.write(native, tmp_path)
+        header.write(NATIVE, tmp_path)
         assert line in path.read_text()
 
 
@@ -110,7 +123,7 @@ def test_a_kind_of_section_is_a_number_and_a_row(monkeypatch: pytest.MonkeyPatch
     row = Kind(len(KINDS), ".nv.new.", (0x7000008A,), flags=elf.SHF_INFO_LINK, owner=20)
     monkeypatch.setattr(sectionkinds, "NEW", row.number, raising=False)
     monkeypatch.setattr(sectiontable, "kinds", lambda: (*KINDS, row))
-    text = header.header()
+    text = header.headers()["sectionkinds.pxd"]
     assert f"K_NEW = {row.number}" in text
     assert '".nv.new."' in text
 
@@ -119,7 +132,7 @@ def test_a_kind_without_a_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     row = Kind(len(KINDS), ".nv.new.", (0x7000008A,))
     monkeypatch.setattr(sectiontable, "kinds", lambda: (*KINDS, row))
     with pytest.raises(ValueError, match="numbered"):
-        header.header()
+        header.headers()
 
 
 def test_releases_are_in_order_and_13_0_is_the_first_followed() -> None:
@@ -127,3 +140,44 @@ def test_releases_are_in_order_and_13_0_is_the_first_followed() -> None:
     assert toolkits == sorted(toolkits)
     assert releases.FIRST is releases.BY_NAME["13.0"]
     assert releases.NEWEST.relocations >= len(relocations.RELOCATIONS)
+
+
+def test_kernels_ask_what_a_kind_is_not_which() -> None:
+    naming = [
+        f"{path.name}: {line.strip()}"
+        for path in sorted(NATIVE.glob("*/*.p[xy][dx]"))
+        for line in path.read_text().splitlines()
+        if "cimport" not in line
+        and re.search(r"\b(K|FAMILY)_[A-Z]", line.partition("#")[0])
+        and "FAMILY_TRAITS" not in line
+        and "FAMILY_COUNT" not in line
+    ]
+    assert 50 < len(naming) <= NAMING_LINES, "\n".join(naming)
+
+
+@pytest.mark.parametrize(
+    ("table", "attribute", "changed"),
+    [
+        (relocations, "MERCURY_DATA", "relocationtypes.pxd"),
+        (releases, "TRAIT_NEW", "traits.pxd"),
+        (attributes, "FIRST_ISA_VERSION", "attributetypes.pxd"),
+        (elf, "SHT_NEW", "elfnumbers.pxd"),
+        (sectiontable, "RANK_NEW", "sectionkinds.pxd"),
+    ],
+)
+def test_a_fact_changes_the_header_of_its_subject_alone(
+    table: ModuleType, attribute: str, changed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = header.headers()
+    new = frozenset[int]() if attribute == "MERCURY_DATA" else 99
+    monkeypatch.setattr(table, attribute, new, raising=False)
+    after = header.headers()
+    assert [name for name in after if after[name] != before[name]] == [changed]
+
+
+def test_traits_of_families_and_releases_are_different_bits() -> None:
+    families = [value for name, value in vars(target).items() if name.startswith("TRAIT_")]
+    own = [value for name, value in vars(releases).items() if name.startswith("TRAIT_")]
+    assert len(set(families + own)) == len(families) + len(own)
+    assert all(value & (value - 1) == 0 for value in families + own)
+    assert len(target.FAMILY_TRAITS) == 3

@@ -4,7 +4,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from facts cimport *
+from elfnumbers cimport *
 
 cdef packed struct Ehdr:
     uint8_t e_ident[16]
@@ -98,11 +98,6 @@ cdef enum:
     PF_X = 1
     PF_W = 2
     PF_R = 4
-
-
-cdef inline const RelocationFacts* facts_of(uint32_t type) noexcept nogil:
-    """The row of a type that the reader let through."""
-    return &RELOCATION[type if type < PLAIN_TYPES else type - FIRST_MERCURY_TYPE + PLAIN_TYPES]
 
 
 cdef inline uint64_t round_up(uint64_t value, uint64_t align) noexcept nogil:

@@ -11,10 +11,11 @@ from libc.string cimport memchr, memcmp, memcpy, strlen
 
 from elf64 cimport EM_CUDA, SHN_XINDEX, Ehdr, Shdr
 from extents cimport count_files
-from facts cimport (
-    FORMAT, FORMAT_COUNT, SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_RESERVED_SHARED,
+from elfnumbers cimport (
+    SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_RESERVED_SHARED,
     SHT_CUDA_SHARED, SHT_NOBITS, SHT_NULL
 )
+from objectformats cimport *
 from vec cimport *
 
 cdef extern from *:

@@ -11,9 +11,11 @@ from imagefile cimport map_file, munmap
 from imageheaders cimport *
 from imagesymbols cimport *
 from imagewriter cimport *
+from kinds cimport *
 from pages cimport *
 from pylink._native.tables cimport MergedTables, ObjectTables, PlacedTables, Spans
 from rows cimport *
+from traits cimport *
 from vec cimport *
 from workers cimport *
 
@@ -216,6 +218,7 @@ def write_relocations(Canvas image not None, PlacedTables placed not None):
 
 cdef int open_writer(Writer* w, Canvas image, PlacedTables placed) except -1:
     cdef MergedTables merged = placed.merged
+    cdef size_t i
     expect_size(image, placed)
     memset(w, 0, sizeof(Writer))
     w.image = image.data
@@ -225,7 +228,13 @@ cdef int open_writer(Writer* w, Canvas image, PlacedTables placed) except -1:
     w.outs = placed.outs.rows
     w.places = placed.places.rows
     w.index = placed.section_index.rows
-    w.family = merged.objects.family
+    w.traits = merged.objects.traits
+    memset(w.only, 0xff, sizeof(w.only))
+    for i in range(placed.outs.count):
+        w.only[w.outs[i].kind] = <int32_t>i
+    if w.only[K_SYMTAB_SHNDX] >= 0:
+        w.late = w.outs[w.only[K_SYMTAB_SHNDX]].marks & OF_LATE != 0
+        w.wide = not w.late
     w.executable = merged.objects.executable
     return 0
 
@@ -236,7 +245,7 @@ def write_symbols(Canvas image not None, PlacedTables placed not None, bint pres
     With `preserved` (--preserve-relocs) shared variables have internal visibility.
     """
     cdef Writer w
-    cdef size_t n = placed.symbol_order.count, i, out_count
+    cdef size_t n = placed.symbol_order.count, i
     cdef const int32_t* order = placed.symbol_order.rows
     cdef const OutSymbolRow* symbol = placed.out_symbols.rows
     cdef const uint64_t* mercury_value = placed.merc_values.rows
@@ -251,21 +260,15 @@ def write_symbols(Canvas image not None, PlacedTables placed not None, bint pres
     w.homes = placed.homes.rows
     w.dynamic = placed.dynamic.rows
     w.preserved = preserved
-    w.traits = placed.merged.objects.traits
-    out_count = placed.outs.count
     with nogil:
-        for i in range(out_count):
-            if w.outs[i].kind == K_SYMTAB:
-                table = <Sym*>(w.image + w.places[i].offset)
-            elif w.outs[i].kind == K_MERC_SYMTAB:
-                mercury = <Sym*>(w.image + w.places[i].offset)
-            elif w.outs[i].kind == K_SYMTAB_SHNDX:
-                w.late = w.outs[i].marks & OF_LATE != 0
-                wide = <uint32_t*>(w.image + w.places[i].offset)
-                memset(wide, 0, w.places[i].size)
-            elif w.outs[i].kind == K_MERC_SYMTAB_SHNDX:
-                merc_wide = <uint32_t*>(w.image + w.places[i].offset)
-                memset(merc_wide, 0, w.places[i].size)
+        table = <Sym*>contents_of(&w, K_SYMTAB)
+        mercury = <Sym*>contents_of(&w, K_MERC_SYMTAB)
+        wide = <uint32_t*>contents_of(&w, K_SYMTAB_SHNDX)
+        merc_wide = <uint32_t*>contents_of(&w, K_MERC_SYMTAB_SHNDX)
+        if wide != NULL:
+            memset(wide, 0, w.places[w.only[K_SYMTAB_SHNDX]].size)
+        if merc_wide != NULL:
+            memset(merc_wide, 0, w.places[w.only[K_MERC_SYMTAB_SHNDX]].size)
         memset(table, 0, sizeof(Sym))
         table[0].st_value = null_value
         if mercury != NULL:
@@ -295,7 +298,6 @@ def write_headers(Canvas image not None, PlacedTables placed not None, uint32_t 
     `note` is by how many bytes nvlink's own note is longer than ours.
     """
     cdef size_t count = placed.section_order.count, i
-    cdef size_t out_count = placed.outs.count
     cdef const int32_t* order = placed.section_order.rows
     cdef Writer w
     cdef Shdr* table
@@ -309,49 +311,31 @@ def write_headers(Canvas image not None, PlacedTables placed not None, uint32_t 
     cdef const char* strings = PyBytes_AS_STRING(placed.strtab)
     open_writer(&w, image, placed)
     w.symbol_index = placed.symbol_index.rows
+    w.locals = [symtab_info, mercury_info]
     table = <Shdr*>(w.image + shoff)
     header = <Ehdr*>w.image
     memcpy(w.image + shoff + (count + 1) * sizeof(Shdr), PyBytes_AS_STRING(placed.phdrs),
            PyBytes_GET_SIZE(placed.phdrs))
     with nogil:
-        for i in range(out_count):
-            if w.outs[i].kind == K_TKINFO:
-                w.tkinfo = w.index[i]
-            elif w.outs[i].kind == K_CUINFO:
-                cuinfo = w.index[i]
-            elif w.outs[i].kind == K_COMPAT:
-                w.compat = w.index[i]
-            elif w.outs[i].kind == K_SYMTAB_SHNDX:
-                w.wide = w.outs[i].marks & OF_LATE == 0
-            elif w.outs[i].kind == K_MERC_SYMTAB:
-                w.merc_symtab = w.index[i]
-                w.merc_symbols = w.places[i].size
+        cuinfo = index_of(&w, K_CUINFO)
         memset(table, 0, sizeof(Shdr))
         for i in range(count):
             row = &w.outs[order[i]]
             write_header(&w, order[i], &table[i + 1])
-            if row.kind == K_SYMTAB:
-                table[i + 1].sh_info = symtab_info
-            elif row.kind == K_MERC_SYMTAB:
-                table[i + 1].sh_info = mercury_info
-            elif row.kind == K_SHSTRTAB:
-                memcpy(w.image + w.places[order[i]].offset, shstrings,
-                       w.places[order[i]].size)
-            elif row.kind == K_STRTAB:
-                memcpy(w.image + w.places[order[i]].offset, strings,
-                       w.places[order[i]].size)
-            elif row.kind == K_MERC_SYSTEM_SHARED:
-                write_system_shared(&w, order, count, order[i], strings, note)
-            elif row.kind == K_CAPMERC:
+            if is_a(row.kind, IS_CAPSULE):
                 number = <uint16_t>w.index[row.twin]
                 memcpy(w.image + w.places[order[i]].offset, &number, 2)
+        memcpy(contents_of(&w, K_SHSTRTAB), shstrings, w.places[w.only[K_SHSTRTAB]].size)
+        memcpy(contents_of(&w, K_STRTAB), strings, w.places[w.only[K_STRTAB]].size)
+        if index_of(&w, K_MERC_SYSTEM_SHARED):
+            write_system_shared(&w, order, count, w.only[K_MERC_SYSTEM_SHARED], strings, note)
         memset(header, 0, sizeof(Ehdr))
         memcpy(header.e_ident, <const char*>b"\x7fELF\x02\x01\x01\x41\x08", 9)
         header.e_type = ET_EXEC if w.executable else ET_REL
         header.e_machine = EM_CUDA
         header.e_version = 1
         header.e_shoff = shoff
-        if w.family != FAMILY_C:
+        if not w.traits & TRAIT_MERCURY:
             cuinfo = min(cuinfo, <uint32_t>0xff)
         header.e_flags = e_flags | cuinfo << 24
         header.e_ehsize = sizeof(Ehdr)
@@ -360,7 +344,7 @@ def write_headers(Canvas image not None, PlacedTables placed not None, uint32_t 
         if phnum:
             header.e_phoff = shoff + (count + 1) * sizeof(Shdr)
             header.e_phnum = <uint16_t>phnum
-        if phnum or w.family != FAMILY_C:
+        if phnum or not w.traits & TRAIT_MERCURY:
             header.e_phentsize = sizeof(Phdr)
         if count + 1 < SHN_LORESERVE:
             header.e_shnum = <uint16_t>(count + 1)

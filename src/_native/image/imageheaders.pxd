@@ -5,7 +5,9 @@ from libc.string cimport memcpy, memset, strlen
 
 from elf64 cimport *
 from imagewriter cimport *
+from kinds cimport *
 from rows cimport *
+from traits cimport *
 
 
 cdef inline uint64_t early_strings(Writer* w, const int32_t* order, size_t count,
@@ -16,14 +18,16 @@ cdef inline uint64_t early_strings(Writer* w, const int32_t* order, size_t count
     cdef size_t i
     for i in range(count):
         row = &w.outs[order[i]]
-        if row.kind == K_CONSTANT0:
+        if is_a(row.kind, IS_PARAMETERS):
             size = min(size, <uint64_t>row.symbol_name)
-        elif row.kind == K_CONSTANT and row.bank == 3:
-            banks += 14         # .nv.constant3
-        elif row.kind == K_CONSTANT_FUNC:
-            # .nv.constant2.F, which first was .nv.constant.optimizer.F
-            banks += strlen(strings + row.symbol_name) - 9 + 1
+        elif is_renamed(row):
+            banks += strlen(strings + row.symbol_name) - KIND[row.kind].shrinks + 1
     return size - banks
+
+
+cdef inline bint is_late(const OutRow* row) noexcept nogil:
+    """Whether the second program makes it, which the mercury file ends before."""
+    return row.twin >= 0 or is_a(row.kind, IS_PARAMETERS)
 
 
 cdef inline void write_system_shared(Writer* w, const int32_t* order, size_t count, int32_t at,
@@ -47,15 +51,14 @@ cdef inline void write_system_shared(Writer* w, const int32_t* order, size_t cou
     head[1].sh_size = place.name
     head[1].sh_addralign = 1
     for i in range(count):
-        if ((w.outs[order[i]].kind == K_CONSTANT0 or w.outs[order[i]].twin >= 0)
-                and w.places[order[i]].name):
+        if is_late(&w.outs[order[i]]) and w.places[order[i]].name:
             head[1].sh_size = min(head[1].sh_size, <uint64_t>w.places[order[i]].name)
     head[2].sh_name = 11        # after the name of .shstrtab
     head[2].sh_type = SHT_STRTAB
     head[2].sh_offset = head[1].sh_offset + head[1].sh_size
     for i in range(count):
         row = &w.outs[order[i]]
-        if row.kind == K_CONSTANT0 or row.twin >= 0:
+        if is_late(row):
             continue
         size = w.places[order[i]].size
         align = row.align
@@ -69,12 +72,12 @@ cdef inline void write_system_shared(Writer* w, const int32_t* order, size_t cou
             size += note
         elif row.kind == K_COMPAT:
             size -= 12
-        elif row.kind == K_TEXT:
+        elif is_a(row.kind, IS_CODE):
             size = w.symbols[w.entities[row.entity].winner].merc_size
             align = 16
-        elif row.kind == K_SYMTAB or row.merc >= 0:
-            size = w.places[row.merc].size if row.kind != K_SYMTAB else w.merc_symbols
-        elif row.kind == K_RELOC:
+        elif row.merc >= 0:
+            size = w.places[row.merc].size
+        elif is_a(row.kind, IS_ENTRIES):
             size = 0
         end = round_up(end, align)
         if row.kind == K_SYSTEM_SHARED:
@@ -94,17 +97,19 @@ cdef inline uint32_t head_value(Writer* w, const OutRow* row, uint8_t what) noex
     if what == HEAD_SYMTAB:
         return 3
     if what == HEAD_MERC_SYMTAB:
-        return w.merc_symtab
+        return index_of(w, K_MERC_SYMTAB)
     if what == HEAD_TKINFO:
-        return w.tkinfo
+        return index_of(w, K_TKINFO)
     if what == HEAD_COMPAT:
-        return w.compat
+        return index_of(w, K_COMPAT)
     if what == HEAD_TEXT:
         return text_index(w, row)
     if what == HEAD_CAPSULE:
         return mercury_index(w, text_of(plain))
     if what == HEAD_FUNCTION:
         return w.symbol_index[plain.entity]
+    if what == HEAD_LOCALS:
+        return w.locals[mercury]
     if what == HEAD_TARGET:
         return mercury_index(w, plain.target) if mercury else w.index[plain.target]
     return 0
@@ -127,6 +132,6 @@ cdef inline void write_header(Writer* w, int32_t at, Shdr* out) noexcept nogil:
     out.sh_entsize = row.entsize
     out.sh_link = head_value(w, row, facts.link)
     out.sh_info = head_value(w, row, facts.info)
-    if row.kind == K_TEXT and w.family == FAMILY_A and row.source >= 0:
+    if w.traits & TRAIT_REGCOUNT_INFO and is_a(row.kind, IS_CODE) and row.source >= 0:
         # The function's own REGCOUNT, not what its callees raise it to.
         out.sh_info |= w.sections[row.source].info & 0xff000000U

@@ -5,7 +5,9 @@ from libc.string cimport memset
 
 from elf64 cimport *
 from imagewriter cimport *
+from kinds cimport *
 from rows cimport *
+from traits cimport *
 
 
 cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
@@ -62,7 +64,7 @@ cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
             binding = STB_LOCAL
         if w.preserved and e.kind == E_SHARED:
             out.st_other = STV_INTERNAL
-    if w.family == FAMILY_C and (e.kind == E_RESERVED or e.kind == E_UNIFIED):
+    if w.traits & TRAIT_MERCURY and (e.kind == E_RESERVED or e.kind == E_UNIFIED):
         type = STT_CUDA_OBJECT
     out.st_info = <uint8_t>(binding << 4 | type)
 
@@ -78,8 +80,7 @@ cdef inline void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const 
         return
     if row.section >= 0:
         home = row.section
-        if (w.outs[home].kind == K_CONSTANT and w.outs[home].bank == 3) \
-                or w.outs[home].kind == K_CONSTANT_FUNC:
+        if is_renamed(&w.outs[home]):
             out.st_name = w.outs[home].symbol_name
     else:
         e = &w.entities[row.entity]

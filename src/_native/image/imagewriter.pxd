@@ -3,10 +3,13 @@
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from elf64 cimport *
+from kinds cimport *
 from rows cimport *
+from traits cimport *
 
 
 cdef struct Writer:
+    int32_t[KIND_COUNT] only        # by kind, of what the output has once: the OutRow, or -1
     const SectionRow* sections
     const SymbolRow* symbols
     const EntityRow* entities
@@ -17,17 +20,25 @@ cdef struct Writer:
     const uint64_t* values
     const int32_t* homes
     const uint64_t* dynamic
-    uint64_t merc_symbols           # bytes of .nv.merc.symtab
-    uint32_t tkinfo                 # header indices
-    uint32_t compat
-    uint32_t merc_symtab
+    uint32_t[2] locals              # sh_info of .symtab and .nv.merc.symtab
     uint8_t* image
-    uint32_t family
     bint executable
-    uint32_t traits             # TRAIT_ bits of the release
+    uint32_t traits                 # TRAIT_ bits
     bint preserved
     bint late                       # .symtab_shndx is
     bint wide                       # there is one, and early
+
+
+cdef inline uint8_t* contents_of(Writer* w, uint16_t kind) noexcept nogil:
+    """The bytes of the section that the output has one of; NULL without it."""
+    cdef int32_t at = w.only[kind]
+    return w.image + w.places[at].offset if at >= 0 else NULL
+
+
+cdef inline uint32_t index_of(Writer* w, uint16_t kind) noexcept nogil:
+    """The header index of the section that the output has one of, or 0."""
+    cdef int32_t at = w.only[kind]
+    return w.index[at] if at >= 0 else 0
 
 
 cdef inline void set_section(Writer* w, int32_t at, Sym* out, uint32_t* wide) noexcept nogil:
@@ -40,7 +51,7 @@ cdef inline void set_section(Writer* w, int32_t at, Sym* out, uint32_t* wide) no
     """
     cdef uint32_t index = w.index[at], birth = w.outs[at].birth
     cdef bint late = w.late or birth == 0 or (
-        w.family == FAMILY_C and w.outs[at].kind == K_CONSTANT0)
+        w.traits & TRAIT_MERCURY and is_a(w.outs[at].kind, IS_PARAMETERS))
     out.st_shndx = <uint16_t>index
     if wide == NULL:
         return

@@ -14,6 +14,8 @@ from exitcapsule cimport CAPSULE_HEADER, Slot, read_record
 from exitwords cimport WORD
 from pylink._native.image cimport Canvas
 from pylink._native.tables cimport MergedTables, Patches, PlacedTables
+from kinds cimport *
+from relocationtypes cimport *
 from rows cimport *
 from vec cimport *
 
@@ -115,7 +117,7 @@ def resolve_values(PlacedTables placed not None):
         for i in range(n):
             if not ok:
                 break
-            if fix[i].how & FIX_MERC and out[fix[i].out].kind == K_TEXT:
+            if fix[i].how & FIX_MERC and is_a(out[fix[i].out].kind, IS_CODE):
                 continue
             if fix[i].how & FIX_MERC and place[fix[i].out].made == 2:
                 continue            # the plain section's own relocation does it
@@ -158,7 +160,7 @@ def resolve_values(PlacedTables placed not None):
 
 cdef inline uint32_t bank_of(const OutRow* out, int32_t home) noexcept nogil:
     """The bank of a constant; the pool of a function that no kernel reaches has no section."""
-    return out[home].bank if home >= 0 else 2
+    return out[home].bank if home >= 0 else POOL_BANK
 
 
 cdef inline uint32_t plain_type(const FixRow* fix) noexcept nogil:
@@ -216,7 +218,8 @@ def patch_capsules(Canvas image not None, PlacedTables placed not None):
     vec_init(&references, sizeof(Reference))
     with nogil:
         for i in range(n):
-            if (out[fix[i].out].kind != K_TEXT or fix[i].how & FIX_MERC or fix[i].entity < 0
+            if (fix[i].how & FIX_MERC or fix[i].entity < 0
+                    or not is_a(out[fix[i].out].kind, IS_CODE)
                     or e[fix[i].entity].kind != E_CONSTANT or out[fix[i].out].merc < 0
                     or fix[i].type == R_CUDA_ABS16_32):
                 continue

@@ -4,8 +4,8 @@ from libc.stdint cimport uint8_t, uint16_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from attributes cimport find_record, record_size
+from attributetypes cimport *
 from elf64 cimport load16
-from facts cimport *
 from rows cimport *
 from vec cimport *
 

@@ -15,6 +15,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from kinds cimport *
 from names cimport *
 from pylink._native.tables cimport MergedTables, ObjectTables, Outs, PlacedTables, Spans
 from rows cimport *
@@ -48,7 +49,7 @@ def fold_pieces(PlacedTables placed not None):
     ok = index_init(&kept, 64)
     with nogil:
         for i in range(n):
-            if ok and s[i].kind == K_CONSTANT and s[i].bank == 3 and out[i] >= 0:
+            if ok and is_user_bank(s[i].kind, s[i].bank) and out[i] >= 0:
                 bank = out[i]
                 ok = place_piece(&s[i], base, &kept, &pool, &blob, &null_value)
         if ok and bank >= 0 and <size_t>bank < out_count:
@@ -121,9 +122,9 @@ def find_cut_relocation(PlacedTables placed not None):
     cdef const KeepRow* keep = merged.keeps.rows
     cdef int32_t at
     for i in range(n):
-        if row[i].kind != K_RELOC or row[i].target < 0:
-            continue
-        if row[row[i].target].kind != K_CONSTANT or row[row[i].target].bank != 3:
+        at = row[i].target
+        if at < 0 or not is_plain(row[i].kind, IS_ENTRIES) or not is_user_bank(
+                row[at].kind, row[at].bank):
             continue
         at = row[i].head
         while at >= 0:

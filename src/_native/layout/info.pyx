@@ -10,13 +10,15 @@ from libc.stdlib cimport calloc, free, qsort
 from libc.string cimport memcpy, memset
 
 from attributes cimport find_record, record_size
+from attributetypes cimport *
 from elf64 cimport *
-from facts cimport *
 from graph cimport *
 from infoinherit cimport *
 from inforecords cimport *
 from pylink._native.tables cimport MergedTables, ObjectTables, PlacedTables, Spans
+from kinds cimport *
 from rows cimport *
+from traits cimport *
 from vec cimport *
 
 
@@ -53,7 +55,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     m.section_count = objects.sections.count
     m.entity_count = merged.entities.count
     m.out_count = placed.outs.count
-    m.family = objects.family
+    m.traits = objects.traits
     m.executable = objects.executable
     vec_init(&m.reached, 4)
     vec_init(&m.givers, 4)
@@ -101,14 +103,13 @@ cdef bint emit_all(Info* m) noexcept nogil:
     for i in range(m.out_count):
         out = &m.outs[i]
         start = m.blob.count
-        if out.kind == K_INFO or out.kind == K_MERC_INFO:
-            ok = emit_file_info(m, out.kind)
-        elif out.kind == K_INFO_FUNC:
-            ok = emit_function_info(m, out.entity, False) and put_closing(m)
-        elif out.kind == K_MERC_INFO_FUNC:
-            ok = emit_function_info(m, out.entity, True)
-        else:
+        if not is_a(out.kind, IS_RECORDS):
             continue
+        if out.entity < 0:
+            ok = emit_file_info(m, out.kind)
+        else:
+            ok = emit_function_info(m, out.entity, KIND[out.kind].mercury)
+            ok = ok and (KIND[out.kind].mercury or put_closing(m))
         span = <SpanRow*>vec_push(&m.spans)
         if not ok or span == NULL:
             return False
@@ -137,7 +138,7 @@ cdef bint find_givers(Info* m) noexcept nogil:
     memset(m.info_out, 0xff, 4 * m.entity_count)
     for i in range(m.out_count):
         out = &m.outs[i]
-        if out.kind != K_INFO_FUNC:
+        if not is_function_info(out.kind):
             continue
         m.info_out[out.entity] = <int32_t>i
         if is_root(&m.entities[out.entity]):
@@ -157,7 +158,7 @@ cdef bint find_givers(Info* m) noexcept nogil:
             m.gives[out.entity] = True
     for i in range(m.out_count):
         out = &m.outs[i]
-        if out.kind != K_INFO_FUNC or info_source(m, out.entity) == NULL:
+        if not is_function_info(out.kind) or info_source(m, out.entity) == NULL:
             continue
         if m.unknown_bits:
             m.gives[out.entity] = True
@@ -319,7 +320,7 @@ cdef bint emit_function_info(Info* m, int32_t e, bint mercury) noexcept nogil:
     if not mercury and at >= 0 and sass != NULL:
         match_records(m, sass)
     start = m.blob.count
-    if m.family == FAMILY_C and not put_isa_version(m, s):
+    if m.traits & TRAIT_MERCURY and not put_isa_version(m, s):
         return False
     for i in range(m.records.count):
         record = <Record*>m.records.data + (m.records.count - 1 - i)

@@ -6,9 +6,10 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcpy, memmove, memset
 
 from attributes cimport find_record, record_size
+from attributetypes cimport *
 from elf64 cimport *
-from facts cimport *
 from graph cimport *
+from kinds cimport *
 from rows cimport *
 from vec cimport *
 from inforecords cimport *
@@ -351,7 +352,7 @@ cdef inline bint gather_list(Info* m, uint64_t start, uint8_t attribute) noexcep
     m.listed.count = 0
     for i in range(m.out_count):
         out = &m.outs[i]
-        if out.kind != K_INFO_FUNC or not m.gives[out.entity]:
+        if not is_function_info(out.kind) or not m.gives[out.entity]:
             continue
         s = info_source(m, out.entity)
         at = 0

@@ -4,9 +4,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from attributes cimport find_record, record_size
+from attributetypes cimport *
 from elf64 cimport *
-from facts cimport *
 from graph cimport *
+from kinds cimport *
 from rows cimport *
 from vec cimport *
 
@@ -44,7 +45,7 @@ ctypedef struct Info:
     size_t section_count
     size_t entity_count
     size_t out_count
-    uint32_t family
+    uint32_t traits             # TRAIT_ bits
     bint executable
     CallGraph graph
     uint32_t* stamp                 # by node: the last walk that came here
@@ -132,7 +133,7 @@ cdef inline bint has_barriers(Info* m, const SectionRow* s, uint8_t* record) noe
     `s` has the function's other records. A relocatable output keeps the flags.
     """
     cdef uint64_t flags = m.sections[s.target].flags & SHF_BARRIERS
-    if not m.executable or s.kind != K_INFO_FUNC or flags == 0:
+    if not m.executable or KIND[s.kind].mercury or flags == 0:
         return False
     record[0] = 2
     record[1] = EIATTR_NUM_BARRIERS

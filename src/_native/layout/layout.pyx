@@ -6,6 +6,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset, strlen
 
 from elf64 cimport *
+from kinds cimport *
 from layoutnames cimport *
 from layoutorder cimport *
 from layoutsegments cimport *
@@ -15,6 +16,7 @@ from pylink._native.tables cimport (
 )
 from rows cimport *
 from ties cimport *
+from traits cimport *
 from vec cimport *
 
 
@@ -55,11 +57,11 @@ def assign_values(PlacedTables placed not None):
         for i in range(out_count):
             if row[i].kind == K_GLOBAL:
                 common = <int32_t>i
-            elif row[i].kind == K_CONSTANT0:
+            elif is_a(row[i].kind, IS_PARAMETERS):
                 constant0[row[i].entity] = <int32_t>i + 1
-            elif row[i].kind == K_CONSTANT_FUNC and row[i].bank == 2:
+            elif is_pool(row[i].kind, row[i].bank):
                 pool[row[i].entity] = <int32_t>i + 1
-            elif row[i].kind == K_CONSTANT and row[i].bank == 3:
+            elif is_user_bank(row[i].kind, row[i].bank):
                 constants = row[i].size
         for i in range(n):
             section = sym[e[i].winner].section
@@ -74,12 +76,12 @@ def assign_values(PlacedTables placed not None):
                 value[i] += piece[section]
                 if e[i].kind == E_SYSTEM_SHARED:
                     value[i] = sym[e[i].winner].value   # until it has a place, its alignment
-                if s[section].kind == K_CONSTANT0 and out[section] < 0 and s[section].target >= 0:
+                if (is_a(s[section].kind, IS_PARAMETERS) and out[section] < 0
+                        and s[section].target >= 0):
                     # Parameters of a kernel copy that lost are those of the copy that stays.
                     section = entity[s[s[section].target].target]
                     home[i] = constant0[section] - 1 if section >= 0 else -1
-                elif s[section].kind == K_CONSTANT_FUNC and s[section].bank == 2 \
-                        and out[section] < 0:
+                elif is_pool(s[section].kind, s[section].bank) and out[section] < 0:
                     # So are the constants of one that was replaced.
                     section = entity[s[s[section].target].target]
                     home[i] = pool[section] - 1 if section >= 0 else -1
@@ -160,7 +162,7 @@ def order(PlacedTables placed not None, bint has_file_records):
     cdef uint32_t* by_section = <uint32_t*>PyBytes_AS_STRING(section_symbol_index)
     cdef Vec sections, symbols
     cdef bint prototypes = False, ok = True
-    cdef bint lean = is_lean(merged.objects.family, merged.objects.traits)
+    cdef bint lean = is_lean(merged.objects.traits)
     cdef bint splits = lean and merged.objects.executable
     cdef int turn
     vec_init(&sections, 4)
@@ -174,8 +176,8 @@ def order(PlacedTables placed not None, bint has_file_records):
             if (call[i].block == BLOCK_PROTOTYPE and e[call[i].caller].flags & EF_LIVE
                     and not e[call[i].caller].flags & EF_TAKEN):
                 prototypes = True
-        ok = order_sections(row, n, merged.objects.family, prototypes, has_file_records,
-                            lean, &sections, index)
+        ok = order_sections(row, n, merged.objects.family, merged.objects.traits, prototypes,
+                            has_file_records, &sections, index)
         for turn in range(4):
             for i in range(symbol_count):
                 if symbol[i].dropped or turn_of(&symbol[i], e, splits) != turn:
@@ -232,9 +234,9 @@ cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,
     of these releases.
     """
     cdef const SectionRow* source
-    if row.kind == K_MERC_CONSTANT or row.kind == K_MERC_GLOBAL_INIT:
+    if is_a(row.kind, IS_VARIABLES):
         return True
-    if row.kind != K_MERC_DEBUG or row.source < 0:
+    if not is_a(row.kind, IS_DEBUG) or row.source < 0:
         return False
     source = &sections[row.source]
     if not can_fold(arena, source):
@@ -266,8 +268,8 @@ def place(PlacedTables placed not None):
     cdef Spans made
     cdef Vec names, headers
     cdef uint64_t at = sizeof(Ehdr), offset
-    cdef bint ok = True, lean = is_lean(objects.family, objects.traits)
-    cdef bint later = objects.family == FAMILY_C    # a second program makes the final file
+    cdef bint ok = True, lean = is_lean(objects.traits)
+    cdef bint later = objects.traits & TRAIT_MERCURY != 0    # a second program makes the final file
     cdef uint32_t reserve = 0, gap = MERCURY_GAP if later else 0
     cdef const char* strings = PyBytes_AS_STRING(merged.strtab)     # the names of birth
     cdef int32_t o
@@ -299,10 +301,8 @@ def place(PlacedTables placed not None):
         # sections all of the first name, as room behind .strtab.
         if not later or not index[i]:
             continue
-        if row[i].kind == K_CONSTANT and row[i].bank == 3:
-            reserve += 3 if row[i].rela < 0 else 25
-        elif row[i].kind == K_CONSTANT_FUNC:
-            reserve += 8
+        if is_renamed(&row[i]):
+            reserve += KIND[row[i].kind].shrinks - 1
             if row[i].rela >= 0:
                 reserve += <uint32_t>strlen(strings + row[row[i].rela].symbol_name)
     for made in placed.spans:
@@ -337,7 +337,7 @@ def place(PlacedTables placed not None):
     offset = at
     at += (count + 1) * sizeof(Shdr)
     if objects.executable:
-        ok = ok and program_headers(&headers, row, order, count, place, objects.family, at)
+        ok = ok and program_headers(&headers, row, order, count, place, later, at)
         at += headers.count * sizeof(Phdr)
     phdrs = vec_take(&headers)
     if not ok:
@@ -396,7 +396,7 @@ def constant_size(Outs outs not None, int bank):
     cdef size_t n = outs.count, i
     cdef const OutRow* row = outs.rows
     for i in range(n):
-        if row[i].kind == K_CONSTANT and row[i].bank == bank:
+        if KIND[row[i].kind].holds == E_CONSTANT and row[i].entity < 0 and row[i].bank == bank:
             return row[i].size
     return 0
 
@@ -407,6 +407,6 @@ def find_large_pools(Outs outs not None, uint64_t limit):
     cdef const OutRow* row = outs.rows
     cdef list found = []
     for i in range(n):
-        if row[i].kind == K_CONSTANT_FUNC and row[i].bank == 2 and row[i].size > limit:
+        if is_pool(row[i].kind, row[i].bank) and row[i].size > limit:
             found.append(i)
     return found

@@ -3,16 +3,15 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset, strlen
 
-from facts cimport *
-from layoutorder cimport rank
+from kinds cimport *
 from names cimport *
 from rows cimport *
 from vec cimport *
 
 
-cdef inline bint is_lean(int family, int traits) noexcept nogil:
-    """Whether names and sections are those of the final file alone (docs/releases.md)."""
-    return family == FAMILY_C and traits & TRAIT_LEAN_NAMES != 0
+cdef inline const OutRow* named_by(const OutRow* row, const OutRow* plain) noexcept nogil:
+    """The section that gives another its name: what relocations patch."""
+    return &row[plain.target] if plain.target >= 0 else plain
 
 
 cdef inline bint mercury_names(Vec* names, const OutRow* row, const int32_t* order, size_t count,
@@ -27,15 +26,13 @@ cdef inline bint mercury_names(Vec* names, const OutRow* row, const int32_t* ord
         return False
     for i in range(count):
         r = &row[order[i]]
-        if rank(r, FAMILY_C) < RANK_MERCURY:
+        if not KIND[r.kind].mercury:
             continue
         place[order[i]].name = <uint32_t>names.count
         prefix = KIND[r.kind].merc
         if KIND[r.kind].exact:
             name = KIND[r.kind].name + 8        # behind .nv.merc
-        elif r.kind == K_MERC_CONSTANT_FUNC or (
-                r.kind == K_MERC_RELA and row[row[r.twin].target].kind in (
-                    K_CONSTANT, K_CONSTANT_FUNC)):
+        elif is_renamed(named_by(row, &row[r.twin])):
             # The first name, which .strtab keeps.
             name = strings + row[r.twin].symbol_name
         else:
@@ -101,7 +98,7 @@ cdef inline bint write_lean_names(StringTable* table, OutRow* outs, OutSymbolRow
     cdef OutRow* row
     for i in range(count):
         symbol = &symbols[order[i]]
-        if symbol.section >= 0 and outs[symbol.section].kind == K_CONSTANT_FUNC:
+        if symbol.section >= 0 and is_plain(outs[symbol.section].kind, IS_LITERALS):
             # The section has a final name, its symbol the first one.
             symbol.name = outs[symbol.section].symbol_name
         if not renew(table, strings, &symbol.name):
@@ -112,8 +109,7 @@ cdef inline bint write_lean_names(StringTable* table, OutRow* outs, OutSymbolRow
         if symbol.section < 0 or symbol.part == PART_TAIL:
             continue
         row = &outs[symbol.section]
-        if ((row.kind == K_CONSTANT and row.bank == 3) or row.kind == K_CONSTANT_FUNC) \
-                and not renew(table, strings, &row.symbol_name):
+        if is_renamed(row) and not renew(table, strings, &row.symbol_name):
             return False
     return True
 

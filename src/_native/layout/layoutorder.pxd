@@ -4,7 +4,9 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, qsort
 
 from elf64 cimport SHT_RELA
+from kinds cimport *
 from rows cimport *
+from traits cimport *
 from vec cimport *
 
 
@@ -16,13 +18,13 @@ cdef inline int32_t rank(const OutRow* row, uint32_t family) noexcept nogil:
 
 
 cdef inline bint omitted(const OutRow* all_rows, const OutRow* row, bint prototypes, bint info,
-                  uint32_t family) noexcept nogil:
+                         uint32_t traits) noexcept nogil:
     """Whether a section that was born is left out; its name stays in the string tables."""
     cdef uint8_t omit = KIND[row.kind].omit
     if omit == OMIT_WITHOUT_RECORDS:
         return not info
     if omit == OMIT_WITHOUT_ENTRIES:
-        return row.count == 0 and not (family == FAMILY_C and row.kind == K_RELOC and (
+        return row.count == 0 and not (traits & TRAIT_MERCURY and is_a(row.kind, IS_ENTRIES) and (
             row.marks & OF_EMPTY_STAYS or (row.merc >= 0 and all_rows[row.merc].count)))
     if omit == OMIT_WITHOUT_PROTOTYPES:
         return not prototypes
@@ -51,12 +53,17 @@ cdef inline int by_place(const void* a, const void* b) noexcept nogil:
     return -1 if x.birth < y.birth else x.birth > y.birth
 
 
-cdef inline bint order_sections(const OutRow* row, size_t n, uint32_t family, bint prototypes,
-                                bint info, bint lean, Vec* sections,
+cdef inline bint is_lean(uint32_t traits) noexcept nogil:
+    """Whether names and sections are those of the final file alone (docs/releases.md)."""
+    return traits & TRAIT_MERCURY != 0 and traits & TRAIT_LEAN_NAMES != 0
+
+
+cdef inline bint order_sections(const OutRow* row, size_t n, uint32_t family, uint32_t traits,
+                                bint prototypes, bint info, Vec* sections,
                                 uint32_t* index) noexcept nogil:
     """Rank by rank, in order of birth; a mercury section ranks by its twin's birth.
 
-    With `lean` the ranks themselves stand in the order of newer releases.
+    In lean files the ranks themselves stand in another order.
     """
     cdef Place* places = <Place*>calloc(n + 1, sizeof(Place))
     cdef size_t i, count = 0
@@ -64,9 +71,9 @@ cdef inline bint order_sections(const OutRow* row, size_t n, uint32_t family, bi
     if not ok:
         return False
     for i in range(n):
-        if not omitted(row, &row[i], prototypes, info, family):
+        if not omitted(row, &row[i], prototypes, info, traits):
             places[count].rank = rank(&row[i], family)
-            if lean:
+            if is_lean(traits):
                 places[count].rank = LEAN_PLACE[places[count].rank]
             places[count].birth = row[i].twin if row[i].twin >= 0 else <int32_t>i
             places[count].out = <int32_t>i

@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from elf64 cimport *
+from kinds cimport *
 from rows cimport *
 from vec cimport *
 
@@ -33,14 +34,14 @@ cdef inline bint add_header(Vec* headers, uint32_t type, uint32_t flags, uint64_
 
 
 cdef inline bint program_headers(Vec* headers, const OutRow* row, const int32_t* order,
-                                 size_t count, const PlaceRow* place, uint32_t family,
+                                 size_t count, const PlaceRow* place, bint runs,
                                  uint64_t at) noexcept nogil:
-    """PT_PHDR and the loads."""
+    """PT_PHDR and the loads, with `runs` those of sm_100 on."""
     cdef uint64_t size
     cdef size_t i
     cdef Phdr* h
     cdef bint ok
-    if family == FAMILY_C:
+    if runs:
         ok = (add_header(headers, PT_PHDR, PF_R, at, 0, 0)
               and add_header(headers, PT_LOAD, PF_R, at, 0, 0)
               and add_runs(headers, row, order, count, place))

@@ -4,9 +4,11 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from attributes cimport find_record, record_size
+from attributetypes cimport *
 from compat cimport *
 from fastpath cimport code_leaves_fastpath
 from pylink._native.tables cimport MergedTables, ObjectTables
+from kinds cimport *
 from rows cimport *
 from vec cimport *
 
@@ -94,7 +96,7 @@ def fastpath_bits(MergedTables merged not None):
             if i + 1 < n and s[i + 1].file == s[i].file:
                 continue
             for j in range(first, 0 if promised or found else i + 1):
-                if s[j].kind == K_TEXT and out[j] >= 0 and not found:
+                if is_a(s[j].kind, IS_CODE) and out[j] >= 0 and not found:
                     found = code_leaves_fastpath(base + s[j].offset, s[j].size)
             first = i + 1
             promised = False
@@ -130,7 +132,7 @@ def merge_compat(ObjectTables objects not None, bytes rows not None, bint arch_s
     vec_init(&out, 1)
     with nogil:
         for i in range(n):
-            has_code[s[i].file] |= s[i].kind == K_TEXT
+            has_code[s[i].file] |= is_a(s[i].kind, IS_CODE)
         for i in range(n):
             if s[i].kind == K_COMPAT:
                 ok = ok and compat_read(&m, base + s[i].offset, s[i].size, has_code[s[i].file])

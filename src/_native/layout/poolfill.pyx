@@ -6,6 +6,7 @@ from libc.stdlib cimport bsearch, calloc, free, qsort
 from libc.string cimport memcpy, memset
 
 from elf64 cimport *
+from kinds cimport *
 from poolrows cimport *
 from pylink._native.tables cimport (
     MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Values,
@@ -75,7 +76,7 @@ def apply_pools(PlacedTables placed not None):
         with nogil:
             memset(pool_of, 0xff, 4 * entity_count)
             for i in range(out_count):
-                if out[i].kind == K_CONSTANT_FUNC and out[i].bank == 2:
+                if is_pool(out[i].kind, out[i].bank):
                     pool_of[out[i].entity] = <int32_t>i
             for i in range(n):
                 o = pool_of[row[i].kernel]

@@ -37,8 +37,8 @@ from libc.string cimport memset
 
 from elf64 cimport round_up
 from pylink._native.tables cimport Offsets, SharedSizes, SharedTables
-from rows cimport FAMILY_A, FAMILY_B, FAMILY_C
 from sharedrows cimport *
+from traits cimport *
 from vec cimport Vec, vec_free, vec_init, vec_push
 
 cdef extern from *:
@@ -231,7 +231,7 @@ cdef void decide_sections(int family, bint keeps_common, bint has_extern, uint64
     """Which sections survive, and with what; the last row is that of .nv_debug.shared."""
     cdef size_t i
     cdef KernelRow* row
-    cdef bint is_common, fills = family == FAMILY_B
+    cdef bint is_common, fills = FAMILY_TRAITS[family] & TRAIT_FILLS_SHARED != 0
     for i in range(w.kernel_count + 1):
         row = &kernels[i]
         is_common = i == w.kernel_count
@@ -247,7 +247,7 @@ cdef void decide_sections(int family, bint keeps_common, bint has_extern, uint64
         row.flags = SURVIVES
         if row.size > 0 or fills:
             row.flags |= HAS_SYMBOL
-        if fills or family == FAMILY_C:
+        if fills or FAMILY_TRAITS[family] & TRAIT_MERCURY:
             row.size += RESERVED
 
 
@@ -287,7 +287,7 @@ def layout_shared(SharedTables shared not None, int family, bint keeps_common):
     w.use_count = shared.uses.count
     w.kernel_count = <size_t>kernel_count
     w.common_count = 0
-    if family not in (FAMILY_A, FAMILY_B, FAMILY_C):
+    if not 0 <= family < FAMILY_COUNT:
         raise ValueError(f"no such family: {family}")
     if not (0 <= kernel_count < 2**30 and 0 <= tie_count < 2**30
             and w.variable_count < 2**31 and w.use_count < 2**31):

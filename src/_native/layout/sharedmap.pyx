@@ -15,9 +15,11 @@ from pylink._native.tables cimport (
     ExternUses, Marks, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, SharedTables,
     SharedUses, SharedVariables, Values,
 )
+from kinds cimport *
 from rows cimport *
 from sharedrows cimport (COMMON, DEAD, EXTERN, HAS_SYMBOL, REFERENCED, SAYS_ALIGN, SURVIVES,
                          ExternUseRow, KernelRow, UseRow, VariableRow)
+from traits cimport *
 from vec cimport *
 
 # One reference from a function's code to a variable.
@@ -140,7 +142,7 @@ cdef bint list_variables(const SectionRow* s, const SymbolRow* sym, size_t symbo
             EXTERN if e[at].flags & EF_UNSIZED else 0)
         if aligned and e[at].flags & EF_UNSIZED and sym[i].value:
             row.flags |= SAYS_ALIGN
-        if sym[i].section >= 0 and s[sym[i].section].kind == K_SHARED:
+        if sym[i].section >= 0 and is_a(s[sym[i].section].kind, IS_KERNEL_SHARED):
             function = s[s[sym[i].section].target].target
             row.owner = DEAD
             if entity[function] >= 0:
@@ -156,7 +158,7 @@ cdef bint list_references(const FixRow* fix, size_t count, const OutRow* out, co
     cdef Reference* row
     for i in range(count):
         if (fix[i].entity < 0 or e[fix[i].entity].kind != E_SHARED or fix[i].function < 0
-                or out[fix[i].out].kind != K_TEXT or number[fix[i].entity] < 0):
+                or not is_a(out[fix[i].out].kind, IS_CODE) or number[fix[i].entity] < 0):
             continue
         row = <Reference*>vec_push(references)
         if row == NULL:
@@ -308,8 +310,8 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
     p.dynamic = <uint64_t*>PyBytes_AS_STRING(dynamic)
     p.lost = <uint8_t*>PyBytes_AS_STRING(lost)
     p.common = -1
-    p.reserved = RESERVED if objects.executable and objects.family != FAMILY_A else 0
-    p.array_reserved = RESERVED if objects.executable and objects.family == FAMILY_C else 0
+    p.reserved = RESERVED if objects.executable and objects.traits & TRAIT_SHARED_RESERVE else 0
+    p.array_reserved = RESERVED if objects.executable and objects.traits & TRAIT_MERCURY else 0
     p.executable = objects.executable
     p.keep_symbols = keep_symbols
     p.aligned = objects.traits & TRAIT_ALIGNS_ARRAYS != 0
@@ -324,9 +326,9 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
         memset(p.lost, 0, n)
         find_users(use, use_count, user, variable_count)
         for i in range(out_count):
-            if p.outs[i].kind == K_SHARED:
+            if is_a(p.outs[i].kind, IS_KERNEL_SHARED):
                 p.shared_out[p.outs[i].entity] = <int32_t>i
-            elif p.outs[i].kind == K_DEBUG_SHARED:
+            elif is_a(p.outs[i].kind, IS_COMMON_SHARED):
                 p.common = <int32_t>i
         for i in range(n):
             p.dynamic[i] = <uint64_t>tie[i] if i < tie_count else 0
@@ -341,7 +343,8 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
                 take_size(&p.outs[p.shared_out[p.kernels[i]]], &size[i])
         if p.common >= 0:
             take_size(&p.outs[p.common], &size[kernel_count])
-        if objects.family == FAMILY_B and objects.executable and size[kernel_count].size > RESERVED:
+        if (objects.traits & TRAIT_FILLS_SHARED and objects.executable
+                and size[kernel_count].size > RESERVED):
             p.array_reserved = RESERVED
         for i in range(variable_count):
             place_variable(&p, variable[i], offset[i] if objects.executable else -1, user[i])
@@ -372,7 +375,7 @@ cdef void place_variable(SharedPlaces* p, int32_t v, int64_t offset, int32_t use
     cdef const EntityRow* e = &p.entities[v]
     cdef int32_t section = p.symbols[e.winner].section, kernel
     cdef bint array = e.flags & EF_UNSIZED != 0
-    cdef bint common = section < 0 or p.sections[section].kind == K_DEBUG_SHARED
+    cdef bint common = section < 0 or is_a(p.sections[section].kind, IS_COMMON_SHARED)
     p.lost[v] = False
     if p.executable:
         p.value[v] = <uint64_t>offset if offset >= 0 else 0
@@ -409,7 +412,7 @@ def find_oversized(SharedTables shared not None, uint64_t limit, int family):
     cdef size_t n = shared.kernel_entities.count, i
     cdef const int32_t* kernel = shared.kernel_entities.rows
     cdef const KernelRow* row = shared.kernels.rows
-    cdef uint64_t reserved = 0 if family == FAMILY_A else RESERVED
+    cdef uint64_t reserved = RESERVED if FAMILY_TRAITS[family] & TRAIT_SHARED_RESERVE else 0
     cdef list found = []
     for i in range(n):
         if row[i].size > limit + reserved:

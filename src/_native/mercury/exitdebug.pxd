@@ -10,6 +10,7 @@ from exitlines cimport *
 from exitplaces cimport *
 from exitrows cimport *
 from names cimport NameIndex, NameSlot, index_find, index_free, index_init
+from relocationtypes cimport *
 from vec cimport *
 
 cdef enum:

@@ -4,9 +4,11 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr
 
+from attributetypes cimport *
 from elf64 cimport *
 from exitrows cimport *
 from names cimport NameIndex, NameSlot, index_find
+from relocationtypes cimport *
 
 
 cdef enum:

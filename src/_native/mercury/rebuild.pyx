@@ -7,6 +7,7 @@ from libc.string cimport memcmp, memcpy
 
 from elf64 cimport *
 from pylink._native.tables cimport Fixes, Keeps, MergedTables, ObjectTables, Outs
+from kinds cimport *
 from rows cimport *
 from vec cimport *
 
@@ -46,7 +47,7 @@ def find_debug(MergedTables merged not None, bytes name not None):
     cdef const SectionRow* s = objects.sections.rows
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     for i in range(n):
-        if (row[i].kind == K_DEBUG and row[i].source >= 0
+        if (is_plain(row[i].kind, IS_DEBUG) and row[i].source >= 0
                 and s[row[i].source].name_size == <uint32_t>PyBytes_GET_SIZE(name)
                 and memcmp(base + s[row[i].source].name, PyBytes_AS_STRING(name),
                            PyBytes_GET_SIZE(name)) == 0):

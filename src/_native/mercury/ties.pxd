@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, uint64_t, uint8_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
+from kinds cimport *
 from names cimport hash_name
 from rows cimport *
 
@@ -34,7 +35,7 @@ cdef inline bint shares_plain_bytes(const uint8_t* name, uint32_t size) noexcept
 
 cdef inline bint can_fold(const uint8_t* arena, const SectionRow* s) noexcept nogil:
     """Whether a section is Mercury debug data with bytes of its own."""
-    return (s.kind == K_MERC_DEBUG and s.name_size > 8
+    return (is_merc(s.kind, IS_DEBUG) and s.name_size > 8
             and not shares_plain_bytes(arena + s.name + 8, s.name_size - 8))
 
 
@@ -54,12 +55,12 @@ cdef inline uint64_t tie_key(const uint8_t* arena, const SectionRow* sections, c
     cdef uint32_t i
     cdef bint foldable = False
     for i in range(file.section_count):
-        if s[i].kind != K_MERC_DEBUG and s[i].kind != K_CAPMERC and s[i].kind != K_MERC_RELA:
+        if not is_merc(s[i].kind, IS_DEBUG | IS_CAPSULE | IS_ENTRIES):
             continue
         key = mix_key(mix_key(key, <uint64_t>s[i].name_size << 32 | s[i].kind), s[i].size)
         if names:
             key = mix_key(key, hash_name(arena + s[i].name, s[i].name_size))
-        foldable = foldable or s[i].kind == K_MERC_DEBUG
+        foldable = foldable or is_a(s[i].kind, IS_DEBUG)
     return key | 1 if foldable else 0
 
 

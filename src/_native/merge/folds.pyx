@@ -6,6 +6,7 @@ from libc.string cimport memcmp, memset
 
 from elf64 cimport *
 from pylink._native.tables cimport MergedTables, Numbers, ObjectTables
+from kinds cimport *
 from rows cimport *
 from ties cimport *
 
@@ -66,9 +67,9 @@ cdef bint pair_files(const uint8_t* arena, const SectionRow* s, const FileRow* c
     cdef uint32_t i, j = reference.first_section
     cdef uint32_t end = reference.first_section + reference.section_count
     for i in range(candidate.first_section, candidate.first_section + candidate.section_count):
-        if s[i].kind != K_MERC_DEBUG:
+        if not is_merc(s[i].kind, IS_DEBUG):
             continue
-        while j < end and s[j].kind != K_MERC_DEBUG:
+        while j < end and not is_merc(s[j].kind, IS_DEBUG):
             j += 1
         if (j == end or s[i].size != s[j].size or s[i].name_size != s[j].name_size
                 or memcmp(arena + s[i].name, arena + s[j].name, s[i].name_size) != 0):

@@ -9,10 +9,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
 
 from attributes cimport find_record, register_limit
+from attributetypes cimport *
 from elf64 cimport *
-from facts cimport *
 from graph cimport *
 from pylink._native.tables cimport Functions, MergedTables, ObjectTables
+from kinds cimport *
 from rows cimport *
 
 
@@ -255,15 +256,15 @@ cdef void find_info(FunctionRow* rows, size_t n, MergedTables merged):
     for i in range(n):
         rows[i].info = rows[i].merc_info = -1
     for i in range(merged.objects.sections.count):
-        if s[i].kind != K_INFO_FUNC and s[i].kind != K_MERC_INFO_FUNC:
+        if not is_a(s[i].kind, IS_RECORDS) or not is_owned(s[i].kind):
             continue
         symbol = s[s[i].target].target
         if role[symbol] != ROLE_WON or entity[symbol] < 0 or <size_t>entity[symbol] >= n:
             continue
-        if s[i].kind == K_INFO_FUNC:
-            rows[entity[symbol]].info = <int32_t>i
-        else:
+        if KIND[s[i].kind].mercury:
             rows[entity[symbol]].merc_info = <int32_t>i
+        else:
+            rows[entity[symbol]].info = <int32_t>i
 
 
 def find_trouble(MergedTables merged not None):

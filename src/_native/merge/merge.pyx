@@ -17,6 +17,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset, strlen
 
 from elf64 cimport *
+from kinds cimport *
 from mergebirths cimport *
 from mergefinal cimport *
 from mergelists cimport *
@@ -29,6 +30,7 @@ from pylink._native.tables cimport (
     Rebuilds, Values,
 )
 from rows cimport *
+from traits cimport *
 from vec cimport *
 
 
@@ -53,9 +55,9 @@ def merge(MergedTables merged not None):
     m.section_count = objects.sections.count
     m.symbol_count = objects.symbols.count
     m.entity_count = merged.entities.count
-    m.family = objects.family
     m.mode = objects.mode
     m.traits = objects.traits
+    m.second = objects.traits & TRAIT_MERCURY != 0
     vec_init(&m.outs, sizeof(OutRow))
     vec_init(&m.section_list, sizeof(Listed))
     vec_init(&m.local_list, sizeof(Listed))
@@ -165,7 +167,7 @@ cdef void merge_all(Merge* m, const PoolRow* pools, size_t pool_count) noexcept 
             return
     for i in range(m.outs.count):
         # Inputs without code have an empty .debug_frame.
-        if out_row(m, i).size == 0 and out_row(m, i).kind in (K_DEBUG, K_MERC_DEBUG):
+        if out_row(m, i).size == 0 and is_a(out_row(m, i).kind, IS_DEBUG):
             out_row(m, i).marks |= OF_NO_SYMBOL
     for i in range(m.entity_count):
         m.has_commons = m.has_commons or m.entities[i].flags & EF_COMMON != 0
@@ -176,21 +178,21 @@ cdef void merge_all(Merge* m, const PoolRow* pools, size_t pool_count) noexcept 
     simple(m, K_PROTOTYPE)
     instances(m)
     born_pools(m, pools, pool_count)
-    if m.family != FAMILY_C and not m.mode & M_RELOCATABLE:
+    if not m.second and not m.mode & M_RELOCATABLE:
         simple(m, K_REL_ACTION)
     wide = m.section_list.count + 1 >= SHN_LORESERVE
     if wide:
         wide_indices(m, False)
     # From here on, no section or symbol of the first program appears.
     write_names(m)
-    if m.family == FAMILY_C and not m.failed:
+    if m.second and not m.failed:
         rename_sections(m)
         if not wide and mercury_count(m) >= SHN_LORESERVE:
             wide_indices(m, True)
         late_constants(m)
     if not m.failed:
         find_text(m)
-        if m.family == FAMILY_C:
+        if m.second:
             mercury_twins(m)
 
 
@@ -202,10 +204,10 @@ cdef void start(Merge* m) noexcept nogil:
     keep_name(m, <const uint8_t*>b".symtab_shndx", 13)
     simple(m, K_TKINFO)
     simple(m, K_CUINFO)
-    if m.family == FAMILY_A and not m.failed:
+    if not m.traits & TRAIT_COMPAT and not m.failed:
         out_row(m, <int32_t>m.outs.count - 1).flags &= ~<uint64_t>SHF_INFO_LINK
     own_section(m, K_INFO)
-    if m.family != FAMILY_A:
+    if m.traits & TRAIT_COMPAT:
         own_section(m, K_COMPAT)
     if not m.mode & M_RELOCATABLE:
         list_number(m)          # without name or trace
@@ -275,12 +277,11 @@ cdef void wide_indices(Merge* m, bint late) noexcept nogil:
     of it.
     """
     cdef OutRow* row = <OutRow*>vec_push(&m.outs)
-    cdef const KindFacts* facts = &KIND[K_SYMTAB_SHNDX]
     cdef int64_t name
     if row == NULL:
         m.failed = True
         return
-    start_out(row, K_SYMTAB_SHNDX, facts.type, facts.flags, facts.align, facts.entsize)
+    start_made(row, K_SYMTAB_SHNDX)
     row.birth = <uint32_t>m.wide_place + 1
     if not late:
         listed(m, <int32_t>(m.outs.count - 1)).out = <int32_t>(m.outs.count - 1)
@@ -297,4 +298,4 @@ cdef void find_text(Merge* m) noexcept nogil:
     for i in range(m.outs.count):
         row = out_row(m, <int32_t>i)
         if row.entity >= 0:
-            row.text = function_section(m, row.entity, K_TEXT, 0)
+            row.text = code_of(m, row.entity)

@@ -4,10 +4,12 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from elf64 cimport *
+from kinds cimport *
 from mergestate cimport *
 from names cimport *
 from poolrows cimport POOL_BORN, PoolRow
 from rows cimport *
+from traits cimport *
 from vec cimport *
 
 
@@ -32,7 +34,8 @@ cdef inline bint stays(Merge* m, int32_t entity) noexcept nogil:
 cdef inline bint is_pooled(Merge* m, const EntityRow* e) noexcept nogil:
     """A constant of a device function, whose section goes to the pools of kernels."""
     cdef int32_t section = m.symbols[e.winner].section, function
-    if section < 0 or m.sections[section].kind != K_CONSTANT_FUNC or m.mode & M_RELOCATABLE:
+    if (section < 0 or m.mode & M_RELOCATABLE
+            or not is_plain(m.sections[section].kind, IS_LITERALS)):
         return False
     function = function_of(m, section)
     return function >= 0 and not m.entities[function].flags & EF_KERNEL
@@ -41,7 +44,7 @@ cdef inline bint is_pooled(Merge* m, const EntityRow* e) noexcept nogil:
 cdef inline bint is_lost_pool(Merge* m, int32_t section) noexcept nogil:
     """The pool of a copy that lost: it has no name of its own."""
     cdef int32_t symbol
-    if section < 0 or m.sections[section].kind != K_CONSTANT_FUNC:
+    if section < 0 or not is_plain(m.sections[section].kind, IS_LITERALS):
         return False
     symbol = function_symbol(m, section)
     return symbol >= 0 and m.role[symbol] == ROLE_LOST
@@ -59,7 +62,7 @@ cdef inline bint stays_shared(Merge* m, int32_t entity) noexcept nogil:
         return m.mode & M_DEBUG != 0
     # A common variable that no code refers to has no place to name.
     return (m.referenced[entity] or s.section < 0
-            or m.sections[s.section].kind == K_SHARED)
+            or is_a(m.sections[s.section].kind, IS_KERNEL_SHARED))
 
 
 cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
@@ -67,6 +70,7 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
     cdef int32_t e, out
     cdef const SymbolRow* s
     cdef const SectionRow* text
+    cdef const KindFacts* facts
     cdef bint defined
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
         s = &m.symbols[i]
@@ -82,13 +86,14 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
         defined = m.role[i] == ROLE_WON or m.role[i] == ROLE_REPLACED
         if m.born[e] < 0:
             enter_symbol(m, e, stands_early(m, s, defined))
-        if not defined or m.sections[s.section].kind != K_TEXT:
+        if not defined or not is_a(m.sections[s.section].kind, IS_CODE):
             continue
-        if function_section(m, e, K_TEXT, 0) >= 0:
+        if code_of(m, e) >= 0:
             continue
         text = &m.sections[s.section]
-        out = new_function_section(m, e, text, K_TEXT, KIND[K_TEXT].type, KIND[K_TEXT].flags,
-                                   KIND[K_TEXT].align, m.arena + text.name, text.name_size)
+        facts = &KIND[text.kind]
+        out = new_function_section(m, e, text, text.kind, facts.type, facts.flags, facts.align,
+                                   m.arena + text.name, text.name_size)
         if out < 0:
             return
         section_symbol(m, out)
@@ -170,9 +175,9 @@ cdef inline void objects(Merge* m, const FileRow* file) noexcept nogil:
             m.wanted[s.section] |= 1 if m.role[i] == ROLE_LOST else 3
             if m.role[i] != ROLE_LOST:
                 section_of_object(m, s.section)
-            if (m.family == FAMILY_C and not m.traits & TRAIT_LEAN_NAMES
+            if (m.second and not m.traits & TRAIT_LEAN_NAMES
                     and m.mode & (M_RELOCATABLE | M_KEEP_RELOCS)
-                    and m.sections[s.section].kind == K_CONSTANT_FUNC):
+                    and is_plain(m.sections[s.section].kind, IS_LITERALS)):
                 number += 1
                 if m.born[e] < 0 and stays(m, e):
                     optimizer_symbol(m, e, function_of(m, s.section), number)
@@ -189,16 +194,16 @@ cdef inline void section_of_object(Merge* m, int32_t at) noexcept nogil:
     """Birth of the section that holds an object, at the first object in it."""
     cdef const SectionRow* s = &m.sections[at]
     cdef int32_t e
-    if s.kind == K_SHARED:
+    if is_a(s.kind, IS_KERNEL_SHARED):
         e = function_of(m, at)
         if e < 0:
             return
         if not m.entities[e].flags & EF_LIVE:
             # A dead kernel with variables of its own leaves this name and nothing else.
             keep_name(m, m.arena + s.name, s.name_size)
-        elif m.entities[e].flags & EF_UNSELECTED and function_section(m, e, K_SHARED, 0) < 0:
+        elif m.entities[e].flags & EF_UNSELECTED and function_section(m, e, s.kind, 0) < 0:
             shared_section(m, e)
-    elif s.kind == K_DEBUG_SHARED:
+    elif is_a(s.kind, IS_COMMON_SHARED):
         debug_shared(m, at)
     else:
         birth(m, at)
@@ -208,7 +213,7 @@ cdef inline void birth(Merge* m, int32_t at) noexcept nogil:
     """Make sure the output has a section for input section `at`, if it is to have one."""
     cdef const SectionRow* s = &m.sections[at]
     cdef int32_t symbol, e
-    if s.kind == K_CONSTANT0 or s.kind == K_CONSTANT_FUNC:
+    if is_function_bank(s.kind):
         symbol = function_symbol(m, at)
         if symbol < 0:
             return
@@ -218,9 +223,9 @@ cdef inline void birth(Merge* m, int32_t at) noexcept nogil:
         if not m.entities[e].flags & EF_LIVE:
             dead_constants(m, e, s)
             return
-        if s.kind == K_CONSTANT0 and m.family == FAMILY_C:
+        if m.second and is_a(s.kind, IS_PARAMETERS):
             return
-        if (s.kind == K_CONSTANT_FUNC and not m.entities[e].flags & EF_KERNEL
+        if (is_a(s.kind, IS_LITERALS) and not m.entities[e].flags & EF_KERNEL
                 and not m.mode & M_RELOCATABLE and not m.alone[at]):
             return              # its bytes go to the pools of kernels
         if function_section(m, e, s.kind, s.bank) >= 0:
@@ -231,9 +236,9 @@ cdef inline void birth(Merge* m, int32_t at) noexcept nogil:
 
 
 cdef inline void dead_constants(Merge* m, int32_t e, const SectionRow* s) noexcept nogil:
-    if m.family == FAMILY_C and s.kind == K_CONSTANT0:
-        return                  # of the second program
-    if s.kind == K_CONSTANT0:
+    if is_a(s.kind, IS_PARAMETERS):
+        if m.second:
+            return              # it makes them
         if not m.buried[e] & BURIED_PARAMETERS:
             list_number(m)      # .rel.nv.constant0.F
         list_dead(m, e, BURIED_PARAMETERS)
@@ -248,10 +253,10 @@ cdef inline int32_t section_of_file(Merge* m, int32_t at) noexcept nogil:
 
 
 cdef inline void constant_section(Merge* m, int32_t e, const SectionRow* s) noexcept nogil:
-    cdef bint named = s.kind == K_CONSTANT0 and not m.mode & M_RELOCATABLE
+    cdef bint named = is_a(s.kind, IS_PARAMETERS) and not m.mode & M_RELOCATABLE
     cdef uint8_t* text = NULL
     cdef int32_t out
-    if s.kind == K_CONSTANT_FUNC and m.family == FAMILY_C:
+    if m.second and is_a(s.kind, IS_LITERALS):
         optimizer_section(m, e, s.type, s.flags, s.align, s)
         return
     if named:
@@ -294,12 +299,11 @@ cdef inline void born_pools(Merge* m, const PoolRow* rows, size_t count) noexcep
     while first < count and not m.failed:
         last = first
         while last < count and rows[last].function == rows[first].function:
-            if rows[last].flags & POOL_BORN and function_section(
-                    m, rows[last].kernel, K_CONSTANT_FUNC, 2) < 0:
+            if rows[last].flags & POOL_BORN and pool_of(m, rows[last].kernel) < 0:
                 born_pool(m, rows[last].kernel)
             last += 1
         for i in range(first, last):
-            if m.family != FAMILY_C or m.failed or not rows[i].flags & POOL_BORN:
+            if not m.second or m.failed or not rows[i].flags & POOL_BORN:
                 continue
             pool_relocations(m, rows[i].kernel)
         first = last
@@ -310,7 +314,7 @@ cdef inline void born_pool(Merge* m, int32_t e) noexcept nogil:
     cdef uint32_t size
     cdef const uint8_t* name
     cdef uint8_t* text
-    if m.family == FAMILY_C:
+    if m.second:
         out = optimizer_section(m, e, SHT_CUDA_CONSTANT_B0 + 2, 0x42, 1, NULL)
         if out >= 0:
             optimizer_twin(m, out, -1)
@@ -329,15 +333,17 @@ cdef inline void born_pool(Merge* m, int32_t e) noexcept nogil:
 
 cdef inline void rest(Merge* m, const FileRow* file) noexcept nogil:
     """Births of the sections that no symbol called for, and the place of every piece."""
+    cdef const KindFacts* facts
     cdef uint32_t i
     for i in range(file.first_section, file.first_section + file.section_count):
-        if m.sections[i].kind in (K_GLOBAL, K_SYSTEM_SHARED) and m.wanted[i] == 1:
+        facts = &KIND[m.sections[i].kind]
+        if m.wanted[i] == 1 and facts.nobits and facts.holds in (E_GLOBAL, E_SYSTEM_SHARED):
             continue            # every symbol in it lost: it takes no room
         if m.alone[i] and is_lost_pool(m, <int32_t>i):
             lost_pool(m, <int32_t>i)
-        elif m.sections[i].kind == K_CONSTANT0 or m.sections[i].kind == K_CONSTANT_FUNC:
+        elif is_function_bank(m.sections[i].kind):
             birth(m, <int32_t>i)
-        elif m.sections[i].kind == K_DEBUG_SHARED:
+        elif is_a(m.sections[i].kind, IS_COMMON_SHARED):
             debug_shared(m, <int32_t>i)
         if m.failed:
             return
@@ -348,10 +354,10 @@ cdef inline void lost_pool(Merge* m, int32_t at) noexcept nogil:
     """A pool for the function of a copy that lost, if copies before it brought none."""
     cdef int32_t e = function_of(m, at)
     cdef int32_t out
-    if function_section(m, e, K_CONSTANT_FUNC, 2) < 0:
+    if pool_of(m, e) < 0:
         constant_section(m, e, &m.sections[at])
-    out = function_section(m, e, K_CONSTANT_FUNC, 2)
-    if out >= 0 and m.family == FAMILY_C:
+    out = pool_of(m, e)
+    if out >= 0 and m.second:
         optimizer_twin(m, out, -1)
 
 
@@ -363,7 +369,7 @@ cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
     cdef const SectionRow* s = &m.sections[at]
     cdef int32_t out = -1, symbol, e
     cdef OutRow* row
-    if s.kind in (K_TEXT, K_CONSTANT0, K_CONSTANT_FUNC):
+    if is_plain(s.kind, IS_CODE | IS_PARAMETERS | IS_LITERALS):
         symbol = function_symbol(m, at)
         if symbol < 0 or m.entity[symbol] < 0 or m.role[symbol] != ROLE_WON:
             return
@@ -379,9 +385,9 @@ cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
         row.align = s.align
         row.type = s.type
         row.flags = s.flags
-        if s.kind == K_TEXT and not m.mode & M_RELOCATABLE:
+        if is_a(s.kind, IS_CODE) and not m.mode & M_RELOCATABLE:
             row.flags &= ~<uint64_t>SHF_BARRIERS        # a record has them, see `has_barriers`
-        elif s.kind == K_CONSTANT_FUNC:
+        elif is_a(s.kind, IS_LITERALS):
             row.flags |= KIND[s.kind].flags     # objects before 12.1 lack one
         m.out_of[at] = out
         return
@@ -389,23 +395,23 @@ cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
         out = section_of_file(m, at)
         if out < 0:
             return
-        if (s.kind == K_SYSTEM_SHARED and out_row(m, out).size == 0
+        if (KIND[s.kind].holds == E_SYSTEM_SHARED and out_row(m, out).size == 0
                 and not m.mode & M_RELOCATABLE):
             out_row(m, out).size = SYSTEM_RESERVE
         append_piece(m, at, out)
     elif is_folded(m, at):
         m.out_of[at] = m.out_of[m.stand_in[at]]
         m.base[at] = m.base[m.stand_in[at]]
-    elif s.kind == K_MERC_DEBUG:
+    elif is_merc(s.kind, IS_DEBUG):
         out = mercury_section(m, at)
         if out >= 0:
             append_piece(m, at, out)
             if not repeats_plain(m, at):
                 out_row(m, out).marks |= OF_OWN_BYTES
-    elif s.kind == K_MERC_CONSTANT_FUNC:
+    elif is_merc(s.kind, IS_LITERALS):
         symbol = function_symbol(m, at)
         if symbol >= 0 and m.entity[symbol] >= 0:
-            out = function_section(m, m.entity[symbol], K_CONSTANT_FUNC, 2)
+            out = pool_of(m, m.entity[symbol])
             if out >= 0 and m.role[symbol] == ROLE_WON:
                 out = optimizer_twin(m, out, at)
                 m.out_of[at] = out
@@ -418,7 +424,7 @@ cdef inline bint repeats_plain(Merge* m, int32_t at) noexcept nogil:
     cdef const FileRow* file = &m.files[s.file]
     cdef uint32_t i
     for i in range(file.first_section, file.first_section + file.section_count):
-        if (m.sections[i].kind == K_DEBUG and m.sections[i].offset == s.offset
+        if (is_plain(m.sections[i].kind, IS_DEBUG) and m.sections[i].offset == s.offset
                 and m.sections[i].size == s.size):
             return True
     return False
@@ -456,7 +462,7 @@ cdef inline void info_sections(Merge* m, const FileRow* file) noexcept nogil:
     cdef const SectionRow* s
     for i in range(file.first_section, file.first_section + file.section_count):
         s = &m.sections[i]
-        if s.kind != K_INFO_FUNC:
+        if not is_function_info(s.kind):
             continue
         symbol = function_symbol(m, <int32_t>i)
         if symbol < 0 or m.entity[symbol] < 0:
@@ -467,9 +473,10 @@ cdef inline void info_sections(Merge* m, const FileRow* file) noexcept nogil:
         if not m.entities[e].flags & EF_LIVE:
             list_dead(m, e, BURIED_INFO)
             continue
-        if function_section(m, e, K_INFO_FUNC, 0) < 0:
-            out = joined_section(m, e, K_INFO_FUNC)
+        out = function_section(m, e, s.kind, 0)
+        if out < 0:
+            out = joined_section(m, e, s.kind)
             if out >= 0:
                 out_row(m, out).source = <int32_t>i
         if m.role[symbol] == ROLE_WON:
-            m.out_of[i] = function_section(m, e, K_INFO_FUNC, 0)
+            m.out_of[i] = out

@@ -4,9 +4,12 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from elf64 cimport *
+from kinds cimport *
 from mergestate cimport *
 from names cimport *
+from relocationtypes cimport *
 from rows cimport *
+from traits cimport *
 from vec cimport *
 
 
@@ -25,7 +28,7 @@ cdef inline bint out_of_debug(Merge* m, int32_t symbol) noexcept nogil:
     Those of a copy that lost do, from sm_90 on also those of a replaced one with relocations.
     """
     cdef uint8_t role = m.role[symbol]
-    return role == ROLE_LOST or (role == ROLE_REPLACED and m.family != FAMILY_A
+    return role == ROLE_LOST or (role == ROLE_REPLACED and not m.traits & TRAIT_KEEPS_REPLACED
                                  and m.patched[m.symbols[symbol].section])
 
 
@@ -35,7 +38,7 @@ cdef inline bint is_line(Merge* m, const SectionRow* s) noexcept nogil:
 
 cdef inline bint is_debug_info(Merge* m, const SectionRow* target) noexcept nogil:
     cdef const uint8_t* name = m.arena + target.name
-    if target.kind == K_MERC_DEBUG:
+    if is_merc(target.kind, IS_DEBUG):
         return target.name_size == 19 and memcmp(name, b".nv.merc.debug_info", 19) == 0
     return target.name_size == 11 and memcmp(name, b".debug_info", 11) == 0
 
@@ -44,10 +47,10 @@ cdef inline bint is_frame_or_line(Merge* m, const SectionRow* target) noexcept n
     """.debug_frame, .debug_line, .nv_debug_line_sass and their mercury twins."""
     cdef const uint8_t* name = m.arena + target.name
     cdef uint32_t size = target.name_size
-    if target.kind == K_MERC_DEBUG:
+    if is_merc(target.kind, IS_DEBUG):
         name += 8
         size -= 8
-    elif target.kind != K_DEBUG:
+    elif not is_a(target.kind, IS_DEBUG):
         return False
     return ((size == 12 and memcmp(name, b".debug_frame", 12) == 0)
             or (size == 11 and memcmp(name, b".debug_line", 11) == 0)
@@ -56,7 +59,7 @@ cdef inline bint is_frame_or_line(Merge* m, const SectionRow* target) noexcept n
 
 cdef inline bint rebuilt(Merge* m, const SectionRow* target) noexcept nogil:
     """Whether family C writes this debug section anew instead of joining the inputs'."""
-    return m.family == FAMILY_C and target.kind == K_DEBUG and is_frame_or_line(m, target)
+    return m.second and not KIND[target.kind].mercury and is_frame_or_line(m, target)
 
 
 cdef inline bint is_left(const EntityRow* row) noexcept nogil:
@@ -68,7 +71,7 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
                            int32_t function, bint mercury, uint32_t* how) noexcept nogil:
     """The Action for one entry of a section that patches `target`; FixHow bits in `how`."""
     cdef int32_t e = m.entity[symbol]
-    cdef bint debug = target.kind == K_DEBUG or target.kind == K_MERC_DEBUG
+    cdef bint debug = is_a(target.kind, IS_DEBUG)
     cdef const RelocationFacts* facts = facts_of(type)
     cdef const EntityRow* row
     cdef uint8_t role
@@ -81,8 +84,8 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
         kind = m.sections[m.symbols[symbol].section].kind
         if type == R_MERCURY_CODE_OFFSET32:
             return KEEP
-        if kind == K_DEBUG or kind == K_MERC_DEBUG:
-            if (m.mode & M_RELOCATABLE and m.family == FAMILY_C and type == R_CUDA_32
+        if is_a(kind, IS_DEBUG):
+            if (m.mode & M_RELOCATABLE and m.second and type == R_CUDA_32
                     and is_debug_info(m, target)
                     and is_line(m, &m.sections[m.symbols[symbol].section])):
                 return KEEP
@@ -96,17 +99,17 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
                 return GONE     # of a function that is there for its address alone
             if role == ROLE_LOST:
                 if is_frame_or_line(m, target):
-                    return KEEP if m.family == FAMILY_C and not mercury else DROP
+                    return KEEP if m.second and not mercury else DROP
                 # The rest of a copy that lost names the winner, and goes with it only later.
                 return GONE
-            if role == ROLE_REPLACED and m.family == FAMILY_A and facts.clear:
+            if role == ROLE_REPLACED and m.traits & TRAIT_KEEPS_REPLACED and facts.clear:
                 return GONE     # as in a live copy that was replaced
             if facts.clear:
                 return CLEAR
             # .debug_info and .debug_loc lose their entries only later, frames and lines at once.
             return DEAD if is_frame_or_line(m, target) else GONE
         if out_of_debug(m, symbol) and is_frame_or_line(m, target):
-            if m.family == FAMILY_C and not mercury:
+            if m.second and not mercury:
                 return KEEP
             # Those of a replaced copy were born, and went when their code did.
             return GONE if role == ROLE_REPLACED else DROP
@@ -130,7 +133,7 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
             return KEEP
         return FIX
     if row.kind == E_UNIFIED:
-        if m.family == FAMILY_C:
+        if m.second:
             return GONE
         if m.mode & M_RELOCATABLE and type not in (
                 R_CUDA_UNIFIED, R_CUDA_UNIFIED_32, R_CUDA_ABS56_16_34):

@@ -4,10 +4,13 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from elf64 cimport *
+from kinds cimport *
 from mergedecide cimport *
 from mergestate cimport *
 from names cimport *
+from relocationtypes cimport *
 from rows cimport *
+from traits cimport *
 from vec cimport *
 
 
@@ -18,21 +21,13 @@ cdef inline int32_t relocation_row(Merge* m, int32_t at, int32_t out, bint expli
     cdef bint first = out_row(m, out).rela < 0 and out_row(m, out).rel < 0
     if row >= 0:
         return row
-    if m.family == FAMILY_C and out_row(m, out).kind == K_CONSTANT_FUNC:
+    if m.second and is_a(out_row(m, out).kind, IS_LITERALS):
         return optimizer_relocations(m, out)
-    row = new_made(m, K_RELOC)
+    row = new_relocations(m, out, explicit)
     if row < 0:
         return -1
-    if not explicit:
-        out_row(m, row).type = SHT_REL
-        out_row(m, row).entsize = sizeof(Rel)
-    out_row(m, row).target = out
     out_row(m, row).source = at
-    if explicit:
-        out_row(m, out).rela = row
-    else:
-        out_row(m, out).rel = row
-    if m.family == FAMILY_C and out_row(m, out).kind == K_CONSTANT and out_row(m, out).bank == 3:
+    if m.second and is_renamed(out_row(m, out)):
         name_out(m, row, <const uint8_t*>b".rela.nv.constant.user", 22)
     else:
         name_relocations(m, row, s, explicit)
@@ -75,14 +70,12 @@ cdef inline int32_t relocation_row_for_mercury(Merge* m, int32_t at, int32_t out
     """A mercury relocation section without a plain one: the plain one is born all the same."""
     cdef const SectionRow* s = &m.sections[at]
     cdef int32_t row
-    if out_row(m, out).kind == K_CONSTANT_FUNC:
+    if is_a(out_row(m, out).kind, IS_LITERALS):
         return optimizer_relocations(m, out)
-    row = new_made(m, K_RELOC)
+    row = new_relocations(m, out, True)
     if row < 0:
         return -1
-    out_row(m, row).target = out
     out_row(m, row).source = at
-    out_row(m, out).rela = row
     name_out(m, row, m.arena + s.name + 8, s.name_size - 8)
     return row
 
@@ -106,14 +99,10 @@ cdef inline void count_entry(Merge* m, int32_t counter, int32_t out, bint explic
         return
     size = listed(m, out).size
     text = pool_join(&m.pool, b".rel", 4, listed(m, out).text, size)
-    rel = new_made(m, K_RELOC)
+    rel = new_relocations(m, out, False)
     if text == NULL or rel < 0:
         m.failed = True
         return
-    out_row(m, rel).type = SHT_REL
-    out_row(m, rel).entsize = sizeof(Rel)
-    out_row(m, rel).target = out
-    out_row(m, out).rel = rel
     name_out(m, rel, text, 4 + size)
 
 

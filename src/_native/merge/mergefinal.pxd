@@ -8,6 +8,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memmove, memset, strlen
 
 from elf64 cimport *
+from kinds cimport *
 from mergebirths cimport SYSTEM_RESERVE
 from mergestate cimport *
 from names cimport *
@@ -15,10 +16,10 @@ from rows cimport *
 from vec cimport *
 
 
-cdef inline bint is_renamed(Merge* m, const OutRow* row) noexcept nogil:
-    if row.kind == K_RELOC and row.type == SHT_RELA:
+cdef inline bint gets_final_name(Merge* m, const OutRow* row) noexcept nogil:
+    if row.target >= 0 and row.type == SHT_RELA:
         row = out_row(m, row.target)
-    return row.kind == K_CONSTANT_FUNC or (row.kind == K_CONSTANT and row.bank == 3)
+    return is_renamed(row)
 
 
 cdef inline void rename_slot(uint8_t* slot) noexcept nogil:
@@ -45,11 +46,11 @@ cdef inline void rename_sections(Merge* m) noexcept nogil:
     cdef uint32_t size
     cdef int64_t name
     for i in range(m.outs.count):
-        if is_renamed(m, out_row(m, <int32_t>i)):
+        if gets_final_name(m, out_row(m, <int32_t>i)):
             rename_slot(m.shstr.data + out_row(m, <int32_t>i).name)
     for i in range(m.out_symbols.count):
         symbol = <OutSymbolRow*>m.out_symbols.data + i
-        if symbol.section < 0 or not is_renamed(m, out_row(m, symbol.section)):
+        if symbol.section < 0 or not gets_final_name(m, out_row(m, symbol.section)):
             continue
         size = <uint32_t>strlen(<const char*>m.str.data + symbol.name)
         text = pool_take(&m.pool, size + 1)
@@ -74,17 +75,17 @@ cdef inline void late_constants(Merge* m) noexcept nogil:
         m.failed = True
         return
     for i in range(m.section_count):
-        if m.sections[i].kind == K_CONSTANT0:
+        if is_a(m.sections[i].kind, IS_PARAMETERS):
             symbol = function_symbol(m, <int32_t>i)
             if symbol >= 0 and m.role[symbol] == ROLE_WON and m.entity[symbol] >= 0:
                 source[m.entity[symbol]] = <int32_t>i + 1
     # In the order of their kernels' code, which is not that of the first mentions.
     for i in range(m.outs.count):
         kernel = out_row(m, <int32_t>i).entity
-        if out_row(m, <int32_t>i).kind != K_TEXT or kernel < 0 or not source[kernel]:
+        if kernel < 0 or not source[kernel] or not is_a(out_row(m, <int32_t>i).kind, IS_CODE):
             continue
         s = &m.sections[source[kernel] - 1]
-        out = unnamed_function_section(m, kernel, s, K_CONSTANT0, s.type, s.flags, s.align)
+        out = unnamed_function_section(m, kernel, s, s.kind, s.type, s.flags, s.align)
         symbol = new_symbol(m, -1, out, PART_TAIL)
         if out < 0 or symbol < 0 or not strings_intern_both(
                 &m.shstr, &m.str, m.arena + s.name, s.name_size, &name, &symbol_name):
@@ -104,13 +105,13 @@ cdef inline size_t mercury_count(Merge* m) noexcept nogil:
     cdef const OutRow* row
     for i in range(m.outs.count):
         row = out_row(m, <int32_t>i)
-        if row.kind == K_TEXT:
+        if is_a(row.kind, IS_CODE):
             count += 2 + (m.entities[row.entity].flags & EF_KERNEL != 0)
-        elif row.kind == K_INFO_FUNC:
+        elif is_function_info(row.kind):
             count += 2
-        elif row.kind == K_RELOC or row.kind == K_MERC_RELA:
+        elif is_a(row.kind, IS_ENTRIES):
             count += row.count != 0
-        elif row.kind != K_SHARED:
+        elif not is_a(row.kind, IS_KERNEL_SHARED):
             count += 1
     return count
 
@@ -120,27 +121,28 @@ cdef inline void mercury_twins(Merge* m) noexcept nogil:
     cdef size_t plain = m.outs.count, i
     cdef uint16_t kind
     cdef int32_t symbol, out
+    cdef const KindFacts* twin
     for i in range(plain):
         kind = out_row(m, <int32_t>i).kind
-        if (KIND[kind].twin == K_NULL or KIND[KIND[kind].twin].brought
-                or KIND[KIND[kind].twin].trait & ~m.traits
-                or (kind == K_CONSTANT and out_row(m, <int32_t>i).bank != 3)):
+        twin = &KIND[KIND[kind].twin]
+        if (not twin.mercury or twin.brought or twin.trait & ~m.traits
+                or KIND[kind].first_bank not in (0, out_row(m, <int32_t>i).bank)):
             continue
         out = new_twin(m, <int32_t>i)
         if out < 0:
             return
         out_row(m, out).marks = out_row(m, <int32_t>i).marks & OF_LATE
-        if kind == K_SYSTEM_SHARED:
+        if KIND[kind].holds == E_SYSTEM_SHARED:
             out_row(m, out).size = out_row(m, <int32_t>i).size
             if not m.mode & M_RELOCATABLE:
                 out_row(m, out).size -= SYSTEM_RESERVE
     for i in range(m.section_count):
-        if m.sections[i].kind != K_CAPMERC:
+        if not is_a(m.sections[i].kind, IS_CAPSULE):
             continue
         symbol = m.sections[i].target
         if m.role[symbol] != ROLE_WON or m.entity[symbol] < 0:
             continue
-        out = function_section(m, m.entity[symbol], K_TEXT, 0)
+        out = code_of(m, m.entity[symbol])
         if out >= 0 and m.entities[m.entity[symbol]].flags & EF_LIVE:
             out = out_row(m, out).merc
             m.out_of[i] = out

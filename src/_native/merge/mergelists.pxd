@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from elf64 cimport *
+from kinds cimport *
 from mergedecide cimport *
 from mergeentries cimport *
 from mergelost cimport *
@@ -23,16 +24,16 @@ cdef inline void relocations(Merge* m, const FileRow* file) noexcept nogil:
         if m.sections[i].kind == K_MERC_SYMTAB_SHNDX:
             m.merc_shndx = <int32_t>i
     for i in range(file.first_section, end):
-        if m.sections[i].kind == K_RELOC:
+        if is_plain(m.sections[i].kind, IS_ENTRIES):
             relocation_section(m, file, <int32_t>i, False)
-            twin = mercury_relocations(m, file, <int32_t>i) if m.family == FAMILY_C else -1
+            twin = mercury_relocations(m, file, <int32_t>i) if m.second else -1
             if twin >= 0:
                 m.wanted[twin] = 1
                 relocation_section(m, file, twin, True)
         if m.failed:
             return
     for i in range(file.first_section, end):
-        if m.sections[i].kind == K_MERC_RELA and not m.wanted[i]:
+        if is_merc(m.sections[i].kind, IS_ENTRIES) and not m.wanted[i]:
             relocation_section(m, file, <int32_t>i, True)
         if m.failed:
             return
@@ -48,12 +49,12 @@ cdef inline int32_t mercury_relocations(Merge* m, const FileRow* file,
     cdef const SectionRow* s = &m.sections[plain]
     cdef const SectionRow* t
     cdef uint32_t i, end = file.first_section + file.section_count
-    while m.first_mercury < end and (m.sections[m.first_mercury].kind != K_MERC_RELA
-                                     or m.wanted[m.first_mercury]):
+    while m.first_mercury < end and (m.wanted[m.first_mercury] or not is_merc(
+            m.sections[m.first_mercury].kind, IS_ENTRIES)):
         m.first_mercury += 1
     for i in range(m.first_mercury, end):
         t = &m.sections[i]
-        if t.kind == K_MERC_RELA and not m.wanted[i] and is_twin(m, s.target, t.target):
+        if is_merc(t.kind, IS_ENTRIES) and not m.wanted[i] and is_twin(m, s.target, t.target):
             return <int32_t>i
     return -1
 
@@ -62,15 +63,13 @@ cdef inline bint is_twin(Merge* m, int32_t plain, int32_t mercury) noexcept nogi
     """Whether input section `mercury` is the mercury form of input section `plain`."""
     cdef const SectionRow* s = &m.sections[plain]
     cdef const SectionRow* t = &m.sections[mercury]
-    if t.kind == K_NULL or KIND[s.kind].twin != t.kind:
+    if not KIND[t.kind].mercury or KIND[s.kind].twin != t.kind:
         return False
-    if s.kind == K_TEXT:
-        return s.target == t.target
-    if s.kind == K_CONSTANT_FUNC:
+    if is_a(s.kind, IS_CODE | IS_LITERALS):
         return function_symbol(m, plain) == function_symbol(m, mercury)
-    if s.kind == K_CONSTANT:
-        return s.bank == 3
-    return s.kind != K_DEBUG or (
+    if KIND[s.kind].first_bank:
+        return s.bank == KIND[s.kind].first_bank
+    return not is_a(s.kind, IS_DEBUG) or (
         t.name_size == s.name_size + 8
         and memcmp(m.arena + t.name + 8, m.arena + s.name, s.name_size) == 0)
 
@@ -83,35 +82,34 @@ cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
     cdef bint replaced = False
     if is_folded(m, s.target):
         return
-    if target.kind == K_TEXT or target.kind == K_CAPMERC:
+    if is_function(target.kind):
         symbol = function_symbol(m, s.target)
         function = m.entity[symbol]
         if function < 0 or m.role[symbol] == ROLE_LOST or m.role[symbol] == ROLE_NONE:
             return
         if not m.entities[function].flags & EF_LIVE:
-            if mercury == (m.family == FAMILY_C):
+            if mercury == m.second:
                 dead_relocations(m, s, function)
             return
         replaced = m.role[symbol] == ROLE_REPLACED
-        out = function_section(m, function, K_TEXT, 0)
-    elif target.kind == K_MERC_CONSTANT or target.kind == K_MERC_GLOBAL_INIT:
+        out = code_of(m, function)
+    elif is_merc(target.kind, IS_VARIABLES):
         out = plain_of_mercury(m, target)
-    elif target.kind == K_MERC_DEBUG or target.kind == K_MERC_CONSTANT_FUNC:
+    elif is_merc(target.kind, IS_DEBUG | IS_LITERALS):
         out = m.out_of[s.target]
         if out >= 0:
             out = out_row(m, out).twin
     else:
         out = m.out_of[s.target]
-        if target.kind == K_CONSTANT_FUNC or target.kind == K_CONSTANT0:
+        if is_function_bank(target.kind):
             function = function_of(m, s.target)
     if out < 0:
-        if m.alone[s.target] and m.family == FAMILY_C:
+        if m.alone[s.target] and m.second:
             pool_relocations(m, function)
-        if m.mode & M_KEEP_RELOCS and target.kind == K_CONSTANT_FUNC and m.family == FAMILY_C:
+        if m.second and m.mode & M_KEEP_RELOCS and is_plain(target.kind, IS_LITERALS):
             resolved_pool_name(m, function)
         return
-    if m.family == FAMILY_C and not mercury and s.size == 0 and (
-            target.kind == K_TEXT or target.kind == K_CONSTANT_FUNC):
+    if m.second and s.size == 0 and is_plain(target.kind, IS_CODE | IS_LITERALS):
         # Family C keeps a section that is empty already.
         symbol = relocation_row(m, at, out, True)
         if symbol >= 0:
@@ -152,7 +150,8 @@ cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
     cdef int32_t e
     for i in range(file.first_section, file.first_section + file.section_count):
         s = &m.sections[i]
-        if s.kind != K_RELOC or m.sections[s.target].kind != K_TEXT or s.size == 0:
+        if (s.size == 0 or not is_plain(s.kind, IS_ENTRIES)
+                or not is_a(m.sections[s.target].kind, IS_CODE)):
             continue
         m.patched[s.target] = True
         if m.role[m.sections[s.target].target] != ROLE_WON:
@@ -171,10 +170,10 @@ cdef inline bint counted(Merge* m, const FileRow* file, int32_t at, bint mercury
     On family C those of the mercury file do where it has any: that of `.debug_line` names
     `.debug_str`, which the plain one does not. Code has a count for each of its lists.
     """
-    cdef int32_t kind = m.sections[m.sections[at].target].kind
+    cdef bint debug = is_a(m.sections[m.sections[at].target].kind, IS_DEBUG)
     if mercury:
-        return kind == K_MERC_DEBUG
-    return m.family != FAMILY_C or kind != K_DEBUG or mercury_relocations(m, file, at) < 0
+        return debug
+    return not m.second or not debug or mercury_relocations(m, file, at) < 0
 
 
 cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_t function,
@@ -195,9 +194,9 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
     vec_init(&lost, sizeof(Range))
     find_lost_bytes(m, file, s.target, &lost)
     if mercury:
-        if target.kind == K_MERC_DEBUG or target.kind == K_MERC_CONSTANT_FUNC:
+        if is_a(target.kind, IS_DEBUG | IS_LITERALS):
             patched = out_row(m, out).merc
-        elif target.kind != K_CAPMERC:
+        elif not is_a(target.kind, IS_CAPSULE):
             # Constants and initialised data share their bytes with the plain section.
             base = 0
             for i in range(file.first_section, file.first_section + file.section_count):
@@ -227,7 +226,7 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
             continue
         if lost.count and goes(m, &lost, target.kind, r.r_offset, symbol):
             continue
-        if target.kind == K_MERC_CONSTANT_FUNC and r.r_offset >= max(
+        if is_merc(target.kind, IS_LITERALS) and r.r_offset >= max(
                 out_row(m, out).size, m.pool_end[out_row(m, out).entity]):
             continue            # of bytes that the output does not have (pools.cut_pools)
         e = m.entity[symbol]
@@ -247,7 +246,7 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
             reloc = mercury_relocation_row(m, at, out)
         if reloc < 0:
             break
-        if target.kind == K_CAPMERC:
+        if is_a(target.kind, IS_CAPSULE):
             count_entry(m, reloc, out, True, addend)
         elif counts:
             count_entry(m, out, out, explicit,
@@ -257,7 +256,7 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
         if not mercury and rebuilt(m, target):
             add_rebuild(m, at, r, addend, out, symbol, e, section)
         elif action == KEEP:
-            if (m.family == FAMILY_C and target.kind == K_DEBUG and addend > 0
+            if (m.second and is_plain(target.kind, IS_DEBUG) and addend > 0
                     and (m.role[symbol] == ROLE_LOST or m.role[symbol] == ROLE_REPLACED)):
                 if twin == -2:
                     twin = mercury_relocations(m, file, at)
@@ -269,6 +268,6 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
             add_fix(m, r, addend, patched, e, section, function,
                     how | (0 if explicit else FIX_REL), base, reloc)
     vec_free(&lost)
-    if replaced or target.kind in (K_GLOBAL_INIT, K_CONSTANT, K_DEBUG, K_MERC_DEBUG):
+    if replaced or is_plain(target.kind, IS_VARIABLES) or is_a(target.kind, IS_DEBUG):
         # Data and debug data count file by file, code through all files.
         out_row(m, out).counted = 0

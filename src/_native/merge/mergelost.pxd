@@ -9,7 +9,8 @@
 from libc.stdint cimport int32_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
-from elf64 cimport STB_WEAK
+from elf64 cimport SHT_CUDA_GLOBAL_INIT, STB_WEAK
+from kinds cimport *
 from mergestate cimport *
 from rows cimport *
 from vec cimport *
@@ -23,6 +24,11 @@ cdef struct Range:
 cdef inline int by_start(const void* a, const void* b) noexcept nogil:
     cdef uint64_t x = (<const Range*>a).start, y = (<const Range*>b).start
     return (x > y) - (x < y)
+
+
+cdef inline bint is_data(uint16_t kind) noexcept nogil:
+    """Whether variables of a kind in either form are initialised data, not constants."""
+    return KIND[kind].type == SHT_CUDA_GLOBAL_INIT
 
 
 cdef inline bint is_lost(Merge* m, size_t symbol, bint data) noexcept nogil:
@@ -45,21 +51,18 @@ cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
     section.
     """
     cdef uint16_t kind = m.sections[section].kind
-    cdef uint16_t plain = kind
-    cdef bint mercury = kind == K_MERC_GLOBAL_INIT or kind == K_MERC_CONSTANT
+    cdef bint mercury = KIND[kind].mercury
     cdef const SymbolRow* s
     cdef Range* ranges
     cdef size_t i, kept = 0
-    if mercury:
-        plain = K_GLOBAL_INIT if kind == K_MERC_GLOBAL_INIT else K_CONSTANT
-    elif kind != K_GLOBAL_INIT and kind != K_CONSTANT:
+    if not is_a(kind, IS_VARIABLES):
         return
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
         s = &m.symbols[i]
         if s.section != section and not (mercury and s.section >= 0
-                                         and m.sections[s.section].kind == plain):
+                                         and KIND[m.sections[s.section].kind].twin == kind):
             continue
-        if not is_lost(m, i, plain == K_GLOBAL_INIT):
+        if not is_lost(m, i, is_data(kind)):
             continue
         ranges = <Range*>vec_push(lost)
         if ranges == NULL:
@@ -83,9 +86,7 @@ cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
 cdef inline bint goes(Merge* m, const Vec* lost, uint16_t kind, uint64_t offset,
                       int32_t symbol) noexcept nogil:
     """Whether the entry of a section of that kind goes with the bytes that it patches."""
-    if kind == K_CONSTANT or kind == K_MERC_CONSTANT:
-        return m.role[symbol] == ROLE_LOST and in_lost_bytes(lost, offset)
-    return in_lost_bytes(lost, offset)
+    return (is_data(kind) or m.role[symbol] == ROLE_LOST) and in_lost_bytes(lost, offset)
 
 
 cdef inline bint in_lost_bytes(const Vec* lost, uint64_t offset) noexcept nogil:

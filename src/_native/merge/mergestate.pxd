@@ -4,8 +4,10 @@
 # there (mergenames.pxd, docs/order.md).
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport strlen
 
 from elf64 cimport *
+from kinds cimport *
 from names cimport *
 from rows cimport *
 from vec cimport *
@@ -42,9 +44,9 @@ ctypedef struct Merge:
     size_t section_count
     size_t symbol_count
     size_t entity_count
-    uint32_t family
     uint32_t mode
-    uint32_t traits             # TRAIT_ bits of the release
+    uint32_t traits             # TRAIT_ bits
+    bint second                 # a second program makes the final file (docs/order.md)
     Vec outs
     Vec out_symbols
     Vec keeps
@@ -222,6 +224,14 @@ cdef inline int32_t function_section(Merge* m, int32_t entity, uint16_t kind,
     return -1
 
 
+cdef inline int32_t code_of(Merge* m, int32_t entity) noexcept nogil:
+    return function_section(m, entity, K_TEXT, 0)
+
+
+cdef inline int32_t pool_of(Merge* m, int32_t entity) noexcept nogil:
+    return function_section(m, entity, K_CONSTANT_FUNC, POOL_BANK)
+
+
 cdef inline int32_t unnamed_function_section(Merge* m, int32_t entity, const SectionRow* source,
                                       uint16_t kind, uint32_t type, uint64_t flags,
                                       uint32_t align) noexcept nogil:
@@ -291,8 +301,8 @@ cdef inline int32_t file_section(Merge* m, const char* name, uint32_t size, uint
     m.by_name.count += 1
     out_row(m, out).bank = bank
     out_row(m, out).source = source
-    if kind == K_CONSTANT and m.family == FAMILY_C and bank == 3:
-        name_out(m, out, <const uint8_t*>b".nv.constant.user", 17)
+    if m.second and is_renamed(out_row(m, out)):
+        name_out(m, out, <const uint8_t*>KIND[kind].first, <uint32_t>strlen(KIND[kind].first))
     else:
         name_out(m, out, <const uint8_t*>name, size)
     section_symbol(m, out)
@@ -325,11 +335,11 @@ cdef inline int32_t function_of(Merge* m, int32_t section) noexcept nogil:
 cdef inline int32_t function_symbol(Merge* m, int32_t section) noexcept nogil:
     """The input symbol of the function that a section belongs to, or -1."""
     cdef const SectionRow* s = &m.sections[section]
-    if s.kind != K_TEXT and s.kind != K_CAPMERC:
+    if not is_function(s.kind):
         if s.target < 0:
             return -1
         s = &m.sections[s.target]
-        if s.kind != K_TEXT and s.kind != K_CAPMERC:
+        if not is_function(s.kind):
             return -1
     return s.target
 
@@ -346,6 +356,21 @@ cdef inline int32_t new_twin(Merge* m, int32_t plain) noexcept nogil:
     return out
 
 
+cdef inline int32_t new_relocations(Merge* m, int32_t out, bint explicit) noexcept nogil:
+    """The section with the relocations of `out` in one of the two forms, without a name."""
+    cdef int32_t row = new_made(m, K_RELOC)
+    if row < 0:
+        return -1
+    out_row(m, row).target = out
+    if explicit:
+        out_row(m, out).rela = row
+    else:
+        out_row(m, row).type = SHT_REL
+        out_row(m, row).entsize = sizeof(Rel)
+        out_row(m, out).rel = row
+    return row
+
+
 cdef inline int32_t optimizer_relocations(Merge* m, int32_t out) noexcept nogil:
     """`.rela.nv.constant2.F` of family C, born as `.rela.nv.constant.optimizer.F`."""
     cdef uint32_t size
@@ -356,12 +381,10 @@ cdef inline int32_t optimizer_relocations(Merge* m, int32_t out) noexcept nogil:
         return row
     name = entity_name(m, out_row(m, out).entity, &size)
     first = pool_join(&m.pool, b".rela.nv.constant.optimizer.", 28, name, size)
-    row = new_made(m, K_RELOC)
+    row = new_relocations(m, out, True)
     if first == NULL or row < 0:
         m.failed = True
         return -1
-    out_row(m, row).target = out
-    out_row(m, out).rela = row
     name_out(m, row, first, 28 + size)
     if m.mode & M_KEEP_RELOCS:
         resolved_row(m, out)
@@ -388,6 +411,6 @@ cdef inline int32_t new_mercury_relocations(Merge* m, int32_t plain, int32_t sou
 
 cdef inline void pool_relocations(Merge* m, int32_t e) noexcept nogil:
     """Family C: those of a function's pool, in both forms."""
-    cdef int32_t reloc = optimizer_relocations(m, function_section(m, e, K_CONSTANT_FUNC, 2))
+    cdef int32_t reloc = optimizer_relocations(m, pool_of(m, e))
     if reloc >= 0 and out_row(m, reloc).merc < 0:
         new_mercury_relocations(m, reloc, -1)

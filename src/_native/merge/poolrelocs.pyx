@@ -6,6 +6,7 @@ from libc.stdlib cimport calloc, free, qsort
 from libc.string cimport memset
 
 from elf64 cimport *
+from kinds cimport *
 from poolrows cimport *
 from pylink._native.tables cimport Keeps, MergedTables, ObjectTables, Outs
 from rows cimport *
@@ -85,7 +86,7 @@ def adopt_relocations(MergedTables merged not None):
             ok = find_pools(&inputs, section_count, symbol_count)
             memset(reloc_of, 0xff, 4 * entity_count)
             for i in range(out_count):
-                if out[i].kind == K_CONSTANT_FUNC and out[i].rela >= 0:
+                if is_plain(out[i].kind, IS_LITERALS) and out[i].rela >= 0:
                     reloc = out[out[i].rela].merc
                     reloc_of[out[i].entity] = reloc
                     tail_of[out[i].entity] = last_entry(&table, out[reloc].head) \
@@ -141,7 +142,7 @@ cdef bint find_pools(Inputs* inputs, size_t section_count, size_t symbol_count) 
     find_lists(inputs.list_of, s, section_count)
     for i in range(symbol_count):
         symbol = &inputs.symbols[i]
-        if (symbol.section >= 0 and s[symbol.section].kind == K_CONSTANT_FUNC
+        if (symbol.section >= 0 and is_plain(s[symbol.section].kind, IS_LITERALS)
                 and (symbol.info & 15) != STT_SECTION):
             constant = <Constant*>vec_push(&inputs.constants)
             if constant == NULL:

@@ -14,6 +14,7 @@ from libc.string cimport memset
 
 from elf64 cimport *
 from graph cimport *
+from kinds cimport *
 from poolrows cimport *
 from pylink._native.tables cimport LiteralPools, MergedTables, ObjectTables, Sections
 from rows cimport *
@@ -54,7 +55,7 @@ def cut_pools(MergedTables merged not None):
     cdef uint64_t* end = NULL           # by symbol of a function: where its constants end
     cdef int32_t at
     for i in range(section_count):
-        if is_pool(&s[i]):
+        if is_pool(s[i].kind, s[i].bank):
             end = <uint64_t*>calloc(symbol_count + 1, 8)
             if end == NULL:
                 raise MemoryError
@@ -64,11 +65,11 @@ def cut_pools(MergedTables merged not None):
     with nogil:
         for i in range(symbol_count):
             at = symbol[i].section
-            if at >= 0 and is_pool(&s[at]) and (symbol[i].info & 15) != STT_SECTION:
+            if at >= 0 and is_pool(s[at].kind, s[at].bank) and (symbol[i].info & 15) != STT_SECTION:
                 at = s[s[at].target].target
                 end[at] = max(end[at], symbol[i].value + symbol[i].size)
     for i in range(section_count):
-        if not is_pool(&s[i]):
+        if not is_pool(s[i].kind, s[i].bank):
             continue
         at = s[s[i].target].target
         if role[at] != ROLE_WON or end[at] == 0 or end[at] >= s[i].size:
@@ -79,10 +80,6 @@ def cut_pools(MergedTables merged not None):
         row[i].size = end[at]
     free(end)
     return objects.sections if row == NULL else Sections(result)
-
-
-cdef inline bint is_pool(const SectionRow* s) noexcept nogil:
-    return s.kind == K_CONSTANT_FUNC and s.bank == 2
 
 
 def place_pools(MergedTables merged not None):
@@ -159,7 +156,7 @@ cdef inline int32_t owner(const Pools* p, int32_t at, const int32_t* entity) noe
     """The live function whose pool section `at` is, or -1."""
     cdef const SectionRow* s = &p.sections[at]
     cdef int32_t k
-    if not is_pool(s):
+    if not is_pool(s.kind, s.bank):
         return -1
     k = entity[p.sections[s.target].target]
     return k if k >= 0 and p.entities[k].flags & EF_LIVE else -1

@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport strlen
 
 from elf64 cimport *
+from kinds cimport *
 from names cimport *
 from resolvesymbols cimport *
 from rows cimport *
@@ -56,15 +57,17 @@ cdef inline bint read_calls(Resolver* r, const FileRow* file) noexcept nogil:
     cdef uint64_t j
     cdef int32_t block, second
     cdef CallRow* call
+    cdef bint graph
     for i in range(file.first_section, file.first_section + file.section_count):
         s = &r.sections[i]
-        if s.kind != K_CALLGRAPH and s.kind != K_PROTOTYPE:
+        if not is_a(s.kind, IS_CALLS):
             continue
+        graph = s.kind == K_CALLGRAPH
         pair = <const uint32_t*>(r.arena + s.offset)
-        block = 0 if s.kind == K_CALLGRAPH else BLOCK_PROTOTYPE
+        block = 0 if graph else BLOCK_PROTOTYPE
         for j in range(s.size // 8):
             if pair[2 * j] == 0:
-                if s.kind == K_CALLGRAPH:
+                if graph:
                     block = <int32_t>pair[2 * j + 1]
                 continue
             symbol = file.first_symbol + pair[2 * j]

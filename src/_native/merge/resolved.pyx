@@ -14,7 +14,9 @@ from libc.stdlib cimport calloc, free
 
 from elf64 cimport *
 from pylink._native.tables cimport Keeps, MergedTables, Outs, PlacedTables
+from kinds cimport *
 from rows cimport *
+from traits cimport *
 from vec cimport *
 
 
@@ -54,7 +56,7 @@ def record_resolved(MergedTables merged not None):
         for i in range(fix_count if ok else 0):
             if fix[i].reloc < 0 or fix[i].how & FIX_CLEAR:
                 continue
-            if not has_record(e, &fix[i], named, out_row(&rows, fix[i].out), merged.objects.family):
+            if not has_record(e, &fix[i], named, out_row(&rows, fix[i].out), merged.objects.traits):
                 continue
             at = list_of(&rows, record, &fix[i])
             ok = ok and at != NO_MEMORY
@@ -93,13 +95,13 @@ cdef bint find_lists(const Vec* rows, size_t n, int32_t* record) noexcept nogil:
 
 
 cdef bint has_record(const EntityRow* e, const FixRow* fix, const uint8_t* named,
-                     const OutRow* target, int family) noexcept nogil:
+                     const OutRow* target, uint32_t traits) noexcept nogil:
     """Whether a resolved relocation is listed: it needs a symbol of the output to name."""
     if fix.entity >= 0 and (not named[fix.entity] or e[fix.entity].kind == E_UNIFIED):
         return False
-    if family != FAMILY_C:
+    if not traits & TRAIT_MERCURY:
         return True
-    return fix.entity >= 0 and e[fix.entity].kind == E_SHARED and target.kind == K_TEXT
+    return fix.entity >= 0 and e[fix.entity].kind == E_SHARED and is_a(target.kind, IS_CODE)
 
 
 def names_deleted(PlacedTables placed not None, uint64_t reserved):
@@ -115,10 +117,10 @@ def names_deleted(PlacedTables placed not None, uint64_t reserved):
     cdef const FixRow* fix = merged.fixes.rows
     cdef bint common = False
     for i in range(out_count):
-        common = common or (row[i].kind == K_DEBUG_SHARED and row[i].size > reserved)
+        common = common or (is_a(row[i].kind, IS_COMMON_SHARED) and row[i].size > reserved)
     for i in range(n if common else 0):
         if (fix[i].entity >= 0 and e[fix[i].entity].flags & EF_UNSIZED
-                and row[fix[i].out].kind != K_TEXT):
+                and not is_a(row[fix[i].out].kind, IS_CODE)):
             return True
     return False
 

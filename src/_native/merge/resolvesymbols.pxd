@@ -4,9 +4,12 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memset
 
 from attributes cimport record_size
+from attributetypes cimport *
 from elf64 cimport *
+from kinds cimport *
 from names cimport *
 from rows cimport *
+from traits cimport *
 from vec cimport *
 
 

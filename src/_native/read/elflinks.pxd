@@ -7,6 +7,8 @@ from elf64 cimport *
 from elffaults cimport *
 from elfsections cimport MAX_BANK, is_mercury
 from elftables cimport check_info, check_pairs
+from kinds cimport *
+from relocationtypes cimport *
 from rows cimport *
 from vec cimport vec_extend
 
@@ -26,19 +28,19 @@ cdef inline bint check_links(Reader* r, int32_t file, FileRow* row) noexcept nog
     memset(marks, 0, 8 * <size_t>row.symbol_count)
     # Code first: the sections of a function name its code.
     for i in range(row.section_count):
-        if sections[i].kind == K_TEXT and not check_text(r, file, row, &sections[i], i):
+        if is_a(sections[i].kind, IS_CODE) and not check_text(r, file, row, &sections[i], i):
             return False
     for i in range(row.section_count):
         s = &sections[i]
-        if s.kind == K_CAPMERC:
+        if is_a(s.kind, IS_CAPSULE):
             if not check_capsule(r, file, row, s, i):
                 return False
-        elif KIND[s.kind].owner != K_NULL:
+        elif is_owned(s.kind):
             if not check_owner(r, file, row, s, i, KIND[s.kind].owner):
                 return False
     for i in range(row.section_count):
         s = &sections[i]
-        if s.kind == K_TEXT:
+        if is_a(s.kind, IS_CODE):
             if is_mercury(row) and not (
                     marks[s.target - <int32_t>row.first_symbol] & kind_bit(K_CAPMERC)):
                 return refuse(r, file, <int32_t>i, -1, F_NO_CAPSULE, 0, 0)
@@ -51,11 +53,10 @@ cdef inline bint check_links(Reader* r, int32_t file, FileRow* row) noexcept nog
                 return refuse(r, file, <int32_t>i, -1, F_SECTION_NAME, s.type, 0)
             if not check_relocs(r, file, row, s, i):
                 return False
-        elif (s.kind == K_INFO or s.kind == K_INFO_FUNC or s.kind == K_MERC_INFO
-              or s.kind == K_MERC_INFO_FUNC):
+        elif is_a(s.kind, IS_RECORDS):
             if not check_info(r, file, row, s, i):
                 return False
-        elif s.kind == K_CALLGRAPH or s.kind == K_PROTOTYPE:
+        elif is_a(s.kind, IS_CALLS):
             if not check_pairs(r, file, row, s, i):
                 return False
     return True
@@ -70,7 +71,7 @@ cdef inline bint has_name_of(Reader* r, const FileRow* row, const SectionRow* s,
     cdef uint32_t stem = KIND[s.kind].stem
     if KIND[s.kind].free >= (FREE_ALWAYS if is_mercury(row) else FREE_PLAIN):
         return True
-    if s.kind == K_CONSTANT_FUNC:
+    if is_plain(s.kind, IS_LITERALS):
         stem += 1 + (s.bank >= 10)
     elif KIND[s.kind].info == HEAD_TARGET:
         stem -= 1 + (s.type == SHT_REL)     # the name of a section begins with the dot
@@ -83,8 +84,8 @@ cdef inline bint has_name_of_target(Reader* r, const FileRow* row,
     """Whether relocations are named after what they patch, mercury ones after its plain form."""
     cdef const SectionRow* target = <const SectionRow*>r.sections.data + s.target
     cdef uint32_t skip = 0
-    if s.kind == K_MERC_RELA:
-        skip = 11 if target.kind == K_CAPMERC else 8    # .nv.capmerc, .nv.merc
+    if is_merc(s.kind, IS_ENTRIES):
+        skip = 11 if is_a(target.kind, IS_CAPSULE) else 8    # .nv.capmerc, .nv.merc
         if target.name_size < skip:
             return False
     return has_name_of(r, row, s, r.arena + target.name + skip, target.name_size - skip)
@@ -144,11 +145,11 @@ cdef inline bint check_owner(Reader* r, int32_t file, FileRow* row, SectionRow* 
         return refuse(r, file, <int32_t>index, -1, F_TARGET, s.info, row.section_count)
     s.target = <int32_t>(row.first_section + s.info)
     # A capsule that stands behind is not checked yet, but its index is.
-    if kind == K_CAPMERC and (sections[s.info].info == 0
-                              or sections[s.info].info >= row.symbol_count):
+    if is_a(kind, IS_CAPSULE) and (sections[s.info].info == 0
+                                   or sections[s.info].info >= row.symbol_count):
         return refuse(r, file, <int32_t>s.info, -1, F_TARGET, sections[s.info].info,
                       row.symbol_count)
-    function = (sections[s.info].target if kind == K_TEXT
+    function = (sections[s.info].target if is_a(kind, IS_CODE)
                 else <int32_t>(row.first_symbol + sections[s.info].info))
     return (check_function_name(r, file, row, s, index, function)
             and mark(r, file, row, s, index, function))
@@ -164,7 +165,7 @@ cdef inline bint mark(Reader* r, int32_t file, FileRow* row, SectionRow* s, uint
     """A function has one section of a kind, and one for a constant bank."""
     cdef uint64_t* marks = <uint64_t*>r.marks.data + (function - <int32_t>row.first_symbol)
     cdef uint64_t bit = kind_bit(s.kind)
-    if s.kind == K_CONSTANT0 or s.kind == K_CONSTANT_FUNC:
+    if is_function_bank(s.kind):
         bit = <uint64_t>1 << s.bank
     if marks[0] & bit:
         return refuse(r, file, <int32_t>index, -1, F_DUPLICATE, 0, 0)
@@ -179,7 +180,7 @@ cdef inline bint is_patched(uint16_t kind, uint16_t target) noexcept nogil:
 
 cdef inline bint check_relocs(Reader* r, int32_t file, FileRow* row, SectionRow* s,
                               uint32_t index) noexcept nogil:
-    cdef bint mercury = s.kind == K_MERC_RELA
+    cdef bint mercury = is_merc(s.kind, IS_ENTRIES)
     cdef bint implicit = s.type == SHT_REL and not mercury
     cdef uint64_t entsize = sizeof(Rel) if implicit else sizeof(Rela)
     cdef uint64_t limit = (<SectionRow*>r.sections.data)[s.target].size
@@ -188,7 +189,7 @@ cdef inline bint check_relocs(Reader* r, int32_t file, FileRow* row, SectionRow*
     cdef const Rel* entry
     cdef uint32_t width
     if not implicit and s.type != (SHT_CUDA_MERC_RELA if mercury else SHT_RELA) \
-            and s.kind != K_RESOLVED_RELA:
+            and is_a(s.kind, IS_ENTRIES):
         return refuse(r, file, <int32_t>index, -1, F_TYPE, s.type, 0)
     if s.entsize != entsize:
         return refuse(r, file, <int32_t>index, -1, F_ENTSIZE, s.entsize, entsize)
@@ -206,7 +207,7 @@ cdef inline bint check_relocs(Reader* r, int32_t file, FileRow* row, SectionRow*
                 else entry.r_type >= PLAIN_TYPES):
             return refuse(r, file, <int32_t>index, <int64_t>i, F_RELOC_TYPE, entry.r_type, 0)
         # Mercury code is described, not stored, in a capsule: offsets are not file offsets.
-        if mercury and target_kind == K_CAPMERC:
+        if mercury and is_a(target_kind, IS_CAPSULE):
             continue
         width = facts_of(entry.r_type).bytes
         if entry.r_offset > limit or limit - entry.r_offset < width:

@@ -3,9 +3,12 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from attributes cimport find_record
+from attributetypes cimport *
 from elf64 cimport *
 from elffaults cimport Reader
 from elfsections cimport FIRST_MERCURY_SM
+from kinds cimport *
+from objectformats cimport *
 from rows cimport *
 
 cdef enum:

@@ -18,6 +18,8 @@ from elfsections cimport read_sections
 from elfsymbols cimport read_symbols
 from extents cimport count_files
 from pylink._native.tables cimport Faults, Files, ObjectTables, Sections, Symbols
+from kinds cimport *
+from objectformats cimport *
 from rows cimport *
 from ties cimport *
 from vec cimport *
@@ -182,7 +184,8 @@ def find_kernels(ObjectTables objects not None, bint every):
     cdef bint found
     cdef list numbers = []
     for i in range(n):
-        if s[i].kind != K_TEXT or s[i].file == last or not symbol[s[i].target].other & STO_ENTRY:
+        if (s[i].file == last or not is_a(s[i].kind, IS_CODE)
+                or not symbol[s[i].target].other & STO_ENTRY):
             continue
         with nogil:
             found = every or has_fence(base + s[i].offset, s[i].size)

@@ -5,6 +5,8 @@ from libc.string cimport memchr, memcmp, memset
 
 from elf64 cimport *
 from elffaults cimport *
+from kinds cimport *
+from objectformats cimport *
 from rows cimport *
 from vec cimport vec_extend
 
@@ -72,7 +74,8 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr
         s.info = h.sh_info
         s.align = <uint32_t>h.sh_addralign if h.sh_addralign else 1
         s.entsize = <uint32_t>h.sh_entsize
-        if s.kind == K_SYSTEM_SHARED and s.size > MAX_ALIGN:    # its twin has as many bytes
+        # Its twin has as many bytes.
+        if KIND[s.kind].holds == E_SYSTEM_SHARED and s.size > MAX_ALIGN:
             return refuse(r, file, <int32_t>i, -1, F_TOO_LARGE, s.size, MAX_ALIGN)
         if KIND[s.kind].given:
             # Many large alignments would let a small file ask for a huge output.

@@ -5,6 +5,7 @@ from libc.string cimport memchr, memset
 
 from elf64 cimport *
 from elffaults cimport *
+from kinds cimport *
 from rows cimport *
 from vec cimport vec_extend
 
@@ -127,7 +128,7 @@ cdef inline bint check_symbols(Reader* r, int32_t file, FileRow* row,
             continue
         home = <const SectionRow*>r.sections.data + symbol.section
         room = KIND[home.kind].holds in (E_SHARED, E_SYSTEM_SHARED)
-        if (type == STT_FUNC) != (home.kind == K_TEXT) or (shared and not room):
+        if (type == STT_FUNC) != is_a(home.kind, IS_CODE) or (shared and not room):
             return refuse(r, file, symtab, i, F_FUNCTION,
                           <uint64_t>symbol.section - row.first_section, 0)
         if room:

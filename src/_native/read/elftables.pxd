@@ -4,8 +4,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, strlen
 
 from attributes cimport record_size
+from attributetypes cimport *
 from elf64 cimport *
 from elffaults cimport *
+from kinds cimport *
 from rows cimport *
 
 
@@ -60,21 +62,22 @@ cdef inline bint check_pairs(Reader* r, int32_t file, FileRow* row, SectionRow* 
     cdef uint32_t pair[2]
     cdef uint64_t i
     cdef int32_t block = 0
+    cdef bint graph = s.kind == K_CALLGRAPH
     if s.size % 8:
         return refuse(r, file, <int32_t>index, -1, F_SIZE, s.size, 8)
     for i in range(s.size // 8):
         memcpy(pair, data + 8 * i, 8)
-        if pair[0] == 0 and s.kind == K_CALLGRAPH:
+        if pair[0] == 0 and graph:
             block = <int32_t>pair[1]
             if block > -1 or block < -4:
                 return refuse(r, file, <int32_t>index, <int64_t>i, F_CALLGRAPH_BLOCK, pair[1], 0)
             continue
-        if block == 0 and s.kind == K_CALLGRAPH:
+        if block == 0 and graph:
             return refuse(r, file, <int32_t>index, <int64_t>i, F_CALLGRAPH_BLOCK, 0, 0)
         if pair[0] >= row.symbol_count:
             return refuse(r, file, <int32_t>index, <int64_t>i, F_CALLGRAPH_SYMBOL, pair[0],
                           row.symbol_count)
-        if s.kind == K_PROTOTYPE or block == -2 or block == -3:
+        if not graph or block == -2 or block == -3:
             if pair[1] >= row.strtab_size:
                 return refuse(r, file, <int32_t>index, <int64_t>i, F_CALLGRAPH_STRING, pair[1],
                               row.strtab_size)

@@ -11,6 +11,8 @@ from libc.string cimport memset
 
 from elf64 cimport *
 from pylink._native.tables cimport Fixes, MergedTables, ObjectTables, PlacedTables, Values
+from kinds cimport *
+from relocationtypes cimport *
 from rows cimport *
 
 cdef enum:
@@ -43,10 +45,6 @@ ctypedef packed struct KindCount:
     uint64_t copied_bytes
     uint64_t applied
     uint64_t kept
-
-
-cdef inline bint is_relocations(uint32_t kind) noexcept nogil:
-    return kind == K_RELOC or kind == K_MERC_RELA
 
 
 def count_sections(PlacedTables placed not None):
@@ -141,7 +139,7 @@ cdef void count_outputs(Outputs* o) noexcept nogil:
         k = counter(o.kinds, o.outs[i].kind)
         k.output_sections += 1
         k.output_bytes += o.places[i].size
-        if is_relocations(o.outs[i].kind):
+        if is_a(o.outs[i].kind, IS_ENTRIES):
             at = patched(o.outs, o.count, &o.outs[i])
             counter(o.kinds, o.outs[at].kind if at >= 0 else K_OTHER).kept += o.outs[i].count
     for i in range(o.fix_count):
@@ -159,9 +157,9 @@ cdef void count_input_sections(Inputs* c, const FileRow* file, FileCount* row) n
         k = counter(c.kinds, s.kind)
         k.input_sections += 1
         k.input_bytes += s.size
-        if is_relocations(s.kind) and s.entsize:
+        if is_a(s.kind, IS_ENTRIES) and s.entsize:
             row.relocations += s.size // s.entsize
-        if s.kind == K_DEBUG or s.kind == K_MERC_DEBUG:
+        if is_a(s.kind, IS_DEBUG):
             row.debug_bytes += s.size
         if c.stand_in != NULL and c.stand_in[i] >= 0:
             k.folded_bytes += s.size
@@ -228,14 +226,14 @@ def count_relocations(PlacedTables placed not None):
         for i in range(fix_count):
             applied[counter_of(fix[i].type)] += 1
         for i in range(out_count):
-            if index[i] != 0 and is_relocations(o[i].kind):
+            if index[i] != 0 and is_a(o[i].kind, IS_ENTRIES):
                 listed += o[i].count
         if listed == keep_count:    # all rows are in lists, so that the order does not matter
             for i in range(keep_count):
                 kept[counter_of(keep[i].type)] += 1
             out_count = 0
         for i in range(out_count):
-            if index[i] == 0 or not is_relocations(o[i].kind):
+            if index[i] == 0 or not is_a(o[i].kind, IS_ENTRIES):
                 continue
             at = o[i].head
             while 0 <= at < <int32_t>keep_count and steps < keep_count:

@@ -8,9 +8,11 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from attributes cimport find_record, register_limit
+from attributetypes cimport *
 from elf64 cimport *
 from graph cimport *
 from pylink._native.tables cimport MergedTables, ObjectTables, Outs, PlacedTables, Spans
+from kinds cimport *
 from rows cimport *
 
 
@@ -21,9 +23,9 @@ def memory_use(Outs outs not None):
     cdef uint64_t total = 0
     cdef list banks = []
     for i in range(count):
-        if out[i].kind == K_GLOBAL or out[i].kind == K_GLOBAL_INIT:
+        if KIND[out[i].kind].holds == E_GLOBAL:
             total += out[i].size
-        elif out[i].kind == K_CONSTANT and out[i].size:
+        elif is_plain(out[i].kind, IS_VARIABLES) and out[i].size:
             banks.append((out[i].bank, out[i].size))
     return total, sorted(banks)
 
@@ -52,13 +54,14 @@ def kernel_use(PlacedTables placed not None):
     for i in range(out_count):
         if out[i].entity < 0:
             continue
-        if out[i].kind == K_SHARED:
+        if is_a(out[i].kind, IS_KERNEL_SHARED):
             shared[out[i].entity] = out[i].size
-        elif out[i].kind == K_CONSTANT0 or out[i].kind == K_CONSTANT_FUNC:
+        elif is_function_bank(out[i].kind):
             banks.setdefault(out[i].entity, []).append((out[i].bank, out[i].size))
     for i in range(out_count):
         k = out[i].entity
-        if out[i].kind != K_TEXT or k < 0 or not e[k].flags & EF_KERNEL or not e[k].flags & EF_LIVE:
+        if (k < 0 or not is_a(out[i].kind, IS_CODE) or not e[k].flags & EF_KERNEL
+                or not e[k].flags & EF_LIVE):
             continue
         stack = f[k].stack if objects.executable else 0
         if objects.executable and (stack == NO_STACK_BOUND or f[k].keeps & KEEPS_ALL):
@@ -80,7 +83,7 @@ cdef void count_barriers(const OutRow* out, size_t out_count, bytes blob, Spans 
     cdef size_t i
     for i in range(made.count):
         if (span[i].out < 0 or <size_t>span[i].out >= out_count
-                or out[span[i].out].kind != K_INFO_FUNC):
+                or not is_function_info(out[span[i].out].kind)):
             continue
         if span[i].offset > limit or span[i].size > limit - span[i].offset:
             raise IndexError("span outside its blob")
@@ -168,7 +171,7 @@ def propagations(MergedTables merged not None):
         for i in range(n):
             current[i] = e[i].regcount
         for i in range(merged.outs.count):
-            if out[i].kind != K_TEXT or out[i].entity < 0:
+            if not is_a(out[i].kind, IS_CODE) or out[i].entity < 0:
                 continue
             node = out[i].entity
             if e[node].flags & EF_KERNEL:

@@ -3,7 +3,8 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from elf64 cimport EIATTR_MAXREG_COUNT, load16
+from attributetypes cimport *
+from elf64 cimport load16
 
 
 cdef inline uint32_t record_size(const uint8_t* data) noexcept nogil:

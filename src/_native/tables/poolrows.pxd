@@ -2,7 +2,8 @@
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
-from rows cimport K_MERC_CONSTANT_FUNC, K_MERC_RELA, SectionRow
+from kinds cimport *
+from rows cimport SectionRow
 
 cdef enum PoolFlag:
     POOL_BORN = 1               # the kernel had no pool before
@@ -25,5 +26,5 @@ cdef inline void find_lists(int32_t* list_of, const SectionRow* s,
     """The mercury relocations that the pool of a function brings, by its symbol."""
     cdef size_t i
     for i in range(section_count):
-        if s[i].kind == K_MERC_RELA and s[s[i].target].kind == K_MERC_CONSTANT_FUNC:
+        if is_merc(s[i].kind, IS_ENTRIES) and is_merc(s[s[i].target].kind, IS_LITERALS):
             list_of[s[s[s[i].target].target].target] = <int32_t>i + 1

@@ -5,7 +5,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from elf64 cimport STT_CUDA_OBJECT
-from facts cimport *
 
 # One input file. Offsets are into the arena, the single buffer that holds all input bytes.
 cdef packed struct FileRow:
@@ -55,7 +54,7 @@ cdef packed struct SectionRow:
     uint32_t file
     int32_t target
     uint16_t kind
-    uint16_t bank               # constant bank of K_CONSTANT*
+    uint16_t bank               # of a section of constants
 
 # One input symbol. `section` is a SectionRow number, or -1 for undefined, absolute and common.
 cdef packed struct SymbolRow:
@@ -163,12 +162,6 @@ cdef enum Mode:
     M_DEBUG = 8                 # -g without --suppress-debug-info
     M_HOST_INFO = 16            # kernels that host code does not name are removed
 
-# Architecture families (docs/format-notes.md): how code relocations are stored, mercury or not.
-cdef enum Family:
-    FAMILY_A = 0                # sm_75 to sm_89
-    FAMILY_B = 1                # sm_90
-    FAMILY_C = 2                # sm_100 and later
-
 cdef enum OutFlag:
     OF_NO_SYMBOL = 1            # never has a section symbol
     OF_EMPTY_STAYS = 4          # a relocation section that stays though it has no entry left
@@ -215,11 +208,6 @@ cdef inline void start_out(OutRow* row, uint16_t kind, uint32_t type, uint64_t f
     row.entsize = entsize
     row.entity = row.target = row.rel = row.rela = row.merc = row.twin = -1
     row.next = row.head = row.source = row.text = -1
-
-
-cdef inline bint is_nobits(const OutRow* row) noexcept nogil:
-    """Whether the section takes memory but no bytes of the file."""
-    return KIND[row.kind].nobits
 
 
 # One symbol of the output, in order of birth.

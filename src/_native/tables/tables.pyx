@@ -18,6 +18,7 @@ from libc.string cimport memcpy, memset
 
 from columns cimport *
 from rows cimport *
+from traits cimport *
 
 cdef extern from "Python.h":
     object PySeqIter_New(object sequence)
@@ -347,7 +348,7 @@ cdef class ObjectTables(Result):
         self.symbols = symbols
         self.family = family
         self.mode = mode
-        self.traits = traits
+        self.traits = traits | FAMILY_TRAITS[family]
         self.executable = not mode & M_RELOCATABLE
 
 

@@ -2,10 +2,10 @@
 
     python -m pylink.facts.header NATIVE FOLDER
 
-writes FOLDER/facts.pxd from the tables beside this, and FOLDER/columns.pxd, by which Python knows
-the columns of rows, from the rows of the native sources; setup.py does the same. Tables become
-constants of C, so that nothing is packed or read when a link starts. An unchanged header keeps its
-time, and nothing is built again.
+writes a header for each subject from the tables beside this, and FOLDER/columns.pxd, by which
+Python knows the columns of rows, from the rows of the native sources; setup.py does the same.
+Tables become constants of C, so that nothing is packed or read when a link starts. An unchanged
+header keeps its time, and nothing that uses it alone is built again.
 """
 
 from __future__ import annotations
@@ -25,14 +25,23 @@ from pylink.facts import (
     relocations,
     sectionkinds,
     sectiontable,
+    target,
 )
 from pylink.facts.sectiontable import Kind
 
-NAME = "facts.pxd"
 HEAD = """\
 # Made by pylink.facts.header from the tables beside it; a change there changes this file.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
+
+cdef extern from *:
+    \"\"\"
+    #ifdef __GNUC__
+    #define FACTS_UNUSED __attribute__((unused))
+    #else
+    #define FACTS_UNUSED
+    #endif
+    \"\"\"
 
 """
 COLUMNS_NAME = "columns.pxd"
@@ -71,12 +80,16 @@ COLUMNS = {
     "holds": "uint8_t",
     "trait": "uint8_t",
     "slot": "uint8_t",
+    "shrinks": "uint8_t",
+    "first_bank": "uint8_t",
     "align": "uint16_t",
+    "what": "uint16_t",
     "type": "uint32_t",
     "program": "uint32_t",
     "flags": "uint32_t",
     "name": "const char*",
     "merc": "const char*",
+    "first": "const char*",
 }
 # Bits of a 64-bit word for the kinds of sections that a function has one of, behind those of banks.
 SLOTS = 64 - 18
@@ -128,6 +141,7 @@ def kind_row(kind: Kind, slot: int) -> str:
         "type": kind.types[0],
         "name": f'"{name}"',
         "merc": f'"{kind.merc}"',
+        "first": f'"{kind.first}"',
     }
     return "{" + ", ".join(v if isinstance(v, str) else str(int(v)) for v in values.values()) + "}"
 
@@ -156,11 +170,6 @@ def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
     yield "cdef extern from *:"
     yield '    """'
     yield "    #include <stdint.h>"
-    yield "    #ifdef __GNUC__"
-    yield "    #define FACTS_UNUSED __attribute__((unused))"
-    yield "    #else"
-    yield "    #define FACTS_UNUSED"
-    yield "    #endif"
     yield "    typedef struct {"
     yield from (f"{line};" for line in columns)
     yield "    } KindFacts;"
@@ -255,14 +264,21 @@ def relocation_tables() -> Iterator[str]:
     yield from row
     yield "    const RelocationFacts RELOCATION[]"
     yield ""
+    yield "cdef inline const RelocationFacts* facts_of(uint32_t type) noexcept nogil:"
+    yield '    """The row of a type that the reader let through."""'
+    yield "    return &RELOCATION["
+    yield "        type if type < PLAIN_TYPES else type - FIRST_MERCURY_TYPE + PLAIN_TYPES]"
+    yield ""
 
 
 def attribute_tables() -> Iterator[str]:
-    """EIATTR_ numbers, and by number how many words the link reads of a record."""
+    """EIATTR_ numbers, how they merge, and by number how many words the link reads of a record."""
     yield from enum(
         {f"EIATTR_{name}": number for number, name in attributes.EIATTR.items() if number > 1}
     )
     yield from enum({"FIRST_ISA_VERSION": attributes.FIRST_ISA_VERSION})
+    yield from enum(numbers(inherited, ("JOIN_",)))
+    yield from enum(numbers(compat, ("COMPAT_",)))
     rows = (
         f"{{{row.words}, {row.of_function:d}, {row.symbols:d}}}"
         for row in map(attributes.facts, range(256))
@@ -319,27 +335,42 @@ def format_tables() -> Iterator[str]:
     yield ""
 
 
-def header() -> str:
-    """The text of facts.pxd."""
+def section_kinds() -> Iterator[str]:
     kinds = sectiontable.kinds()
-    lines = [
-        *enum({**kind_names(), "KIND_COUNT": len(kinds)}),
-        *enum(
-            numbers(
-                sectiontable,
-                ("FREE_", "PLACE_", "RANK_", "OMIT_", "HEAD_", "SIZE_"),
-            )
-        ),
-        *enum(numbers(elf, ("SHT_", "SHF_"))),
-        *enum(numbers(inherited, ("JOIN_",))),
-        *enum(numbers(compat, ("COMPAT_",))),
-        *enum(numbers(releases, ("TRAIT_",))),
-        *tables(kinds),
-        *relocation_tables(),
-        *attribute_tables(),
-        *format_tables(),
-    ]
-    return HEAD + "\n".join(lines)
+    yield from enum({**kind_names(), "KIND_COUNT": len(kinds)})
+    prefixes = ("FREE_", "PLACE_", "RANK_", "OMIT_", "HEAD_", "SIZE_", "IS_", "POOL_", "USER_")
+    yield from enum(numbers(sectiontable, prefixes))
+    yield from tables(kinds)
+
+
+def traits() -> Iterator[str]:
+    """Families, and what tells them and releases apart."""
+    yield from enum(numbers(target, ("FAMILY_A", "FAMILY_B", "FAMILY_C")))
+    yield from enum({"FAMILY_COUNT": len(target.FAMILY_TRAITS)})
+    yield from enum({**numbers(releases, ("TRAIT_",)), **numbers(target, ("TRAIT_",))})
+    bits = ", ".join(map(str, target.FAMILY_TRAITS))
+    yield "cdef extern from *:"
+    yield '    """'
+    yield f"    static const unsigned FAMILY_TRAITS[] FACTS_UNUSED = {{{bits}}};"
+    yield '    """'
+    yield "    const uint32_t FAMILY_TRAITS[]"
+    yield ""
+
+
+# By subject, so that a change of one fact builds what uses it.
+HEADERS = {
+    "elfnumbers.pxd": lambda: enum(numbers(elf, ("SHT_", "SHF_"))),
+    "sectionkinds.pxd": section_kinds,
+    "relocationtypes.pxd": relocation_tables,
+    "attributetypes.pxd": attribute_tables,
+    "objectformats.pxd": format_tables,
+    "traits.pxd": traits,
+}
+
+
+def headers() -> dict[str, str]:
+    """The text of each header, by its name."""
+    return {name: HEAD + "\n".join(lines()) for name, lines in HEADERS.items()}
 
 
 def columns(native: Path) -> str:
@@ -360,7 +391,7 @@ def columns(native: Path) -> str:
 
 def write(native: Path, folder: Path) -> None:
     """Bring the headers in `folder` up to date."""
-    for name, text in ((NAME, header()), (COLUMNS_NAME, columns(native))):
+    for name, text in (*headers().items(), (COLUMNS_NAME, columns(native))):
         path = folder / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             folder.mkdir(parents=True, exist_ok=True)

@@ -127,6 +127,7 @@ HEAD_CAPSULE = 6  # the function's capsule
 HEAD_FUNCTION = 7  # the function's symbol
 HEAD_TARGET = 8  # what the relocations patch
 HEAD_COMPAT = 9
+HEAD_LOCALS = 10  # the number of the first global symbol
 
 # Who gives an output section its size; sections of inputs and blobs have one already.
 SIZE_GIVEN = 0
@@ -143,6 +144,24 @@ HOLDS_NOTHING = 7
 HOLDS_SYSTEM_SHARED = 8
 
 
+# What sections of several kinds are alike, and what kernels ask of one kind in several places.
+IS_CODE = 1  # instructions of a function; its sections name them
+IS_CAPSULE = 2  # their mercury form
+IS_DEBUG = 4  # debug data, plain or mercury
+IS_ENTRIES = 8  # relocations that stay, plain or mercury
+IS_RECORDS = 16  # attributes, plain or mercury
+IS_CALLS = 32  # pairs of the call graph and of prototypes
+IS_PARAMETERS = 64  # the bank of a kernel's parameters, which from sm_100 on comes last of all
+IS_LITERALS = 128  # a bank of a function's literals and jump tables, plain or mercury
+IS_VARIABLES = 256  # constants or initialised data of all files, plain or mercury
+IS_KERNEL_SHARED = 512  # shared variables of one kernel
+IS_COMMON_SHARED = 1024  # those of all
+
+# Constant banks of which nvlink knows more than the number.
+POOL_BANK = 2  # IS_LITERALS, as a rule
+USER_BANK = 3  # constants of all files
+
+
 class Kind:
     """One row.
 
@@ -156,14 +175,18 @@ class Kind:
     `program` is the sh_type in executables, 0 for that of the input. `size` says who gives its
     size. `holds` is what symbols in it are. `twin` is the kind of its mercury form; inputs have
     brought those with `brought`, the link makes the others, if the release has the bits of
-    `trait`; `merc` is how their names begin. What the link makes has the type and flags of the
-    row, `align` (0: that of the plain section) and `entsize` bytes.
+    `trait`; `merc` is how their names begin. `what` are IS_ bits. From sm_100 on `first` is the
+    name until the second program renames it, in place of the one with a bank, where that is
+    `first_bank` or, with 0, any. What the link makes has the type and flags of the row, `align`
+    (0: that of the plain section) and `entsize` bytes.
     """
 
     __slots__ = (
         "align",
         "brought",
         "entsize",
+        "first",
+        "first_bank",
         "flags",
         "free",
         "holds",
@@ -183,6 +206,7 @@ class Kind:
         "trait",
         "twin",
         "types",
+        "what",
     )
 
     def __init__(
@@ -210,6 +234,9 @@ class Kind:
         align: int = 0,
         entsize: int = 0,
         trait: int = 0,
+        what: int = 0,
+        first: str = "",
+        first_bank: int = 0,
     ) -> None:
         self.number = number
         self.names = tuple(names.encode().split())
@@ -233,6 +260,9 @@ class Kind:
         self.align = align
         self.entsize = entsize
         self.trait = trait
+        self.what = what
+        self.first = first
+        self.first_bank = first_bank
 
     @property
     def given(self) -> bool:
@@ -265,6 +295,11 @@ class Kind:
         return first + "*" * first.endswith((".", "_"))
 
     @property
+    def shrinks(self) -> int:
+        """Bytes that the name loses when it becomes the final one, 0 for one that is final."""
+        return len(self.first) and len(self.first) - self.stem - 1
+
+    @property
     def stem(self) -> int:
         """Bytes of the name before that of a function, without the number of a bank."""
         return len(self.names[0].replace(b"{bank}", b"")) if self.names else 0
@@ -295,6 +330,7 @@ def kinds() -> tuple[Kind, ...]:
             free=FREE_ALWAYS,
             rank=RANK_TABLES,
             link=HEAD_STRTAB,
+            info=HEAD_LOCALS,
             size=SIZE_SYMBOLS,
             twin=MERC_SYMTAB,
             align=8,
@@ -320,6 +356,7 @@ def kinds() -> tuple[Kind, ...]:
             patched=True,
             place=PLACE_JOINED,
             twin=MERC_DEBUG,
+            what=IS_DEBUG,
         ),
         Kind(
             TKINFO,
@@ -352,6 +389,7 @@ def kinds() -> tuple[Kind, ...]:
             link=HEAD_SYMTAB,
             twin=MERC_INFO,
             align=4,
+            what=IS_RECORDS,
         ),
         Kind(
             COMPAT,
@@ -373,6 +411,7 @@ def kinds() -> tuple[Kind, ...]:
             info=HEAD_TEXT,
             twin=MERC_INFO_FUNC,
             align=4,
+            what=IS_RECORDS,
         ),
         Kind(
             CALLGRAPH,
@@ -384,6 +423,7 @@ def kinds() -> tuple[Kind, ...]:
             twin=MERC_CALLGRAPH,
             align=4,
             entsize=8,
+            what=IS_CALLS,
         ),
         Kind(
             PROTOTYPE,
@@ -396,6 +436,7 @@ def kinds() -> tuple[Kind, ...]:
             twin=MERC_PROTOTYPE,
             align=4,
             entsize=8,
+            what=IS_CALLS,
         ),
         Kind(
             REL_ACTION,
@@ -420,6 +461,7 @@ def kinds() -> tuple[Kind, ...]:
             twin=MERC_RELA,
             align=8,
             entsize=24,
+            what=IS_ENTRIES,
         ),
         Kind(
             RESOLVED_RELA,
@@ -445,6 +487,9 @@ def kinds() -> tuple[Kind, ...]:
             program=elf.SHT_PROGBITS,
             twin=MERC_CONSTANT,
             holds=HOLDS_CONSTANTS,
+            what=IS_VARIABLES,
+            first=".nv.constant.user",
+            first_bank=USER_BANK,
         ),
         Kind(
             CONSTANT0,
@@ -458,6 +503,7 @@ def kinds() -> tuple[Kind, ...]:
             info=HEAD_TEXT,
             program=elf.SHT_PROGBITS,
             holds=HOLDS_CONSTANTS,
+            what=IS_PARAMETERS,
         ),
         Kind(
             CONSTANT_FUNC,
@@ -471,6 +517,8 @@ def kinds() -> tuple[Kind, ...]:
             program=elf.SHT_PROGBITS,
             twin=MERC_CONSTANT_FUNC,
             holds=HOLDS_CONSTANTS,
+            what=IS_LITERALS,
+            first=".nv.constant.optimizer.",
         ),
         Kind(
             TEXT,
@@ -484,6 +532,7 @@ def kinds() -> tuple[Kind, ...]:
             info=HEAD_FUNCTION,
             twin=CAPMERC,
             align=128,
+            what=IS_CODE,
         ),
         Kind(
             GLOBAL_INIT,
@@ -496,6 +545,7 @@ def kinds() -> tuple[Kind, ...]:
             program=elf.SHT_PROGBITS,
             twin=MERC_GLOBAL_INIT,
             holds=HOLDS_GLOBALS,
+            what=IS_VARIABLES,
         ),
         Kind(
             GLOBAL,
@@ -519,6 +569,7 @@ def kinds() -> tuple[Kind, ...]:
             program=elf.SHT_NOBITS,
             align=1,
             holds=HOLDS_SHARED,
+            what=IS_KERNEL_SHARED,
         ),
         Kind(
             DEBUG_SHARED,
@@ -530,6 +581,7 @@ def kinds() -> tuple[Kind, ...]:
             omit=OMIT_UNUSED,
             program=elf.SHT_NOBITS,
             holds=HOLDS_SHARED,
+            what=IS_COMMON_SHARED,
         ),
         Kind(
             LOCAL,
@@ -564,6 +616,7 @@ def kinds() -> tuple[Kind, ...]:
             info=HEAD_FUNCTION,
             merc=".nv.capmerc",
             align=16,
+            what=IS_CAPSULE,
         ),
         Kind(
             MERC_DEBUG,
@@ -574,6 +627,7 @@ def kinds() -> tuple[Kind, ...]:
             patched=True,
             rank=RANK_MERC_DEBUG,
             brought=True,
+            what=IS_DEBUG,
         ),
         Kind(
             MERC_INFO,
@@ -585,6 +639,7 @@ def kinds() -> tuple[Kind, ...]:
             omit=OMIT_WITHOUT_RECORDS,
             link=HEAD_MERC_SYMTAB,
             align=4,
+            what=IS_RECORDS,
         ),
         Kind(
             MERC_INFO_FUNC,
@@ -596,6 +651,7 @@ def kinds() -> tuple[Kind, ...]:
             link=HEAD_MERC_SYMTAB,
             info=HEAD_CAPSULE,
             align=4,
+            what=IS_RECORDS,
         ),
         Kind(
             MERC_CALLGRAPH,
@@ -636,6 +692,7 @@ def kinds() -> tuple[Kind, ...]:
             align=8,
             entsize=24,
             brought=True,
+            what=IS_ENTRIES,
         ),
         Kind(
             MERC_CONSTANT,
@@ -644,6 +701,7 @@ def kinds() -> tuple[Kind, ...]:
             flags=mercury | read,
             patched=True,
             rank=RANK_MERC_CONSTANT,
+            what=IS_VARIABLES,
         ),
         Kind(
             MERC_GLOBAL_INIT,
@@ -652,6 +710,7 @@ def kinds() -> tuple[Kind, ...]:
             flags=mercury | write,
             patched=True,
             rank=RANK_MERC_DATA,
+            what=IS_VARIABLES,
         ),
         Kind(
             MERC_SYMTAB,
@@ -661,6 +720,7 @@ def kinds() -> tuple[Kind, ...]:
             free=FREE_ALWAYS,
             rank=RANK_MERC_SYMTAB,
             link=HEAD_STRTAB,
+            info=HEAD_LOCALS,
             size=SIZE_SYMBOLS,
             align=8,
             entsize=24,
@@ -676,6 +736,7 @@ def kinds() -> tuple[Kind, ...]:
             info=HEAD_CAPSULE,
             align=4,
             brought=True,
+            what=IS_LITERALS,
         ),
         Kind(
             MERC_SYSTEM_SHARED,

@@ -7,6 +7,19 @@ FAMILY_A = 0  # sm_75 to sm_89: REL and RELA
 FAMILY_B = 1  # sm_90: RELA only
 FAMILY_C = 2  # sm_100 and later: RELA, mercury
 
+# What tells families apart, as bits beside those of releases (releases.py).
+TRAIT_MERCURY = 1 << 16  # mercury code is linked, and a second program makes the final file of that
+TRAIT_COMPAT = 1 << 17  # there is .nv.compat
+TRAIT_REGCOUNT_INFO = 1 << 18  # sh_info of code has the function's registers
+TRAIT_KEEPS_REPLACED = 1 << 19  # frames and lines of copies that were replaced stay
+TRAIT_SHARED_RESERVE = 1 << 20  # kernels leave shared memory to the system
+TRAIT_FILLS_SHARED = 1 << 21  # sections of shared memory are there for that alone
+FAMILY_TRAITS = (
+    TRAIT_REGCOUNT_INFO | TRAIT_KEEPS_REPLACED,
+    TRAIT_COMPAT | TRAIT_SHARED_RESERVE | TRAIT_FILLS_SHARED,
+    TRAIT_COMPAT | TRAIT_SHARED_RESERVE | TRAIT_MERCURY,
+)
+
 # Bytes of shared memory that every kernel leaves to the system, from sm_90 on.
 SYSTEM_SHARED = 0x400
 

@@ -1,0 +1,66 @@
+# What kernels ask of the kind of a section: columns of its row in pylink/facts/sectiontable.py.
+
+from libc.stdint cimport uint16_t, uint32_t
+
+from rows cimport OutRow, start_out
+from sectionkinds cimport *
+
+
+cdef inline bint is_a(uint16_t kind, uint32_t what) noexcept nogil:
+    """Whether a kind has one of the IS_ bits."""
+    return KIND[kind].what & what != 0
+
+
+cdef inline bint is_function(uint16_t kind) noexcept nogil:
+    """Code in one of its two forms: `target` is the symbol of its function."""
+    return is_a(kind, IS_CODE | IS_CAPSULE)
+
+
+cdef inline bint is_owned(uint16_t kind) noexcept nogil:
+    """Whether sections belong to a function: `target` is its code or its capsule."""
+    return KIND[kind].owner != K_NULL
+
+
+cdef inline bint is_plain(uint16_t kind, uint32_t what) noexcept nogil:
+    return is_a(kind, what) and not KIND[kind].mercury
+
+
+cdef inline bint is_merc(uint16_t kind, uint32_t what) noexcept nogil:
+    return is_a(kind, what) and KIND[kind].mercury
+
+
+cdef inline bint is_function_info(uint16_t kind) noexcept nogil:
+    """The attributes of a function, `.nv.info.F`."""
+    return is_plain(kind, IS_RECORDS) and is_owned(kind)
+
+
+cdef inline bint is_pool(uint16_t kind, uint16_t bank) noexcept nogil:
+    """The literals and jump tables of a function, `.nv.constant2.F`."""
+    return bank == POOL_BANK and is_plain(kind, IS_LITERALS)
+
+
+cdef inline bint is_function_bank(uint16_t kind) noexcept nogil:
+    """Any constant bank of a function."""
+    return is_plain(kind, IS_PARAMETERS | IS_LITERALS)
+
+
+cdef inline bint is_user_bank(uint16_t kind, uint16_t bank) noexcept nogil:
+    """The constants of all files, `.nv.constant3`."""
+    return bank == USER_BANK and KIND[kind].first_bank == USER_BANK
+
+
+cdef inline bint is_renamed(const OutRow* row) noexcept nogil:
+    """Whether the second program gives a section its final name (docs/order.md)."""
+    cdef uint16_t bank = KIND[row.kind].first_bank
+    return KIND[row.kind].shrinks != 0 and (bank == 0 or bank == row.bank)
+
+
+cdef inline bint is_nobits(const OutRow* row) noexcept nogil:
+    """Whether the section takes memory but no bytes of the file."""
+    return KIND[row.kind].nobits
+
+
+cdef inline void start_made(OutRow* row, uint16_t kind) noexcept nogil:
+    """Fill a new row for a section that the link itself makes."""
+    cdef const KindFacts* facts = &KIND[kind]
+    start_out(row, kind, facts.type, facts.flags, facts.align, facts.entsize)
