@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from pylink import tables
-from pylink.facts import elf, records, target
+from pylink.facts import elf, records
 from pylink.inputs import damage, hosted, kinds, pieces
 from pylink.phases import faults, init, report_symbols
 from pylink.profile import counted
@@ -94,7 +94,6 @@ def test_all_numbers_are_those_of_the_kernels(module: ModuleType, file: str, pre
     [
         (tables, "rows.pxd", "EF_", "KERNEL DEFINED LOCAL LIVE TAKEN UNSIZED DESELECTED"),
         (tables, "rows.pxd", "ROLE_", "LOST REPLACED"),
-        (target, "rows.pxd", "", "FAMILY_A FAMILY_B FAMILY_C"),
         (pieces, "selection.pyx", "", "ALWAYS SYSTEM NEEDED TOGETHER"),
     ],
 )
