@@ -12,9 +12,10 @@ from helpers.fatbin_builder import SEGMENT, container, entry, host_object
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks import inputs
-from benchmarks.contenders import API, CLI, NVLINK, Contest
-from benchmarks.launcher import Launcher
+from benchmarks.contenders import Contest
 from benchmarks.report import Report, ratio
+from pylink.bench.contenders import API, CLI, NVLINK
+from pylink.bench.launcher import Launcher
 
 MEMBERS = 2000
 ROUNDS = 3

@@ -9,9 +9,10 @@ from helpers import oracle
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks import inputs
-from benchmarks.contenders import API, CLI, COPY, Contest
-from benchmarks.launcher import Launcher
+from benchmarks.contenders import Contest
 from benchmarks.report import Outcome, Report
+from pylink.bench.contenders import API, CLI, COPY
+from pylink.bench.launcher import Launcher
 
 # Number of inputs -> rounds.
 ROUNDS = {2: 21, 10: 21, 100: 11, 400: 7, 1600: 7, 10000: 3}
@@ -50,6 +51,7 @@ def test_bench_link(
     benchmark.group = f"sm_{arch}, {size} modules, {count} inputs"
     benchmark.pedantic(contest.link, setup=others, rounds=ROUNDS[count])
     contest.measure_api()
+    contest.close()
 
     if benchmark.stats is not None:  # None when benchmarks are disabled
         times[API] = list(benchmark.stats.stats.data)

@@ -9,9 +9,10 @@ from helpers import oracle
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks import inputs
-from benchmarks.contenders import CLI, Contest
-from benchmarks.launcher import Launcher
+from benchmarks.contenders import Contest
 from benchmarks.report import Report, ratio
+from pylink.bench.contenders import CLI
+from pylink.bench.launcher import Launcher
 
 ROUNDS = 41
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import pylink
-from benchmarks.launcher import Launcher
 from benchmarks.report import Report
+from pylink.bench.launcher import Launcher
 
 REPORT = pytest.StashKey[Report]()
 LARGE = 10000

@@ -1,8 +1,8 @@
 """What links in turn in a benchmark: each contender makes one output file of the same inputs.
 
-`pylink API` and `copy` run in this process, `nvJitLink` in one of its own that takes the time of
-the link alone; of `pylink CLI` and `nvlink` the whole process counts. `copy` reads every input and
-writes the bytes to one file: no linker can do less.
+`pylink API` and `copy` run in this process, `nvJitLink` in one of its own, and the call counts; of
+`pylink CLI` and `nvlink` the whole process does. They are those of `pylink bench`, which measures
+links that somebody has; here the API is called by pytest-benchmark.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from pathlib import Path
 from helpers import oracle
 
 import pylink
-from benchmarks import jitlink
-from benchmarks.launcher import Launcher
-
-API, CLI, NVLINK, NVJITLINK, COPY = "pylink API", "pylink CLI", "nvlink", "nvJitLink", "copy"
+from pylink.bench import resident
+from pylink.bench.contenders import API, CLI, COPY, JIT_TYPES, NVJITLINK, NVLINK
+from pylink.bench.launcher import Launcher
+from pylink.inputs import kinds
+from pylink.jitlink import real
 
 API_PROCESS = "import sys, pylink; pylink.link(sys.argv[3:], arch=sys.argv[1], output=sys.argv[2])"
 
@@ -37,7 +38,8 @@ class Contest:
         self._launcher = launcher
         self._output = folder.parent / "linked" / f"{folder.name}.cubin"
         self._output.parent.mkdir(exist_ok=True)
-        self._library = jitlink.library()
+        self._library = real.find(13)
+        self._jit = resident.Resident(resident.NVJITLINK, str(folder))
 
     def contenders(self) -> list[str]:
         """Everything but `pylink API`, which the benchmark itself calls after the last one.
@@ -57,9 +59,19 @@ class Contest:
             start = time.perf_counter()
             self.copy()
             return time.perf_counter() - start
-        run = self._launcher.run(self._argv(contender), self.folder)
+        if contender == NVJITLINK:
+            run = self._jit.run(
+                {
+                    "library": self._library,
+                    "words": [f"-arch={self.arch}"],
+                    "inputs": [(JIT_TYPES[kinds.CUBIN], name) for name in self.names],
+                    "output": str(self._output),
+                }
+            )
+        else:
+            run = self._launcher.run(self._argv(contender), self.folder)
         self.peaks[contender] = max(self.peaks.get(contender, 0), run.rss)
-        return float(run.output) if contender == NVJITLINK else run.seconds
+        return run.seconds
 
     def link(self) -> None:
         """The link through pylink's Python interface."""
@@ -71,20 +83,14 @@ class Contest:
         self.peaks[API] = run.rss
 
     def copy(self) -> None:
-        contents = []
-        for name in self.names:
-            with open(name, "rb") as stream:
-                contents.append(stream.read())
-        with open(self._output, "wb") as output:
-            output.writelines(contents)
+        resident.copy(self.names, str(self._output))
+
+    def close(self) -> None:
+        self._jit.close()
 
     def _argv(self, contender: str) -> list[str]:
         if contender == API:
             return [sys.executable, "-c", API_PROCESS, self.arch, str(self._output), *self.names]
-        if contender == NVJITLINK:
-            module = str(Path(jitlink.__file__))
-            arguments = [str(self._library), self.arch, str(self._output)]
-            return [sys.executable, module, *arguments, *self.names]
         tool = (
             oracle.toolchain().tool("nvlink")
             if contender == NVLINK

@@ -6,7 +6,7 @@ import math
 from itertools import groupby
 from statistics import linear_regression, median
 
-from benchmarks.contenders import API, CLI, COPY, NVJITLINK, NVLINK
+from pylink.bench.contenders import API, CLI, COPY, NVJITLINK, NVLINK
 
 GROWTH_FROM = 100  # smaller links mostly start up
 MB = 1_000_000

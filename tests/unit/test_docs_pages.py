@@ -65,6 +65,7 @@ OTHERS = {
     "--disable-optimizer-constants",  # of ptxas
     *("--no-as-needed", "--as-needed", "--gc-sections"),  # of linkers of the host
     *("--action_env", "--experimental_worker_allow_json_protocol"),  # of Bazel
+    "--dryrun",  # of nvcc
     *("--indent", "--cuda", "--ignore"),  # of json.tool, of the overlay, and a family of options
 }
 

@@ -68,6 +68,12 @@ COMMANDS = {
         "pylink.report.view.command",
         "pylink.report.view.arguments",
     ),
+    "bench": Command(
+        "[options] -- <link>",
+        "Measure a link beside other linkers, or compare two measurements.",
+        "pylink.bench.command",
+        "pylink.bench.command",
+    ),
     "reproduce": Command(
         "[-o <file>] [options] <archive>",
         "Link again what --reproduce packed.",

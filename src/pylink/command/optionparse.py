@@ -117,14 +117,14 @@ def _parse_words(
     position = 0
     while position < len(words):
         try:
-            position = _parse_word(words, position, line, sink, around, lenient=lenient)
+            position = read_word(words, position, line, sink, around, lenient=lenient)
         except LinkError:
             if not lenient:
                 raise
             position += 1
 
 
-def _parse_word(
+def read_word(
     words: Sequence[str],
     position: int,
     line: CommandLine,

@@ -1,0 +1,37 @@
+"""Whether contenders made the same file, since time says nothing of a link that is wrong."""
+
+from __future__ import annotations
+
+from pylink.inspect.compare import Ignore, differences
+from pylink.inspect.image import Image, MalformedCubin
+
+EQUAL = "equal byte by byte"
+DIFFERS = "DIFFERS"
+# From here on any linker may allocate scoreboards anew.
+FIRST_WITH_SCOREBOARDS = 100
+# Sections that are named of those that differ.
+NAMED = 3
+
+
+def compared(made: bytes, expected: bytes, other: str) -> str:
+    """How what a contender made differs from what `other` did, in words."""
+    if made == expected:
+        return f"{EQUAL} with {other}'s"
+    try:
+        ours, theirs = Image(made), Image(expected)
+        if not differences(ours, theirs, Ignore(tool_note=True)):
+            return f"equal with {other}'s but for the linker's own note"
+        ignore = Ignore(tool_note=True, scoreboards=theirs.sm >= FIRST_WITH_SCOREBOARDS)
+        found = differences(ours, theirs, ignore)
+    except MalformedCubin as problem:
+        return f"{DIFFERS} from {other}'s: {problem}"
+    if not found:
+        return f"equal with {other}'s but for the linker's own note and scoreboards"
+    sections = list(dict.fromkeys(one.section or one.kind for one in found))
+    more = f" and {len(sections) - NAMED} more" if len(sections) > NAMED else ""
+    return f"{DIFFERS} from {other}'s in {', '.join(sections[:NAMED])}{more}"
+
+
+def is_different(answer: str) -> bool:
+    """Whether words of `compared` say so."""
+    return answer.startswith(DIFFERS)

@@ -1,0 +1,268 @@
+"""`pylink bench`: a link of the user's, done by every linker that is installed, in turn."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import signal
+import sys
+import tempfile
+
+from pylink.bench import compare, show
+from pylink.bench.contenders import Contender, contenders
+from pylink.bench.contest import Contest, Plan
+from pylink.bench.given import BadLink, Link
+from pylink.bench.launcher import Launcher
+from pylink.bench.machine import facts, load
+from pylink.bench.page import busy, compared_page, page, summary, unequal
+from pylink.bench.results import MalformedResults, Results, from_csv, to_csv
+from pylink.command.optionparse import VARIABLE
+from pylink.command.sites import add_sites
+from pylink.dedup.report import Table, as_text, print_rich, rich_module
+from pylink.diagnostics.stream import is_terminal, printable, write
+from pylink.diagnostics.stream import show as print_text
+from pylink.errors import reason_of
+from pylink.inputs.incoming import is_text, read_incoming
+from pylink.outputs.wholefile import write_whole
+from pylink.report.view.numbers import text
+from pylink.serve.command import VARIABLE as SERVER
+from pylink.watch.progress import Progress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PLAN = Plan()
+
+# What would make pylink on the command line do another link than the others, or elsewhere.
+VARIABLES = (VARIABLE, SERVER)
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(
+        prog="pylink bench",
+        usage="pylink bench [options] -- <link>\n       "
+        "pylink bench --compare BEFORE.csv AFTER.csv [--html OUT]",
+        description="Measure a link beside other linkers: nvlink, nvJitLink, pylink on the command "
+        "line and called from Python, and a plain copy of the inputs, in turn, round by round. The "
+        "link is a command line of nvlink or pylink, with or without the program in front.",
+        epilog="Outputs are compared, and written to a folder that is removed at the end. Exit "
+        "status: 0, 1 when something cannot be measured or outputs differ, 2 for unknown words.",
+        allow_abbrev=False,
+    )
+    options.add_argument(
+        "--rounds", type=_positive, default=PLAN.rounds, metavar="N", help="default %(default)s"
+    )
+    options.add_argument(
+        "--rest",
+        type=_seconds,
+        default=PLAN.rest,
+        metavar="SECONDS",
+        help="also measure half as many runs each after a rest, which memory and clocks may notice",
+    )
+    options.add_argument(
+        "--patience",
+        type=_seconds,
+        default=PLAN.patience,
+        metavar="SECONDS",
+        help="a linker that has taken so long sits out after four rounds (default %(default)g)",
+    )
+    options.add_argument(
+        "--no-growth", action="store_true", help="do not link parts of the inputs as well"
+    )
+    options.add_argument(
+        "--nvlink",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="this nvlink, not that of the newest toolkit; again for several releases",
+    )
+    options.add_argument(
+        "--pylink",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="this pylink on the command line; again for several builds",
+    )
+    options.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="leave one out, such as nvJitLink",
+    )
+    options.add_argument(
+        "--folder",
+        metavar="DIR",
+        help="where outputs are written (default: beside the output that the link names)",
+    )
+    options.add_argument("--label", metavar="TEXT", help="a name for this machine or build")
+    options.add_argument("--csv", metavar="OUT", help="write every run and the facts")
+    options.add_argument("--html", metavar="OUT", help="write one self-contained page")
+    options.add_argument(
+        "--compare",
+        nargs=2,
+        metavar=("BEFORE", "AFTER"),
+        help="say how two results differ, files of --csv",
+    )
+    options.add_argument("link", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return options
+
+
+def _positive(word: str) -> int:
+    number = int(word)
+    if number < 1:
+        raise ValueError(word)
+    return number
+
+
+def _seconds(word: str) -> float:
+    number = float(word)
+    if not 0 <= number < float("inf"):
+        raise ValueError(word)
+    return number
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the command; see the end of its help for the status."""
+    try:
+        options = parser().parse_args(list(words))
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 2
+    # So that the folder goes with an interrupt, too.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    add_sites()
+    try:
+        return _compare(options) if options.compare else _measure(options)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return _fail(f"{error.filename}: {reason_of(error)}" if error.filename else str(error))
+    except ImportError as error:
+        name = (error.name or "").partition(".")[0]
+        return _fail(f"this needs the {name} package: run `pip install 'pylink-cuda[report]'`")
+    except (BadLink, MalformedResults) as error:
+        return _fail(str(error))
+
+
+def _fail(reason: str) -> int:
+    write(None, "".join(f"pylink bench: {line}\n" for line in printable_lines(reason)))
+    return 1
+
+
+def printable_lines(text: str) -> list[str]:
+    return [printable(line) for line in text.splitlines()]
+
+
+def _measure(options: argparse.Namespace) -> int:
+    words = options.link[1:] if options.link[:1] == ["--"] else options.link
+    if not words:
+        raise BadLink("no link given: pylink bench -- nvlink -arch=sm_90 a.cubin b.cubin -o out")
+    if options.html:
+        import jinja2  # noqa: F401, PLC0415 -- not after minutes of measuring
+    results = Results()
+    with tempfile.TemporaryDirectory(prefix=".pylink-bench-", dir=_place(options, words)) as folder:
+        link = Link(words, folder)
+        plan = Plan(options.rounds, options.rest, options.patience, not options.no_growth)
+        given = _facts_of(options, link, words)
+        environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+        launcher = Launcher(environment)
+        taking: list[Contender] = []
+        try:
+            found = contenders(link, launcher, options.nvlink, options.pylink)
+            taking = _taking(found, options)
+            steps = len(taking) * (plan.rounds * (4 if plan.with_parts else 1) + 1)
+            with Progress("measuring", steps) as progress:
+                contest = Contest(link, taking, plan, lambda words: progress.advance(words=words))
+                results = contest.run()
+        finally:
+            for one in taking:
+                one.close()
+            launcher.close()
+    results.facts = given | results.facts
+    if not results.runs:
+        reasons = "\n".join(f"{name}: {words}" for name, words in results.failures.items())
+        raise BadLink(f"nothing could link this\n{reasons}")
+    _write(results, options)
+    return 1 if unequal(results) else 0
+
+
+def _place(options: argparse.Namespace, words: Sequence[str]) -> str:
+    """The folder in which the measurement gets one of its own."""
+    if options.folder:
+        return str(options.folder)
+    named = Link(words, "").output
+    return os.path.dirname(named) or "."
+
+
+def _taking(found: Sequence[Contender], options: argparse.Namespace) -> list[Contender]:
+    """Those that are not to be left out; BadLink for a name that there is not."""
+    names = [one.name for one in found]
+    unknown = [name for name in options.without if name not in names]
+    if unknown:
+        raise BadLink(f"there is no {unknown[0]!r} to leave out, but {', '.join(names)}")
+    return [one for one in found if one.name not in options.without]
+
+
+def _facts_of(options: argparse.Namespace, link: Link, words: Sequence[str]) -> dict[str, str]:
+    """What the results are of."""
+    count = len(link.inputs) + len(link.libraries)
+    size = text(link.bytes_of(link.size), "byte")
+    found = {"label": options.label} if options.label else {}
+    found |= {
+        "link": f"{count} input{'s' * (count != 1)} for {link.arch}, {size}",
+        compare.DIGEST: link.digest(),
+        "command": shlex.join(words) if len(words) < 40 else f"{shlex.join(words[:40])} ...",
+        "rounds": str(options.rounds),
+    }
+    if options.rest:
+        found["rest"] = f"{options.rest:g} s"
+    return found | {"load": f"{load():.2f}"} | facts(link.folder)
+
+
+def _write(results: Results, options: argparse.Namespace) -> None:
+    if options.csv:
+        write_whole(options.csv, to_csv(results).encode(errors="surrogateescape"))
+    if options.html:
+        write_whole(options.html, page(results).encode(errors="surrogateescape"))
+    _print(show.tables(results), [*busy(results), *unequal(results), *summary(results)])
+    print_text("".join(f"{printable(line)}\n" for line in show.footnotes(results)))
+
+
+def _compare(options: argparse.Namespace) -> int:
+    if options.link:
+        raise BadLink("--compare takes two files of --csv, and links nothing")
+    names = options.compare
+    before, after = (
+        from_csv(read_incoming(name, wanted=is_text).decode(errors="replace"), name)
+        for name in names
+    )
+    control, changes = compare.compare(before, after)
+    if not changes:
+        raise MalformedResults("the two results have no contender in common")
+    warnings = compare.warnings(before, after, (names[0], names[1]))
+    others = compare.other_facts(before, after)
+    title = f"{names[0]} (before) and {names[1]} (after)"
+    if control:
+        title += f"; the control is {control}"
+    if options.html:
+        made = compared_page(before, after, names, title, changes, warnings, others)
+        write_whole(options.html, made.encode(errors="surrogateescape"))
+    rows = show.compared_rows(changes)
+    tables = [Table(title, show.COMPARED_COLUMNS, rows)]
+    if others:
+        tables.append(Table("what else differs", ["", "before", "after"], others, 3))
+    _print(tables, warnings)
+    return 0
+
+
+def _print(tables: Sequence[Table], lines: Sequence[str]) -> None:
+    """Through rich on a terminal that has it, else as plain text."""
+    module = rich_module("console") if is_terminal(sys.stdout) else None
+    if module is None:
+        print_text(as_text(tables))
+    else:
+        print_rich(module.Console(), tables)
+    print_text("".join(f"{printable(line)}\n" for line in lines))

@@ -1,0 +1,132 @@
+"""Two results beside one another: of two machines, or of two builds.
+
+A time after by a time before mixes what the contender does with what the machine does. What tells
+them apart is a control, something that is the same on both sides: nvlink where both have the same
+release, else the copy. So each contender has two changes, that of its time, and that of its ratio
+to the control in the same round, and only what both of them show is a change of the contender.
+Intervals come from the rounds of each result alone: a machine may be in another state next time, so
+who has to be sure measures each side more than once, in turn.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+from pylink.bench.contenders import COPY, NVLINK
+from pylink.bench.estimates import Estimate, change_of
+from pylink.bench.machine import is_busy
+from pylink.bench.results import WARM
+
+if TYPE_CHECKING:
+    from pylink.bench.results import Results
+
+NO_DIFFERENCE = "no difference seen"
+# Facts that tell of a measurement and not of what was measured.
+OF_THE_RUN = ("date", "load", "folder", "rounds", "rest", "command", "growth")
+# Says whether the inputs were the same.
+DIGEST = "digest of the inputs"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of one contender: of its time, and of its ratio to the control.
+
+    `relative` is None for the control itself, and where there is none.
+    """
+
+    contender: str
+    mode: str
+    before: float
+    after: float
+    time: Estimate
+    relative: Estimate | None
+
+    @property
+    def verdict(self) -> str:
+        """What may be said."""
+        raw = direction(self.time)
+        if self.relative is None:
+            return raw
+        own = direction(self.relative)
+        if own == NO_DIFFERENCE:
+            same = raw in (NO_DIFFERENCE, TOO_FEW)
+            return NO_DIFFERENCE if same else f"{NO_DIFFERENCE} but for the machine's"
+        if raw == own:
+            return own
+        return f"{own}, beside the control alone" if own != TOO_FEW else TOO_FEW
+
+
+SLOWER, FASTER, TOO_FEW = "slower", "faster", "too few rounds to tell"
+
+
+def direction(change: Estimate) -> str:
+    """What an interval says."""
+    if not change.certain:
+        return TOO_FEW
+    if change.low > 1:
+        return SLOWER
+    return FASTER if change.high < 1 else NO_DIFFERENCE
+
+
+def control_of(before: Results, after: Results) -> str | None:
+    """What both results have that is the same: an nvlink of one release, or the copy."""
+    common = [name for name in before.contenders() if name in after.contenders()]
+    for name in common:
+        if name.startswith(NVLINK) and _release(before, name) == _release(after, name) != "":
+            return name
+    return COPY if COPY in common else None
+
+
+def _release(results: Results, name: str) -> str:
+    """What a contender says its release is, without where it was found."""
+    said = re.search(rf", {NVLINK} ([0-9.]+)", results.about.get(name, ""))
+    return said[1] if said else ""
+
+
+def compare(before: Results, after: Results) -> tuple[str | None, list[Change]]:
+    """The control, and every contender and mode that both results have."""
+    control = control_of(before, after)
+    changes = []
+    for mode in before.modes():
+        for name in before.contenders():
+            early, late = before.seconds(name, mode), after.seconds(name, mode)
+            if not early or not late:
+                continue
+            relative = None
+            if control is not None and name != control:
+                first, second = (one.ratios(name, control, mode) for one in (before, after))
+                relative = change_of(first, second) if first and second else None
+            time = change_of(early, late)
+            changes.append(Change(name, mode, median(early), median(late), time, relative))
+    return control, changes
+
+
+def other_facts(before: Results, after: Results) -> list[tuple[str, str, str]]:
+    """What differs between the two, by name."""
+    names = dict.fromkeys([*before.facts, *after.facts])
+    return [
+        (name, before.facts.get(name, ""), after.facts.get(name, ""))
+        for name in names
+        if name not in OF_THE_RUN and before.facts.get(name) != after.facts.get(name)
+    ]
+
+
+def warnings(before: Results, after: Results, names: tuple[str, str]) -> list[str]:
+    """What makes the comparison worth less, in words."""
+    found = []
+    if before.facts.get(DIGEST) != after.facts.get(DIGEST):
+        found.append("the links are not the same: their inputs differ")
+    for results, name in zip((before, after), names, strict=True):
+        load, cores = results.facts.get("load", ""), results.facts.get("cores", "")
+        try:
+            busy = is_busy(float(load.split()[0]), int(cores))
+        except (IndexError, ValueError):
+            continue
+        if busy:
+            found.append(f"{name}: other programs were at work (load {load} on {cores} cores)")
+    if WARM not in before.modes() or WARM not in after.modes():
+        found.append("one of them has no rounds right after one another")
+    return found

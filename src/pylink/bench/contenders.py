@@ -1,0 +1,253 @@
+"""Who links: a contender makes the output of a link in its own way, and says what that took.
+
+Of programs the whole process counts. What is called, pylink's Python interface and nvJitLink, stays
+in a process of its own, and the call counts, from file names to the file in its place. So does the
+copy: it reads every input and writes the bytes to one file, and no linker can do less.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from pylink import __version__
+from pylink.bench import resident
+from pylink.bench.launcher import Failed
+from pylink.bench.resident import Resident
+from pylink.command.optiontable import BY_ATTRIBUTE, FLAG, LIST
+from pylink.inputs import kinds
+from pylink.jitlink import real
+from pylink.subtools.find import SECONDS, cuda_tools, find_cuda_tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.bench.given import Link
+    from pylink.bench.launcher import Launcher, Run
+
+COPY, API, CLI, NVLINK, NVJITLINK = "copy", "pylink API", "pylink CLI", "nvlink", "nvJitLink"
+
+# nvJitLink.h: nvJitLinkInputType, by what an input is.
+JIT_TYPES = {
+    kinds.CUBIN: 1,
+    kinds.PTX: 2,
+    kinds.LTOIR: 3,
+    kinds.FATBIN: 4,
+    kinds.HOST: 5,
+    kinds.ARCHIVE: 6,
+}
+
+# Options that nvJitLink has, by attribute; values of a list are an option each. What changes
+# nothing that it does is left away.
+JIT_OPTIONS = {
+    "debug": "-g",
+    "dlto": "-lto",
+    "disable_warnings": "-no-warnings",
+    "kernels_used": "-kernels-used=",
+    "link_time_opt": "-lto",
+    "maxrregcount": "-maxrregcount=",
+    "variables_used": "-variables-used=",
+    "Xnvvm": "-Xnvvm=",
+    "Xptxas": "-Xptxas=",
+}
+JIT_IDLE = ("machine", "cpu_arch", "library", "library_path", "verbose", "host_ccbin")
+
+COPY_PROGRAM = "reads every input whole and writes the bytes to one file, in a process that stays"
+
+
+class Contender:
+    """One way to make the output.
+
+    `name` is what tables call it, `about` says what it is and what of it is timed. `links` is False
+    for what makes no linked file, `is_pylink` says whose words it takes, and `failed` why it takes
+    part no longer.
+    """
+
+    links = True
+    is_pylink = False
+
+    def __init__(self, name: str, about: str) -> None:
+        self.name = name
+        self.about = about
+        self.failed = ""
+
+    def run(self, link: Link, size: int) -> Run:
+        """Make `link.output_path` from the first `size` inputs; Failed when that does not work."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Let go what runs for it."""
+
+
+class Program(Contender):
+    """A linker that is started, with the words of the link behind its own."""
+
+    def __init__(self, name: str, about: str, command: Sequence[str], launcher: Launcher) -> None:
+        super().__init__(name, about)
+        self.is_pylink = name.startswith(CLI)
+        self._command = list(command)
+        self._launcher = launcher
+
+    def run(self, link: Link, size: int) -> Run:
+        return self._launcher.run([*self._command, *link.words(size)], os.getcwd())
+
+
+class Copy(Contender):
+    links = False
+
+    def __init__(self) -> None:
+        super().__init__(COPY, COPY_PROGRAM)
+        self._process = Resident(resident.COPY, os.getcwd())
+
+    def run(self, link: Link, size: int) -> Run:
+        names = [link.inputs[place][0] for place in link.part(size)] + link.libraries
+        return self._process.run({"inputs": names, "output": link.output_path})
+
+    def close(self) -> None:
+        self._process.close()
+
+
+class Api(Contender):
+    is_pylink = True
+
+    def __init__(self) -> None:
+        super().__init__(API, f"pylink.link of pylink {__version__}, in a process that stays")
+        self._process = Resident(resident.API, os.getcwd())
+
+    def run(self, link: Link, size: int) -> Run:
+        return self._process.run(
+            {
+                "arch": link.arch,
+                "inputs": [link.inputs[place] for place in link.part(size)],
+                "options": {
+                    name: value for name, value in link.values.items() if BY_ATTRIBUTE[name].in_call
+                },
+                "output": link.output_path,
+            }
+        )
+
+    def close(self) -> None:
+        self._process.close()
+
+
+class NvJitLink(Contender):
+    def __init__(self, library: str, version: str) -> None:
+        super().__init__(
+            NVJITLINK,
+            f"nvJitLink {version}, from the first nvJitLinkAddFile to the written file, in a "
+            "process that stays",
+        )
+        self._library = library
+        self._process = Resident(resident.NVJITLINK, os.getcwd())
+
+    def run(self, link: Link, size: int) -> Run:
+        inputs = [
+            (JIT_TYPES[link.kinds[place]], link.inputs[place][0]) for place in link.part(size)
+        ]
+        inputs += [(JIT_TYPES[kinds.ARCHIVE], name) for name in link.libraries]
+        return self._process.run(
+            {
+                "library": self._library,
+                "words": jit_words(link),
+                "inputs": inputs,
+                "output": link.output_path,
+            }
+        )
+
+    def close(self) -> None:
+        self._process.close()
+
+
+def jit_words(link: Link) -> list[str]:
+    """The options of a link as nvJitLink has them; Failed, with the reason, where it cannot."""
+    words = [f"-arch={link.arch}"]
+    for kind, (name, whole) in zip(link.kinds, link.inputs, strict=True):
+        if kind not in JIT_TYPES:
+            raise Failed(f"it takes no input such as {name}")
+        if whole and kind == kinds.ARCHIVE:
+            raise Failed("it has no --whole-archive")
+    for name, value in link.values.items():
+        option = BY_ATTRIBUTE[name]
+        if name in JIT_IDLE or value in (False, None, ()):
+            continue
+        if name not in JIT_OPTIONS:
+            raise Failed(f"it has no --{option.long}")
+        word = JIT_OPTIONS[name]
+        if option.takes == FLAG:
+            words.append(word)
+        elif option.takes == LIST:
+            assert isinstance(value, tuple)
+            words += [f"{word}{one}" for one in value]
+        else:
+            words.append(f"{word}{value}")
+    return list(dict.fromkeys(words))
+
+
+def contenders(
+    link: Link, launcher: Launcher, nvlinks: Sequence[str], pylinks: Sequence[str]
+) -> list[Contender]:
+    """All that can be found: the copy, pylink called and started, nvlink, and nvJitLink.
+
+    `nvlinks` and `pylinks` are programs to start; without any, nvlink is the one that the command
+    line named or else of the newest toolkit, and pylink this one.
+    """
+    found: list[Contender] = [Copy(), Api()]
+    for path in pylinks or [this_program()]:
+        name = CLI if len(pylinks) < 2 else f"{CLI} {path}"
+        said = _version(path, r"pylink Version (\S+)")
+        found.append(Program(name, f"{path}, pylink {said}, the whole process", [path], launcher))
+    named = list(nvlinks)
+    given = shutil.which(link.linker) if link.linker else None
+    if not named and given and _is_nvidia(given):
+        named = [given]
+    if not named:
+        named = [path for path in cuda_tools(NVLINK) if _is_nvidia(path)][:1]
+    for path in named:
+        said = _version(path, r"V([0-9.]+)")
+        name = NVLINK if len(named) < 2 else f"{NVLINK} {path if said == UNKNOWN else said}"
+        found.append(Program(name, f"{path}, nvlink {said}, the whole process", [path], launcher))
+    for major in (13, 12):
+        library = real.find(major)
+        if library is not None:
+            version = ".".join(map(str, real.Real(library, major).version()))
+            found.append(NvJitLink(library, version))
+            break
+    return found
+
+
+UNKNOWN = "of unknown release"
+
+
+def this_program() -> str:
+    """The program `pylink` that belongs to this Python."""
+    beside = os.path.join(os.path.dirname(sys.executable), "pylink")
+    return beside if os.access(beside, os.X_OK) else find_cuda_tool("pylink") or "pylink"
+
+
+def _is_nvidia(path: str) -> bool:
+    """Whether a program named nvlink is not pylink in its place."""
+    return "NVIDIA" in _said(path) and "pylink" not in _said(path)
+
+
+def _version(path: str, pattern: str) -> str:
+    """What a program says its version is."""
+    said = re.search(pattern, _said(path))
+    return said[1] if said else UNKNOWN
+
+
+def _said(path: str) -> str:
+    try:
+        done = subprocess.run(
+            [path, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode(errors="replace")

@@ -1,0 +1,182 @@
+"""Rounds in which all contenders make the same output in turn.
+
+One round before the first is not counted: it brings inputs and programs into memory and shows who
+can do the link at all, and what of it. In each counted round every part of the inputs is linked by
+every contender, and the next round goes backwards, so that nobody always comes after the same one.
+Every contender writes a new file. Rounds after a rest have a pause before each run: memory that
+nobody has used for a while can take longer to get.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pylink.bench.answers import compared, is_different
+from pylink.bench.contenders import NVLINK
+from pylink.bench.launcher import Failed
+from pylink.bench.results import RESTED, WARM, WHOLE, Results
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pylink.bench.contenders import Contender
+    from pylink.bench.given import Link
+
+PARTS = (Fraction(1, 8), Fraction(1, 4), Fraction(1, 2))
+# Inputs below which an eighth of them is less than two.
+FEWEST_INPUTS = 16
+
+# A contender that is slow sits out after so many rounds: two results with fewer cannot be compared.
+FEWEST_ROUNDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured: rounds, those after a rest of so many seconds, and when a slow
+    contender sits out. `with_parts` asks for growth."""
+
+    rounds: int = 11
+    rest: float = 0.0
+    patience: float = 60.0
+    with_parts: bool = True
+
+
+class Contest:
+    """The link of a command line by everyone who can do it; `tell` is told of each run."""
+
+    def __init__(
+        self, link: Link, contenders: Sequence[Contender], plan: Plan, tell: Callable[[str], None]
+    ) -> None:
+        self.results = Results()
+        self._link = link
+        self._contenders = list(contenders)
+        self._plan = plan
+        self._tell = tell
+        self._spent: dict[str, float] = {}
+
+    def run(self) -> Results:
+        """All rounds; what a contender could not do is in the results."""
+        results = self.results
+        results.about = {one.name: one.about for one in self._contenders}
+        self._answer()
+        parts = {WHOLE: self._link.size} | self._parts()
+        for round_ in range(self._plan.rounds):
+            order = self._contenders if round_ % 2 == 0 else self._contenders[::-1]
+            sizes = list(parts.items()) if round_ % 2 == 0 else list(parts.items())[::-1]
+            for part, size in sizes:
+                for one in order:
+                    if self._takes_part(one, round_):
+                        self._measure(one, WARM, part, size, round_)
+        if self._plan.rest:
+            for round_ in range(min(max(FEWEST_ROUNDS, self._plan.rounds // 2), self._plan.rounds)):
+                for one in self._contenders if round_ % 2 == 0 else self._contenders[::-1]:
+                    if not one.failed and (round_ < FEWEST_ROUNDS or self._is_quick(one)):
+                        self._clear()
+                        time.sleep(self._plan.rest)
+                        self._measure(one, RESTED, WHOLE, self._link.size, round_)
+        self._clear()
+        return results
+
+    def _answer(self) -> None:
+        """Have everyone link once, and compare the answers with the first nvlink's."""
+        made: dict[Contender, bytes] = {}
+        for one in self._contenders:
+            self._tell(f"{one.name}, once before the rounds")
+            try:
+                image = self._made(one, self._link)
+                if one.links:
+                    made[one] = image
+            except Failed as error:
+                one.failed = self.results.failures[one.name] = str(error)
+        self._contenders = [one for one in self._contenders if not one.failed]
+        reference = next((one for one in made if one.name.startswith(NVLINK)), None)
+        for one, image in made.items():
+            if reference is None:
+                answer = "not compared: there is no output of nvlink"
+            elif one is reference:
+                answer = "what the others are compared with"
+            else:
+                answer = self._compared(one, image, made[reference], reference.name)
+            self.results.answers[one.name] = answer
+
+    def _made(self, one: Contender, link: Link) -> bytes:
+        """What a contender writes, linking once."""
+        self._clear()
+        one.run(link, link.size)
+        if not one.links:
+            return b""
+        try:
+            with open(link.output_path, "rb") as stream:
+                return stream.read()
+        except OSError:
+            raise Failed("it wrote no output") from None
+
+    def _compared(self, one: Contender, image: bytes, expected: bytes, other: str) -> str:
+        """How an answer differs; what pylink leaves out on purpose is put back to see the rest."""
+        answer = compared(image, expected, other)
+        if not is_different(answer) or not one.is_pylink or not self._link.folds:
+            return answer
+        try:
+            whole = compared(self._made(one, self._link.without_folding()), expected, other)
+        except Failed:
+            return answer
+        if is_different(whole):
+            return whole
+        return f"{whole}, and for copies of Mercury sections, which --merc-dedup=off keeps"
+
+    def _parts(self) -> dict[Fraction, int]:
+        """The parts that everyone can link, with their sizes; why there are none is a fact."""
+        if not self._plan.with_parts:
+            return {}
+        size = self._link.size
+        facts = self.results.facts
+        if size < FEWEST_INPUTS:
+            words = f"{size} inputs" if size != 1 else "1 input"
+            facts["growth"] = f"not measured: {words} besides archives, {FEWEST_INPUTS} are needed"
+            return {}
+        found = {}
+        for part in PARTS:
+            count = int(size * part)
+            self._tell(f"a part of {count} inputs, once before the rounds")
+            for one in self._contenders:
+                self._clear()
+                try:
+                    one.run(self._link, count)
+                except Failed as error:
+                    reason = str(error).splitlines()[0]
+                    facts["growth"] = (
+                        f"not measured: the first {count} of {size} inputs do not link alone, "
+                        f"{one.name} says: {reason}"
+                    )
+                    return {}
+            found[part] = count
+        return found
+
+    def _takes_part(self, one: Contender, round_: int) -> bool:
+        return not one.failed and (round_ < FEWEST_ROUNDS or self._is_quick(one))
+
+    def _is_quick(self, one: Contender) -> bool:
+        return self._spent.get(one.name, 0.0) < self._plan.patience
+
+    def _measure(self, one: Contender, mode: str, part: Fraction, size: int, round_: int) -> None:
+        self._clear()
+        self._tell(f"{one.name}, {size} inputs, round {round_ + 1}")
+        begun = time.perf_counter()
+        try:
+            run = one.run(self._link, size)
+        except Failed as error:
+            one.failed = str(error)
+            self.results.failures[one.name] = f"in round {round_ + 1}: {one.failed}"
+            return
+        self._spent[one.name] = self._spent.get(one.name, 0.0) + time.perf_counter() - begun
+        self.results.add(one.name, mode, part, size, round_, run)
+
+    def _clear(self) -> None:
+        """Remove the output, so that everyone writes a new file."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._link.output_path)

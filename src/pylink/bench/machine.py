@@ -1,0 +1,70 @@
+"""What the machine is on which something was measured, in words for people and comparisons."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import re
+
+from pylink import __version__
+
+# Load for each core above which other programs were at work.
+BUSY = 0.25
+
+
+def facts(folder: str) -> dict[str, str]:
+    """What a result depends on; `folder` is where outputs were written."""
+    processor = _field("/proc/cpuinfo", r"^(?:model name|Model|CPU part)\s*:\s*(.*)$")
+    memory = _field("/proc/meminfo", r"^MemTotal:\s*([0-9]+) kB")
+    flags = _field("/proc/cpuinfo", r"^flags\s*:(.*)$").split()
+    pages = re.search(r"\[(\w+)\]", _read("/sys/kernel/mm/transparent_hugepage/enabled"))
+    system = platform.uname()
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "processor": f"{processor or system.machine}{', virtual' if 'hypervisor' in flags else ''}",
+        "cores": str(len(os.sched_getaffinity(0))),
+        "memory": f"{int(memory) / 1e6:.1f} GB" if memory else "unknown",
+        "kernel": f"{system.system} {system.release} {system.machine}",
+        "large pages": pages[1] if pages else "unknown",
+        "file system": _file_system(folder),
+        "C library": " ".join(platform.libc_ver()).strip() or "unknown",
+        "Python": platform.python_version(),
+        "pylink": __version__,
+    }
+
+
+def load() -> float:
+    """How many processes ran or waited to, on average over the last minute."""
+    return os.getloadavg()[0]
+
+
+def is_busy(load: float, cores: int) -> bool:
+    """Whether so much load before a measurement disturbs it."""
+    return load > BUSY * cores
+
+
+def _file_system(folder: str) -> str:
+    """The type of the file system that a folder is on."""
+    place = os.path.realpath(folder)
+    best = "", "unknown"
+    for line in _read("/proc/self/mounts").splitlines():
+        _, point, kind, *_ = line.split(" ")
+        point = point.encode().decode("unicode_escape")
+        inside = place == point or place.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best[0]):
+            best = point, kind
+    return best[1]
+
+
+def _field(path: str, pattern: str) -> str:
+    found = re.search(pattern, _read(path), re.MULTILINE)
+    return found[1].strip() if found else ""
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read()
+    except OSError:
+        return ""

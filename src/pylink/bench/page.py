@@ -1,0 +1,201 @@
+"""Results as one self-contained page, in the dress of the pages of `pylink report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from pylink import __version__
+from pylink.bench import show
+from pylink.bench.answers import is_different
+from pylink.bench.estimates import median_of
+from pylink.bench.machine import is_busy
+from pylink.bench.results import WARM, Results, median
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.bench.compare import Change
+
+HERE = Path(__file__).parent
+REPORTS = HERE.parent / "report" / "view"
+
+
+class Bar(NamedTuple):
+    """One bar: its length in percent of the longest."""
+
+    name: str
+    percent: float
+    text: str
+
+
+class Shown(NamedTuple):
+    """The times of one mode."""
+
+    mode: str
+    title: str
+    bars: list[Bar]
+    columns: list[str]
+    rows: list[list[str]]
+
+
+def page(results: Results) -> str:
+    """The page of one measurement. Without matplotlib it has no curves."""
+    modes = []
+    for mode in results.modes():
+        columns = show.time_columns(results)
+        title = show.mode_title(results, mode)
+        rows = show.time_rows(results, mode)
+        modes.append(Shown(mode, title, _bars(results, mode), columns, rows))
+    rounds = [
+        [
+            *(one.contender, one.mode, str(one.part), str(one.inputs), str(one.round + 1)),
+            *(show.time_text(one.seconds), show.time_text(one.cpu)),
+        ]
+        for one in results.runs
+    ]
+    growth = show.growth_rows(results)
+    return _render(
+        title=f"pylink bench: {results.facts.get('link', '')}",
+        summary=summary(results),
+        warnings=[*busy(results), *unequal(results)],
+        shown=modes,
+        growth=growth,
+        growth_columns=show.growth_columns(results) if growth else [],
+        curves=_curves(results) if growth else "",
+        answers=list(results.answers.items()),
+        failures=list(results.failures.items()),
+        facts=show.fact_rows(results),
+        footnotes=show.footnotes(results),
+        rounds=rounds,
+        rounds_columns=["contender", "mode", "part", "inputs", "round", "wall", "processor"],
+    )
+
+
+def compared_page(
+    before: Results,
+    after: Results,
+    names: tuple[str, str],
+    title: str,
+    changes: Sequence[Change],
+    warnings: Sequence[str],
+    others: Sequence[tuple[str, str, str]],
+) -> str:
+    """The page of two measurements; facts and answers are those of the second."""
+    return _render(
+        title=f"pylink bench: {names[0]} and {names[1]}",
+        summary=[
+            f"{one.contender}: {one.verdict}"
+            for one in changes
+            if one.contender.startswith("pylink") and one.mode == WARM
+        ],
+        warnings=[*warnings, *unequal(before), *unequal(after)],
+        compared_title=title,
+        compared_columns=show.COMPARED_COLUMNS,
+        changes=show.compared_rows(changes),
+        other_facts=others,
+        facts=show.fact_rows(after),
+        footnotes=show.footnotes(after),
+    )
+
+
+def summary(results: Results) -> list[str]:
+    """The figures that are looked for first, in sentences."""
+    reference = results.reference()
+    lines = []
+    for name in results.contenders():
+        if not name.startswith("pylink") or reference is None:
+            continue
+        found, ratios = median(results, name), results.ratios(name, reference)
+        if found is not None and ratios:
+            ratio = median_of(ratios)
+            lines.append(
+                f"{name}: {show.time_text(found.value)}, {ratio.value:.2f} times {reference}'s "
+                f"({show.interval_text(ratio)})"
+            )
+    return lines
+
+
+def busy(results: Results) -> list[str]:
+    """Whether other programs were at work."""
+    load, cores = results.facts.get("load", ""), results.facts.get("cores", "")
+    try:
+        if is_busy(float(load.split()[0]), int(cores)):
+            return [f"Other programs were at work when this began: load {load} on {cores} cores."]
+    except (IndexError, ValueError):
+        pass
+    return []
+
+
+def unequal(results: Results) -> list[str]:
+    """What contenders made that nvlink did not."""
+    return [f"{name}: {words}" for name, words in results.answers.items() if is_different(words)]
+
+
+def _bars(results: Results, mode: str) -> list[Bar]:
+    medians = {name: median(results, name, mode) for name in results.contenders()}
+    values = {name: found.value for name, found in medians.items() if found is not None}
+    longest = max(values.values())
+    return [
+        Bar(name, 100 * value / longest, show.time_text(value)) for name, value in values.items()
+    ]
+
+
+def _curves(results: Results) -> str:
+    """Time over inputs of every contender, as an `<svg>` element; empty without matplotlib."""
+    try:
+        from pylink.report.view import plots  # noqa: PLC0415 -- needs matplotlib
+    except ImportError:
+        return ""
+    curves = []
+    for name in results.contenders():
+        points = []
+        for part in results.parts(name):
+            runs = results.of(name, part=part)
+            size = next(iter(runs.values())).inputs
+            points.append((float(size), median_of([one.seconds for one in runs.values()]).value))
+        grown = results.growth(name)
+        if grown is not None:
+            curves.append(
+                plots.Curve(
+                    name,
+                    [(size, seconds * show.NS) for size, seconds in points],
+                    told=f"exponent {grown.value:.2f} ({show.interval_text(grown)})",
+                    size_title="inputs",
+                    cost_title="wall time",
+                )
+            )
+    words = "Time against the number of inputs, the median of each part."
+    return plots.svg(plots.curves(curves), "Growth", words)
+
+
+# What a page of one measurement has, and one of two has not, or the other way round.
+PARTS: dict[str, object] = {
+    "shown": [],
+    "growth": [],
+    "growth_columns": [],
+    "curves": "",
+    "compared_title": "",
+    "compared_columns": [],
+    "changes": [],
+    "other_facts": [],
+    "answers": [],
+    "failures": [],
+    "rounds": [],
+    "rounds_columns": [],
+}
+
+
+def _render(**values: object) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 -- an extra
+
+    environment = Environment(
+        loader=FileSystemLoader([HERE, REPORTS]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    shown = {"version": __version__, **PARTS, **values}
+    return environment.get_template("bench.html.j2").render(shown)

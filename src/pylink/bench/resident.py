@@ -1,0 +1,147 @@
+"""A process that stays and does one thing again and again, for what is called and not started.
+
+Run as a script with the name of a contender and the module paths, it reads one JSON object per
+line and answers `{"seconds", "cpu", "rss"}` (as the launcher does, but of the call alone; peak
+memory is that of all calls) or `{"failed": reason}`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from pylink.bench.launcher import Run
+
+    Once = Callable[[dict[str, Any]], None]
+
+COPY, API, NVJITLINK = "copy", "api", "nvjitlink"
+
+
+class Resident:
+    """The process, started at its first request; one of COPY, API and NVJITLINK."""
+
+    def __init__(self, kind: str, folder: str) -> None:
+        self._kind = kind
+        self._folder = folder
+        self._process: subprocess.Popen[str] | None = None
+
+    def run(self, request: object) -> Run:
+        """Do it once; launcher.Failed when that does not work."""
+        import subprocess  # noqa: PLC0415 - not in the process itself
+
+        from pylink.bench.launcher import Failed, Run  # noqa: PLC0415
+
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", __file__, self._kind, json.dumps(sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                cwd=self._folder,
+                text=True,
+            )
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+        if not line:
+            self._process = None
+            raise Failed(f"its process ended with status {process.wait()}")
+        answer = json.loads(line)
+        if "failed" in answer:
+            raise Failed(answer["failed"])
+        return Run(answer["seconds"], answer["cpu"], answer["rss"], "")
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.communicate()
+
+
+def copy(inputs: Sequence[str], output: str) -> None:
+    """Read every input whole and write the bytes to one file: no linker can do less."""
+    contents = []
+    for name in inputs:
+        with open(name, "rb") as stream:
+            contents.append(stream.read())
+    with open(output, "wb") as file:
+        file.writelines(contents)
+
+
+def _copy() -> Once:
+    def once(request: dict[str, Any]) -> None:
+        copy(request["inputs"], request["output"])
+
+    return once
+
+
+def _api() -> Once:
+    import pylink  # noqa: PLC0415 -- for this contender alone
+
+    def once(request: dict[str, Any]) -> None:
+        inputs = [pylink.Input(name, whole_archive=whole) for name, whole in request["inputs"]]
+        pylink.link(inputs, arch=request["arch"], output=request["output"], **request["options"])
+
+    return once
+
+
+def _nvjitlink() -> Once:
+    from pylink.bench.nvjitlink import link  # noqa: PLC0415 -- for this contender alone
+
+    libraries: dict[str, ctypes.CDLL] = {}
+
+    def once(request: dict[str, Any]) -> None:
+        path = request["library"]
+        if path not in libraries:
+            libraries[path] = ctypes.CDLL(path)
+        image = link(libraries[path], request["words"], request["inputs"])
+        with open(request["output"], "wb") as stream:
+            stream.write(image)
+
+    return once
+
+
+KINDS = {COPY: _copy, API: _api, NVJITLINK: _nvjitlink}
+
+
+def _peak() -> int:
+    """The peak resident bytes of this process, without what it was forked from."""
+    with open("/proc/self/status", "rb") as stream:
+        for line in stream:
+            if line.startswith(b"VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def serve(kind: str) -> None:
+    """Answer requests until standard input ends."""
+    once = KINDS[kind]()
+    # What is called may print.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        request = json.loads(line)
+        begun, worked = time.perf_counter(), time.process_time()
+        try:
+            once(request)
+        except Exception as error:
+            answer: dict[str, object] = {"failed": str(error) or type(error).__name__}
+        else:
+            seconds, cpu = time.perf_counter() - begun, time.process_time() - worked
+            answer = {"seconds": seconds, "cpu": cpu, "rss": _peak()}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    sys.path[:] = json.loads(sys.argv[2])
+    serve(sys.argv[1])

@@ -1,0 +1,206 @@
+"""What a measurement left: every run, what the machine was, and what came of the answers.
+
+As a file it is CSV: lines `# name: words` with the facts, then a line for each run. Readers of CSV
+take it with `#` as the mark of comments.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from pylink.bench.estimates import Estimate, exponent_of, median_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pylink.bench.launcher import Run
+
+WARM, RESTED = "warm", "rested"
+WHOLE = Fraction(1)
+
+COLUMNS = ("contender", "mode", "part", "inputs", "round", "seconds", "cpu_seconds", "peak_bytes")
+# Facts of one contender begin so, in a file.
+ABOUT, ANSWER, FAILED = "about", "answer", "failed"
+
+# Parts of so few inputs are mostly the start of a process.
+FEWEST_FOR_GROWTH = 2
+
+
+class MalformedResults(Exception):
+    """A file that holds no results; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One run: times in seconds, peak resident memory in bytes; `part` is a share of the inputs."""
+
+    contender: str
+    mode: str
+    part: Fraction
+    inputs: int
+    round: int
+    seconds: float
+    cpu: float
+    peak: int
+
+
+@dataclass(slots=True)
+class Results:
+    """All runs of a measurement, and facts by name; `about`, `answers` and `failures` are words
+    by contender, in the order in which these took part."""
+
+    facts: dict[str, str] = field(default_factory=dict)
+    about: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    runs: list[Measured] = field(default_factory=list)
+
+    def add(
+        self, contender: str, mode: str, part: Fraction, inputs: int, round_: int, run: Run
+    ) -> None:
+        self.runs.append(
+            Measured(contender, mode, part, inputs, round_, run.seconds, run.cpu, run.rss)
+        )
+
+    def contenders(self) -> list[str]:
+        """Those that have run at least once."""
+        return list(dict.fromkeys(one.contender for one in self.runs))
+
+    def modes(self) -> list[str]:
+        return [mode for mode in (WARM, RESTED) if any(one.mode == mode for one in self.runs)]
+
+    def of(self, contender: str, mode: str = WARM, part: Fraction = WHOLE) -> dict[int, Measured]:
+        """The runs of a contender, by round."""
+        return {
+            one.round: one
+            for one in self.runs
+            if one.contender == contender and one.mode == mode and one.part == part
+        }
+
+    def seconds(self, contender: str, mode: str = WARM, part: Fraction = WHOLE) -> list[float]:
+        return [one.seconds for one in self.of(contender, mode, part).values()]
+
+    def ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:
+        """How many times as long as `other` it took, within each round that both ran in.
+
+        Other load on a machine meets what runs at the same time alike.
+        """
+        mine, theirs = self.of(contender, mode), self.of(other, mode)
+        return [mine[one].seconds / theirs[one].seconds for one in mine if one in theirs]
+
+    def processor_ratios(self, contender: str, other: str, mode: str = WARM) -> list[float]:
+        """The same of processor time, which other load disturbs less; none if that is 0."""
+        mine, theirs = self.of(contender, mode), self.of(other, mode)
+        both = [(mine[one].cpu, theirs[one].cpu) for one in mine if one in theirs]
+        return [one / two for one, two in both] if all(two > 0 for _, two in both) else []
+
+    def peak(self, contender: str) -> int:
+        """Most resident bytes with all inputs."""
+        return max((one.peak for one in self.runs if one.contender == contender), default=0)
+
+    def parts(self, contender: str) -> list[Fraction]:
+        """The parts that it did, the smallest first."""
+        found = {one.part for one in self.runs if one.contender == contender and one.mode == WARM}
+        return sorted(found)
+
+    def growth(self, contender: str) -> Estimate | None:
+        """The exponent of time over inputs; None for parts too few to have one."""
+        runs = {part: self.of(contender, part=part) for part in self.parts(contender)}
+        sizes = {part: next(iter(found.values())).inputs for part, found in runs.items()}
+        parts = [part for part in runs if sizes[part] >= FEWEST_FOR_GROWTH]
+        if len(parts) < 3:
+            return None
+        common = set.intersection(*(set(runs[part]) for part in parts))
+        rounds = [[runs[part][one].seconds for part in parts] for one in sorted(common)]
+        return exponent_of([sizes[part] for part in parts], rounds) if rounds else None
+
+    def reference(self) -> str | None:
+        """The contender that others are compared with: the first nvlink, or the copy."""
+        names = self.contenders()
+        return next((one for one in names if one.startswith("nvlink")), names[0] if names else None)
+
+
+def median(results: Results, contender: str, mode: str = WARM) -> Estimate | None:
+    """Of the seconds with all inputs; None for what did not run."""
+    seconds = results.seconds(contender, mode)
+    return median_of(seconds) if seconds else None
+
+
+def to_csv(results: Results) -> str:
+    text = io.StringIO()
+    for name, words in results.facts.items():
+        text.write(f"# {name}: {_line(words)}\n")
+    for kind, named in (
+        (ABOUT, results.about),
+        (ANSWER, results.answers),
+        (FAILED, results.failures),
+    ):
+        for contender, words in named.items():
+            text.write(f"# {kind} {contender}: {_line(words)}\n")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for one in results.runs:
+        times = f"{one.seconds:.9f}", f"{one.cpu:.6f}"
+        writer.writerow(
+            [one.contender, one.mode, one.part, one.inputs, one.round, *times, one.peak]
+        )
+    return text.getvalue()
+
+
+def from_csv(text: str, name: str) -> Results:
+    """What `to_csv` made; MalformedResults for anything else."""
+    results = Results()
+    rows = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("#"):
+            label, found, words = line[1:].strip().partition(": ")
+            if not found:
+                raise MalformedResults(f"{name}:{number}: no fact: {line[:60]}")
+            _add_fact(results, label, words)
+        else:
+            rows.append((number, line))
+    if not rows or tuple(_cells(rows[0][1])) != COLUMNS:
+        raise MalformedResults(f"{name}: not a result of pylink bench --csv")
+    for number, line in rows[1:]:
+        try:
+            contender, mode, part, inputs, round_, seconds, cpu, peak = _cells(line)
+            run = Measured(
+                contender,
+                mode,
+                Fraction(part),
+                int(inputs),
+                int(round_),
+                float(seconds),
+                float(cpu),
+                int(peak),
+            )
+            if not (run.seconds > 0 and run.inputs >= 0 and mode in (WARM, RESTED)):
+                raise ValueError(line)
+        except (ValueError, ZeroDivisionError):
+            raise MalformedResults(f"{name}:{number}: no run: {line[:60]}") from None
+        results.runs.append(run)
+    if not results.runs:
+        raise MalformedResults(f"{name}: there are no runs in it")
+    return results
+
+
+def _add_fact(results: Results, label: str, words: str) -> None:
+    kind, _, contender = label.partition(" ")
+    named = {ABOUT: results.about, ANSWER: results.answers, FAILED: results.failures}
+    if contender and kind in named:
+        named[kind][contender] = words
+    else:
+        results.facts[label] = words
+
+
+def _cells(line: str) -> Sequence[str]:
+    rows: Iterable[list[str]] = csv.reader([line])
+    return next(iter(rows), [])
+
+
+def _line(words: str) -> str:
+    return " ".join(words.split())

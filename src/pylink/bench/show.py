@@ -1,0 +1,182 @@
+"""Results as tables of text, the same rows that the page has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylink.bench.estimates import median_of
+from pylink.bench.results import RESTED, WARM, median
+from pylink.dedup.report import Table
+from pylink.report.view.numbers import text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylink.bench.compare import Change
+    from pylink.bench.estimates import Estimate
+    from pylink.bench.results import Results
+
+TITLES = {
+    WARM: "right after one another",
+    RESTED: "after a rest",
+}
+NS = 1e9
+
+# Facts in the order of a page; the machine's follow.
+FIRST = ("link", "command", "date", "load", "rounds", "rest", "growth")
+
+# What columns of intervals are called.
+CERTAIN = "19 in 20"
+
+
+def time_text(seconds: float) -> str:
+    return text(seconds * NS, "nsecond")
+
+
+def interval_text(estimate: Estimate, *, time: bool = False) -> str:
+    """From what to what; a mark says that it is no more than the least and the largest."""
+    shown = (time_text(one) if time else f"{one:.2f}" for one in (estimate.low, estimate.high))
+    return " to ".join(shown) + ("" if estimate.certain else " *")
+
+
+def time_columns(results: Results) -> list[str]:
+    """The columns of `time_rows`."""
+    beside = f"/ {results.reference()}"
+    times = ["contender", "median", CERTAIN, "least", beside, CERTAIN]
+    return [*times, "rounds", "processor", beside, "peak memory"]
+
+
+def time_rows(results: Results, mode: str) -> list[list[str]]:
+    """A row for each contender."""
+    reference = results.reference()
+    rows = []
+    for name in results.contenders():
+        found = median(results, name, mode)
+        if found is None or reference is None:
+            continue
+        runs = list(results.of(name, mode).values())
+        others = name != reference
+        ratios = results.ratios(name, reference, mode) if others else []
+        processor = results.processor_ratios(name, reference, mode) if others else []
+        ratio = median_of(ratios) if ratios else None
+        rows.append(
+            [
+                name,
+                time_text(found.value),
+                interval_text(found, time=True),
+                time_text(min(one.seconds for one in runs)),
+                f"{ratio.value:.2f}" if ratio else "",
+                interval_text(ratio) if ratio else "",
+                str(len(runs)),
+                time_text(median_of([one.cpu for one in runs]).value),
+                f"{median_of(processor).value:.2f}" if processor else "",
+                text(results.peak(name), "byte"),
+            ]
+        )
+    return rows
+
+
+def growth_rows(results: Results) -> list[list[str]]:
+    """Contender, medians by part and the exponent with its interval."""
+    rows = []
+    for name in results.contenders():
+        exponent = results.growth(name)
+        if exponent is not None:
+            medians = [
+                time_text(median_of(results.seconds(name, part=part)).value)
+                for part in results.parts(name)
+            ]
+            rows.append([name, *medians, f"{exponent.value:.2f}", interval_text(exponent)])
+    return rows
+
+
+def growth_columns(results: Results) -> list[str]:
+    name = results.contenders()[0]
+    parts = results.parts(name)
+    sizes = [next(iter(results.of(name, part=part).values())).inputs for part in parts]
+    return ["contender", *(f"{size:,} inputs" for size in sizes), "exponent", CERTAIN]
+
+
+def tables(results: Results) -> list[Table]:
+    """All that a terminal shows."""
+    found = [
+        Table("the link", ["", ""], [[name, words] for name, words in results.facts.items()], 2)
+    ]
+    found += [
+        Table(mode_title(results, mode), time_columns(results), time_rows(results, mode))
+        for mode in results.modes()
+    ]
+    grown = growth_rows(results)
+    if grown:
+        found.append(Table("growth: time ~ inputs ** exponent", growth_columns(results), grown))
+    answers = [[name, results.answers.get(name, "")] for name in results.answers]
+    if answers:
+        found.append(Table("answers", ["contender", "output"], answers, 2))
+    if results.failures:
+        left_out = [[name, first_line(words)] for name, words in results.failures.items()]
+        found.append(Table("left out", ["contender", "because"], left_out, 2))
+    return found
+
+
+def mode_title(results: Results, mode: str) -> str:
+    """What was between the runs."""
+    rest = f" of {results.facts['rest']}" if mode == RESTED and "rest" in results.facts else ""
+    return f"{TITLES[mode]}{rest}"
+
+
+def footnotes(results: Results) -> list[str]:
+    """What a reader has to know of the figures."""
+    notes = [f"{name}: {words}" for name, words in results.about.items()]
+    uncertain = any(
+        not median_of(results.seconds(name, mode)).certain
+        for mode in results.modes()
+        for name in results.contenders()
+        if results.seconds(name, mode)
+    )
+    if uncertain:
+        notes.append("* the least and the largest: fewer than six rounds tell no more")
+    return notes
+
+
+COMPARED_COLUMNS = (
+    "contender",
+    "before",
+    "after",
+    "after / before",
+    CERTAIN,
+    "beside the control",
+    CERTAIN,
+    "",
+)
+
+
+def compared_name(change: Change) -> str:
+    return change.contender if change.mode == WARM else f"{change.contender}, rested"
+
+
+def compared_rows(changes: Sequence[Change]) -> list[list[str]]:
+    """With the columns of COMPARED_COLUMNS."""
+    return [
+        [
+            compared_name(one),
+            time_text(one.before),
+            time_text(one.after),
+            f"{one.time.value:.2f}",
+            interval_text(one.time),
+            f"{one.relative.value:.2f}" if one.relative else "",
+            interval_text(one.relative) if one.relative else "",
+            one.verdict,
+        ]
+        for one in changes
+    ]
+
+
+def fact_rows(results: Results) -> list[tuple[str, str]]:
+    """What is worth a line of a page: the run first, then the machine."""
+    first = [name for name in FIRST if name in results.facts]
+    names = [*first, *(name for name in results.facts if name not in first)]
+    return [(name, results.facts[name]) for name in names]
+
+
+def first_line(words: str) -> str:
+    return words.splitlines()[0] if words else words

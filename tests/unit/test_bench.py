@@ -1,0 +1,507 @@
+"""`pylink bench`: what is planted is found, and what cannot be measured is said."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from helpers import demo, oracle
+from helpers.cubin_builder import one_kernel
+
+import pylink
+from pylink.bench import compare
+from pylink.bench.command import main
+from pylink.bench.contenders import COPY, Contender, jit_words
+from pylink.bench.contest import Contest, Plan
+from pylink.bench.estimates import change_of, exponent_of, median_of
+from pylink.bench.given import Link
+from pylink.bench.launcher import Failed, Launcher, Run
+from pylink.bench.page import page
+from pylink.bench.results import RESTED, WHOLE, MalformedResults, Results, from_csv, to_csv
+
+COUNT = 16
+
+# Stands for nvlink: says so, does what stands in PLACE, and writes the output that was planted.
+SCRIPT = """#!/bin/sh
+[ "$1" = --version ] && echo "nvlink: NVIDIA (R) Cuda linker, release 99.9, V99.9.1" && exit
+inputs=0
+for word; do
+    case $word in *.cubin) inputs=$((inputs + 1)) ;; esac
+    output=$word
+done
+PLACE
+cat truth > "$output"
+"""
+
+
+@pytest.fixture
+def link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The words of a link of COUNT cubins; `truth` is its output."""
+    names = [f"m{number:02}.cubin" for number in range(COUNT)]
+    for name in names:
+        (tmp_path / name).write_bytes(one_kernel(name[:3]).build())
+    monkeypatch.chdir(tmp_path)
+    pylink.link(names, arch="sm_80", output="truth")
+    return ["-arch=sm_80", *names, "-o", "out.cubin"]
+
+
+def linker(folder: Path, does: str = "") -> str:
+    """The path of a program that stands for nvlink."""
+    path = folder / "nvlink"
+    path.write_text(SCRIPT.replace("PLACE", does))
+    path.chmod(0o755)
+    return str(path)
+
+
+def results(path: str = "out.csv") -> Results:
+    return from_csv(Path(path).read_text(), path)
+
+
+OTHERS = [f"--without={name}" for name in ("copy", "pylink API", "pylink CLI")]
+if oracle.find() is not None:
+    OTHERS.append("--without=nvJitLink")
+
+
+def test_a_program_that_sleeps_takes_as_long(link: list[str], tmp_path: Path) -> None:
+    options = ["--rounds=4", "--no-growth", "--csv=out.csv", *OTHERS]
+    assert main([*options, f"--nvlink={linker(tmp_path, 'sleep 0.2')}", "--", *link]) == 0
+    found = results()
+    times = found.seconds("nvlink")
+    assert len(times) == 4
+    assert min(times) >= 0.2
+    assert median_of(times).value < 0.5  # a busy machine starts programs late
+    assert max(one.cpu for one in found.runs) < 0.1
+
+
+def test_a_program_whose_time_is_linear_is_found_to_be(link: list[str], tmp_path: Path) -> None:
+    planted = linker(tmp_path, 'sleep "$(printf 0.%03d $((inputs * 40)))"')
+    assert main(["--rounds=2", "--csv=out.csv", *OTHERS, f"--nvlink={planted}", "--", *link]) == 0
+    found = results()
+    assert found.parts("nvlink") == [Fraction(1, 8), Fraction(1, 4), Fraction(1, 2), WHOLE]
+    assert [
+        next(iter(found.of("nvlink", part=part).values())).inputs for part in found.parts("nvlink")
+    ] == [2, 4, 8, 16]
+    growth = found.growth("nvlink")
+    assert growth is not None
+    assert 0.7 < growth.value < 1.1  # starting the program is in it
+
+
+class Planted(Contender):
+    """Takes as long as it is told."""
+
+    links = False
+
+    def __init__(self, name: str, seconds: Callable[[int], float]) -> None:
+        super().__init__(name, "planted")
+        self._seconds = seconds
+        self.sizes: list[int] = []
+
+    def run(self, link: Link, size: int) -> Run:
+        self.sizes.append(size)
+        return Run(self._seconds(size), 0.001, 1000 * size, "")
+
+
+def contest(words: Sequence[str], folder: Path, plan: Plan, *taking: Contender) -> Results:
+    return Contest(Link(words, str(folder)), taking, plan, lambda words: None).run()
+
+
+@pytest.mark.parametrize("exponent", [0.0, 1.0, 1.5, 2.0])
+def test_an_exponent_is_found(link: list[str], tmp_path: Path, exponent: float) -> None:
+    noise = random.Random(5)
+    planted = Planted("steep", lambda size: 1e-3 * size**exponent * noise.uniform(1.0, 1.05))
+    growth = contest(link, tmp_path, Plan(rounds=11), planted).growth("steep")
+    assert growth is not None
+    assert growth.value == pytest.approx(exponent, abs=0.03)
+    assert growth.low <= exponent + 0.01
+    assert growth.high >= exponent - 0.01
+
+
+def test_contenders_take_turns_there_and_back(link: list[str], tmp_path: Path) -> None:
+    order: list[str] = []
+
+    def told(name: str) -> Callable[[int], float]:
+        def seconds(size: int) -> float:
+            order.append(f"{name}{size}")
+            return 1.0
+
+        return seconds
+
+    plan = Plan(rounds=2, with_parts=False)
+    contest(link, tmp_path, plan, Planted("a", told("a")), Planted("b", told("b")))
+    assert order == ["a16", "b16", "a16", "b16", "b16", "a16"]
+
+
+def test_one_that_is_slow_sits_out(link: list[str], tmp_path: Path) -> None:
+    slow, quick = Planted("slow", lambda size: 1.0), Planted("quick", lambda size: 1.0)
+    plan = Plan(rounds=9, patience=0.0, with_parts=False)
+    found = contest(link, tmp_path, plan, slow, quick)
+    assert len(found.seconds("slow")) == 4
+
+
+def test_one_that_fails_late_keeps_what_it_did(link: list[str], tmp_path: Path) -> None:
+    def fail(size: int) -> float:
+        if len(failing.sizes) > 3:
+            raise Failed("the disk is full")
+        return 1.0
+
+    failing = Planted("failing", fail)
+    found = contest(
+        link, tmp_path, Plan(rounds=5, with_parts=False), failing, Planted("other", lambda size: 2)
+    )
+    assert len(found.seconds("failing")) == 2
+    assert found.failures == {"failing": "in round 3: the disk is full"}
+    assert len(found.seconds("other")) == 5
+
+
+def test_parts_that_do_not_link_are_no_growth(
+    link: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refuses = 'if [ $inputs -lt 16 ]; then echo "undefined: f" >&2; exit 1; fi'
+    planted = linker(tmp_path, refuses)
+    assert main(["--rounds=1", "--csv=out.csv", *OTHERS, f"--nvlink={planted}", "--", *link]) == 0
+    assert results().facts["growth"] == (
+        "not measured: the first 2 of 16 inputs do not link alone, nvlink says: undefined: f"
+    )
+    assert len(results().runs) == 1
+    assert "undefined: f" in capsys.readouterr().out
+
+
+def test_few_inputs_are_no_growth(link: list[str], tmp_path: Path) -> None:
+    words = [*link[:3], "-o", "out"]
+    found = contest(words, tmp_path, Plan(rounds=1), Planted("a", lambda size: 1.0))
+    assert found.facts["growth"] == "not measured: 2 inputs besides archives, 16 are needed"
+
+
+def test_answers_are_compared(link: list[str], tmp_path: Path) -> None:
+    planted = linker(tmp_path)
+    options = ["--rounds=1", "--no-growth", "--csv=out.csv", f"--nvlink={planted}"]
+    words = [*options, *OTHERS[:1], *OTHERS[2:], "--", *link]
+    assert main(words) == 0
+    assert results().answers["pylink API"] == "equal byte by byte with nvlink's"
+    (tmp_path / "truth").write_bytes(
+        pylink.link([f"m{number:02}.cubin" for number in range(3)], arch="sm_80").image
+    )
+    assert main(words) == 1
+    assert re.match("DIFFERS from nvlink's in .", results().answers["pylink API"])
+    (tmp_path / "truth").write_bytes(b"no cubin")
+    assert main(words) == 1
+    assert "DIFFERS" in results().answers["pylink API"]
+
+
+def test_files_of_the_user_stay(link: list[str], tmp_path: Path) -> None:
+    (tmp_path / "out.cubin").write_text("old")
+    (tmp_path / "map").write_text("old")
+    before = sorted(os.listdir(tmp_path))
+    words = ["--rounds=1", *OTHERS[3:], "--", "pylink", "link", *link, "--Map", "map"]
+    assert main(words) == 0
+    assert (tmp_path / "out.cubin").read_text() == (tmp_path / "map").read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_an_interrupt_leaves_nothing(link: list[str], tmp_path: Path) -> None:
+    planted = linker(tmp_path, "kill -INT $(cat pid); sleep 5")
+    program = f"""
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+open("pid", "w").write(str(os.getpid()))
+from pylink.command.cli import main
+sys.exit(main({["bench", *OTHERS, f"--nvlink={planted}", "--", *link]!r}))
+"""
+    (tmp_path / "pid").touch()
+    before = sorted(os.listdir(tmp_path))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr == b""
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_options_of_the_environment_are_left_out(
+    link: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYLINK_OPTIONS", "--bogus")
+    options = ["--rounds=1", "--no-growth", "--csv=out.csv", *OTHERS[:2], *OTHERS[3:]]
+    assert main([*options, f"--nvlink={linker(tmp_path)}", "--", *link]) == 0
+    assert len(results().seconds("pylink CLI")) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "no link given"),
+        (["-arch=sm_80"], "the link has no inputs"),
+        (["m00.cubin"], "the link has no -arch"),
+        (["-arch=sm_80", "gone.cubin"], "gone.cubin: No such file or directory"),
+        (["-arch=sm_80", "pipe"], "pipe: not a regular file"),
+        (["-arch=sm_80", "-bogus", "m00.cubin"], "bogus"),
+        (["-arch=sm_80", "-optf", "gone"], "gone"),
+    ],
+)
+def test_what_cannot_be_measured_is_said(
+    link: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    said: str,
+) -> None:
+    os.mkfifo("pipe")
+    assert main(["--", *words]) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.startswith("pylink bench: ")
+
+
+def test_words_that_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--rounds=0", "--", "a"]) == 2
+    assert main(["-arch=sm_80", "a.cubin"]) == 2
+    assert "usage: pylink bench [options] -- <link>" in capsys.readouterr().err
+    assert main(["--without=nobody", "--folder=.", "--", "-arch=sm_80", __file__]) == 1
+    assert "there is no 'nobody' to leave out, but copy," in capsys.readouterr().err
+
+
+def test_the_words_of_a_part(link: list[str], tmp_path: Path) -> None:
+    Path("more").write_text('m02.cubin "m03.cubin" -o elsewhere')
+    Path("lib.a").write_bytes(b"!<arch>\n")
+    words = "nvlink -w -arch=sm_80 m00.cubin lib.a -m64 -optf more --Map=map m01.cubin"
+    given = Link(words.split(" "), "/made")
+    assert given.linker == "nvlink"
+    assert given.output == "elsewhere"
+    assert given.size == 4
+    start = "-w -arch=sm_80 m00.cubin lib.a -m64 m02.cubin"
+    end = "-o /made/linked"
+    assert " ".join(given.words(4)) == f"{start} m03.cubin --Map /made/Map m01.cubin {end}"
+    assert " ".join(given.words(2)) == f"{start} --Map /made/Map {end}"
+
+
+def test_many_words_stand_in_a_file(link: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a b \\c.cubin").write_bytes(one_kernel().build())
+    given = Link(["-arch=sm_80", "a b \\c.cubin", *["m00.cubin"] * 20000], str(tmp_path))
+    option, path = given.words(20001)
+    assert option == "--options-file"
+    again = Link(["--options-file", path], str(tmp_path))
+    assert again.inputs == given.inputs
+    assert again.output == given.output_path
+
+
+def test_nvjitlink_is_asked_for_no_more_than_it_has(link: list[str], tmp_path: Path) -> None:
+    words = ["-arch=sm_80", "-m64", "-g", "-Xptxas", "-O3,-v", "m00.cubin"]
+    assert jit_words(Link(words, "")) == ["-arch=sm_80", "-g", "-Xptxas=-O3", "-Xptxas=-v"]
+    with pytest.raises(Failed, match="it has no --relocatable-link"):
+        jit_words(Link([*words, "-r"], ""))
+
+
+def test_a_program_that_is_not_there() -> None:
+    launcher = Launcher()
+    with pytest.raises(Failed, match="/gone: No such file or directory"):
+        launcher.run(["/gone"], "/")
+    with pytest.raises(Failed, match=r"^because$"):
+        launcher.run(["sh", "-c", "echo because >&2; exit 3"], "/")
+    assert launcher.run(["sh", "-c", "echo fine"], "/").output == "fine\n"
+    launcher.close()
+
+
+# Intervals.
+
+
+def test_an_interval_of_a_median_holds_it() -> None:
+    chance = random.Random(1)
+    for count in (6, 11, 20):
+        held = sum(
+            found.low <= 1.0 <= found.high
+            for found in (
+                median_of([chance.lognormvariate(0, 0.5) for _ in range(count)])
+                for _ in range(1000)
+            )
+        )
+        assert held >= 935
+    assert median_of([3.0, 1.0, 2.0]) == (2.0, 1.0, 3.0, False)
+    assert median_of([4.0]) == (4.0, 4.0, 4.0, False)
+    assert median_of(list(range(1, 12))) == (6, 2, 10, True)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.3])
+def test_an_interval_of_a_change_holds_it(factor: float) -> None:
+    chance = random.Random(2)
+
+    def times(scale: float, count: int) -> list[float]:
+        return [scale * chance.lognormvariate(0, 0.2) for _ in range(count)]
+
+    held = sum(
+        found.low <= factor <= found.high
+        for found in (change_of(times(0.1, 8), times(0.1 * factor, 11)) for _ in range(1000))
+    )
+    assert 935 <= held < 1000
+    assert not change_of([1.0] * 3, [1.0] * 3).certain
+    assert change_of([1.0, 1.1, 1.2, 1.3], [2.0, 2.1, 2.2, 2.3]).low > 1
+
+
+def test_an_exponent_is_that_of_the_rounds() -> None:
+    slow = [[2.0 * size for size in (1, 2, 4)], [20.0 * size for size in (1, 2, 4)]]
+    assert exponent_of([1, 2, 4], slow).value == pytest.approx(1.0)
+
+
+# Two results.
+
+
+def made(scales: dict[str, float], *, seed: int = 0, rounds: int = 11) -> Results:
+    """A result in which each contender takes about so long; rounds are slow and quick together."""
+    chance = random.Random(seed)
+    found = Results(facts={"cores": "2", "load": "0.10", compare.DIGEST: "1", "date": str(seed)})
+    for number in range(rounds):
+        together = chance.lognormvariate(0, 0.1)
+        for name, scale in scales.items():
+            run = Run(scale * together * chance.uniform(1, 1.04), scale, 1000, "")
+            found.add(name, "warm", WHOLE, 16, number, run)
+            found.about[name] = f"{name}, nvlink 13.0.88" if name == "nvlink" else name
+    return found
+
+
+TIMES = {COPY: 0.01, "pylink CLI": 0.1, "nvlink": 0.3}
+
+
+def verdicts(before: Results, after: Results) -> dict[str, str]:
+    return {one.contender: one.verdict for one in compare.compare(before, after)[1]}
+
+
+def test_the_same_twice_is_no_difference() -> None:
+    seen = [
+        verdict
+        for seed in range(40)
+        for verdict in verdicts(made(TIMES, seed=seed), made(TIMES, seed=seed + 100)).values()
+    ]
+    assert seen.count("no difference seen") >= 0.85 * len(seen)
+    assert compare.control_of(made(TIMES), made(TIMES)) == "nvlink"
+
+
+def test_a_slower_build_is_found() -> None:
+    found = verdicts(made(TIMES, seed=1), made(TIMES | {"pylink CLI": 0.14}, seed=2))
+    assert found["pylink CLI"] == "slower"
+    assert found[COPY] == "no difference seen"
+    found = verdicts(made(TIMES, seed=1), made(TIMES | {"pylink CLI": 0.06}, seed=2))
+    assert found["pylink CLI"] == "faster"
+
+
+def test_a_slower_machine_is_no_slower_build() -> None:
+    slow = {name: 2 * seconds for name, seconds in TIMES.items()}
+    found = verdicts(made(TIMES, seed=1), made(slow, seed=2))
+    assert found["nvlink"] == "slower"
+    assert found["pylink CLI"] == "no difference seen but for the machine's"
+    slow["pylink CLI"] = 0.1  # as long as before, on a machine half as fast
+    assert verdicts(made(TIMES, seed=1), made(slow, seed=2))["pylink CLI"] == (
+        "faster, beside the control alone"
+    )
+
+
+def test_few_rounds_tell_nothing() -> None:
+    before, after = made(TIMES, rounds=3), made(TIMES | {"pylink CLI": 0.5}, rounds=3)
+    assert set(verdicts(before, after).values()) == {"too few rounds to tell"}
+
+
+def test_another_release_is_no_control() -> None:
+    before, after = made(TIMES), made(TIMES)
+    after.about["nvlink"] = "nvlink, nvlink 13.5.37"
+    assert compare.control_of(before, after) == COPY
+
+
+def test_the_command_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("jinja2")
+    before, after = made(TIMES, seed=1), made(TIMES | {"pylink CLI": 0.14}, seed=2)
+    after.facts |= {"load": "7.9", compare.DIGEST: "2", "kernel": "Linux 7"}
+    names = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
+    for name, one in zip(names, (before, after), strict=True):
+        Path(name).write_text(to_csv(one))
+    out = tmp_path / "out.html"
+    assert main(["--compare", *names, "--html", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"pylink CLI .* slower", said)
+    assert "the links are not the same: their inputs differ" in said
+    assert f"{names[1]}: other programs were at work (load 7.9 on 2 cores)" in said
+    assert "Linux 7" in said
+    assert "pylink CLI: slower" in out.read_text()
+    assert main(["--compare", *names, "a.cubin"]) == 1
+    assert main(["--compare", names[0], __file__]) == 1
+    assert main(["--compare", names[0], "/gone.csv"]) == 1
+
+
+# Files.
+
+
+def test_results_are_read_as_they_were_written() -> None:
+    before = made(TIMES, seed=3)
+    before.facts["command"] = "nvlink -arch=sm_80 'a b.cubin'"
+    before.answers["nvlink"] = "equal: by chance"
+    before.failures["nvJitLink"] = "two\nlines"
+    before.add(COPY, RESTED, Fraction(1, 8), 2, 0, Run(0.5, 0.25, 7, ""))
+    after = from_csv(to_csv(before), "name")
+    assert after.facts == before.facts
+    assert after.answers == before.answers
+    assert after.failures == {"nvJitLink": "two lines"}
+    assert [one.part for one in after.runs] == [one.part for one in before.runs]
+    for one, other in zip(after.runs, before.runs, strict=True):
+        assert math.isclose(one.seconds, other.seconds, abs_tol=1e-9)
+
+
+HEAD = "contender,mode,part,inputs,round,seconds,cpu_seconds,peak_bytes\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "name: not a result of pylink bench --csv"),
+        ("a,b\n1,2\n", "name: not a result of pylink bench --csv"),
+        (HEAD, "name: there are no runs in it"),
+        (HEAD + "copy,warm,1,2\n", "name:2: no run: copy,warm,1,2"),
+        (HEAD + "copy,warm,1/0,2,0,1,1,1\n", "name:2: no run"),
+        (HEAD + "copy,warm,1,2,0,nan,1,1\n", "name:2: no run"),
+        (HEAD + "copy,warm,1,2,0,0,1,1\n", "name:2: no run"),
+        (HEAD + "copy,cool,1,2,0,1,1,1\n", "name:2: no run"),
+        ("# fact\n" + HEAD, "name:1: no fact: # fact"),
+    ],
+)
+def test_a_file_that_is_no_result(text: str, said: str) -> None:
+    with pytest.raises(MalformedResults, match=re.escape(said)):
+        from_csv(text, "name")
+
+
+def test_a_page_is_whole_and_names_are_text(link: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    plan = Plan(rounds=6, rest=0.001)
+    found = contest(link, tmp_path, plan, Planted("<b>a</b>", lambda size: 0.1 * size))
+    found.facts["label"] = "<script>alert(1)</script>"
+    shown = page(found)
+    assert "<script" not in shown
+    assert "<b>a</b>" not in shown
+    assert "&lt;b&gt;a&lt;/b&gt;" in shown
+    for words in ("right after one another", "after a rest", "How time grows with the inputs"):
+        assert words in shown
+    assert not re.search(r"(src|href)\s*=\s*.?http|url\(.?http|@import", shown)
+
+
+@oracle.needs_oracle
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100"])
+def test_all_link_the_demo_alike(
+    arch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tool = oracle.toolchain().tool("nvlink")
+    words = [tool, f"-arch={arch}", *map(str, demo.cubins(arch)), "-o", "out.cubin"]
+    assert main(["--rounds=2", "--csv=out.csv", "--html=out.html", "--", *words]) == 0
+    found = results()
+    assert found.contenders() == ["copy", "pylink API", "pylink CLI", "nvlink", "nvJitLink"]
+    assert not found.failures
+    same = "equal with nvlink's but for the linker's own note"
+    assert found.answers["nvJitLink"] == same
+    if arch == "sm_100":  # two modules of the demo are copies in part
+        same += ", and for copies of Mercury sections, which --merc-dedup=off keeps"
+    assert found.answers["pylink API"] == found.answers["pylink CLI"] == same
+    assert found.about["nvlink"] == f"{tool}, nvlink 13.0.88, the whole process"
+    assert found.facts["growth"].startswith("not measured: 13 inputs")
+    assert found.peak("nvlink") > 1_000_000
+    assert "pylink API" in Path("out.html").read_text()
