@@ -30,6 +30,10 @@ HINT = bytes.fromhex("31020058000401000000000000000000")  # of an optimizing com
 FENCE_BODY = bytes.fromhex("0149100af8000c00000000000000000000")[:16]
 
 
+TEXT_FLAGS, MERCURY = 6, 0x10000000
+ENTRY_SIZES = {2: 24, 4: 24}  # by type of section
+
+
 @dataclass
 class Slot:
     words: list[bytes]
@@ -156,10 +160,11 @@ def registers(kernels: list[Kernel]) -> bytes:
 
 def build(kernels: list[Kernel]) -> bytes:
     """The file. Section order: strings, symbols, four sections per kernel, debug sections."""
-    sections: list[tuple[str, int, int, int, bytes]] = []  # name, type, link, info, contents
+    # Name, type, flags, link, info, contents.
+    sections: list[tuple[str, int, int, int, int, bytes]] = []
 
-    def add(name: str, kind: int, link: int, info: int, data: bytes) -> int:
-        sections.append((name, kind, link, info, data))
+    def add(name: str, kind: int, link: int, info: int, data: bytes, flags: int = 0) -> int:
+        sections.append((name, kind, flags, link, info, data))
         return len(sections)
 
     names = b"\0" + b"".join(kernel.name.encode() + b"\0" for kernel in kernels)
@@ -170,8 +175,15 @@ def build(kernels: list[Kernel]) -> bytes:
         symtab += struct.pack("<IBBHQQ", place, 0x12, 0x10, 3 + 4 * i, 0, len(text_of(kernel)))
     add(".symtab", 2, 1, 1, bytes(symtab))
     for i, kernel in enumerate(kernels):
-        text = add(f".text.{kernel.name}", 1, 2, 1 + i, text_of(kernel))
-        add(f".nv.capmerc.text.{kernel.name}", 0x70000016, 0, 1 + i, capsule_of(kernel, text))
+        text = add(f".text.{kernel.name}", 1, 2, 1 + i, text_of(kernel), TEXT_FLAGS)
+        add(
+            f".nv.capmerc.text.{kernel.name}",
+            0x70000016,
+            0,
+            1 + i,
+            capsule_of(kernel, text),
+            MERCURY,
+        )
         add(f".nv.info.{kernel.name}", 0x70000000, 2, text, info_of(kernel))
         rows = [struct.pack("<QIIq", 0, 57, 1 + i, addend) for addend in kernel.addends]
         add(f".rela.text.{kernel.name}", 4, 2, text, b"".join(rows))
@@ -186,11 +198,21 @@ def build(kernels: list[Kernel]) -> bytes:
     shstrtab = b"\0" + b"".join(row[0].encode() + b"\0" for row in sections) + b".shstrtab\0"
     add(".shstrtab", 3, 0, 0, shstrtab)
     out, table = bytearray(64), bytes(64)
-    for name, kind, link, info, data in sections:
+    for name, kind, flags, link, info, data in sections:
         out += bytes(-len(out) % 16)
         place = shstrtab.index(b"\0" + name.encode() + b"\0") + 1
         table += struct.pack(
-            "<IIQQQQIIQQ", place, kind, 0, 0, len(out), len(data), link, info, 1, 0
+            "<IIQQQQIIQQ",
+            place,
+            kind,
+            flags,
+            0,
+            len(out),
+            len(data),
+            link,
+            info,
+            1,
+            ENTRY_SIZES.get(kind, 0),
         )
         out += data
     out += bytes(-len(out) % 8)

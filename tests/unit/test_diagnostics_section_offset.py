@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,16 @@ def test_the_first_section_of_a_name(wide: bool, tmp_path: Path) -> None:
         assert section_offset(str(tmp_path / "a"), name) == made.starts[made.find(name)], name
     assert section_offset(str(tmp_path / "a"), ".text.kern") is None
     assert section_offset(str(tmp_path / "a"), "same") is None
+
+
+def test_a_section_beside_one_that_runs_past_the_file(tmp_path: Path) -> None:
+    made = cubin()
+    image = bytearray(made.build())
+    (table,) = struct.unpack_from("<Q", image, 40)
+    struct.pack_into("<Q", image, table + 64 * made.find(".same") + 32, 1 << 40)
+    (tmp_path / "a").write_bytes(image)
+    for name in (".same", ".odd \udcff"):
+        assert section_offset(str(tmp_path / "a"), name) == made.starts[made.find(name)], name
 
 
 def test_files_that_do_not_tell(tmp_path: Path) -> None:

@@ -7,15 +7,19 @@ import struct
 
 import pytest
 from helpers import exits_builder as builder
+from helpers.cubin_builder import with_wide_counts
 from helpers.exits_builder import Kernel, branch, build, exit_, fence, guarded_exit, plain, wait
 from helpers.exits_code import CCTL, ERRBAR, MEMBAR, NOP, guard, stalled
+from helpers.exits_native import MalformedKernel, Refused, read, rewrite, rewrite_exits
 from helpers.exits_reference import Object
 from helpers.exits_reference import rewrite_exits as rewrite_reference
 from helpers.line_program import sleb
 
-from pylink._native.exits import MalformedKernel, rewrite_exits
+import pylink
+from pylink._native.elfheaders import file_image
 
 FENCES, SHORT, LONG = range(3)
+RELOCATION_OFFSET = 18  # of pylink.phases.faults
 
 
 def rewritten(kernel: Kernel, mode: int) -> Object:
@@ -43,13 +47,6 @@ def test_a_kernel_without_fence_or_exit_is_the_same_object() -> None:
     image = build([Kernel("k", [plain()])])
     for mode in (FENCES, SHORT, LONG):
         assert rewrite_exits(image, mode) is image
-
-
-def test_a_file_without_capsules_is_the_same_object() -> None:
-    image = bytearray(build([Kernel("k", [fence(), exit_()])]))
-    file = Object(bytes(image))
-    struct.pack_into("<I", image, file.by_name[".nv.capmerc.text.k"].at + 4, 1)
-    assert rewrite_exits(bytes(image), SHORT) == bytes(image)
 
 
 def of_opcode(opcode: int) -> bytes:
@@ -221,8 +218,7 @@ def patched(section: str, at: int, value: int) -> bytes:
         (".nv.capmerc.text.k", 16, 0xD1, "differ in the number of instructions"),
         (".debug_line", 4, 9, "line unit is malformed"),
         (".debug_frame", 28 + 4, 1, "FDE is malformed"),
-        (".rela.text.k", 12, 9, "symbol index is out of range"),
-        (".nv.info.k", 2, 99, "attribute record is malformed"),
+        (".nv.info.k", 1, 0x39, "attribute record is malformed"),
         (".nv_debug_info_reg_sass", 2, 99, "register table is malformed"),
     ],
 )
@@ -234,7 +230,43 @@ def test_a_malformed_section_is_named(section: str, at: int, value: int, reason:
 
 def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(ValueError, match="mode 4"):
-        rewrite_exits(b"", 4)
+        rewrite_exits(build([Kernel("k", [plain()])]), 4)
+
+
+def test_files_that_number_more_sections_than_their_header_can() -> None:
+    image = build([Kernel("k", [fence(), exit_()])])
+    plain_, wide = (rewrite(read(one), SHORT) for one in (image, with_wide_counts(image)))
+    rows = list(zip(wide.sections, plain_.sections, strict=True))
+    for ours, theirs in rows[1:]:
+        contents = {
+            one.arena[row.offset : row.offset + row.size]
+            for one, row in ((wide, ours), (plain_, theirs))
+        }
+        assert len(contents) == 1
+
+
+def test_a_rewritten_file_as_a_file() -> None:
+    kernel = Kernel("k", [plain(), fence(), exit_()], rows=[(0, 3), (16, 4)])
+    image = build([kernel])
+    objects = read(image)
+    assert file_image(objects, 0) == image
+    whole = Object(file_image(rewrite(objects, SHORT), 0))
+    expected = Object(rewrite_exits(image, SHORT))
+    for ours, theirs in zip(whole.sections, expected.sections, strict=True):
+        assert (ours.data == theirs.data) is (ours.name != ".symtab"), ours.name
+
+
+def test_a_relocation_of_padding_that_is_gone_is_refused() -> None:
+    kernel = Kernel("k", [*[fence()] * 9, exit_()], addends=[0])
+    image = bytearray(build([kernel]))
+    size = len(builder.text_of(kernel))
+    struct.pack_into("<Q", image, Object(bytes(image)).by_name[".rela.text.k"].offset, size - 16)
+    assert rewrite_exits(bytes(image), LONG) != image
+    with pytest.raises(Refused) as caught:
+        rewrite_exits(bytes(image), FENCES)
+    assert caught.value.reason == RELOCATION_OFFSET
+    with pytest.raises(pylink.LinkError, match=r"\.rela\.text\.k\[0\]: .* outside its section"):
+        pylink.link([("a.cubin", bytes(image))], arch="sm_100")
 
 
 def test_no_damage_is_worse_than_an_error() -> None:
@@ -247,6 +279,6 @@ def test_no_damage_is_worse_than_an_error() -> None:
         if rng.random() < 0.1:
             del image[rng.randrange(len(image)) :]
         try:
-            assert isinstance(rewrite_exits(bytes(image), rng.randrange(3)), bytes)
-        except MalformedKernel as error:
+            assert rewrite(read(bytes(image)), rng.randrange(3)).files
+        except (MalformedKernel, Refused) as error:
             assert error.reason  # noqa: PT017 - most damage is no error at all

@@ -6,9 +6,8 @@ import struct
 
 import pytest
 from helpers import oracle
+from helpers.exits_native import rewrite_exits
 from helpers.exits_reference import Object
-
-from pylink._native.exits import rewrite_exits
 
 pytestmark = oracle.needs_oracle
 

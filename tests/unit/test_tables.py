@@ -33,7 +33,6 @@ ROWS = [
     (counted.FILE_COUNT, "counts.pyx", "FileCount"),
     (counted.KIND_COUNT, "counts.pyx", "KindCount"),
     (counted.TIME, "clocks.pxd", "TimeRow"),
-    (records.EHDR, "elf64.pxd", "Ehdr"),
     (records.SHDR, "elf64.pxd", "Shdr"),
     (records.REL, "elf64.pxd", "Rel"),
     (records.RELA, "elf64.pxd", "Rela"),

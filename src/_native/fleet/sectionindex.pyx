@@ -7,14 +7,12 @@ given a fault and no sections; the others are not concerned.
 
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
-from libc.string cimport memchr, memcmp, memcpy, strlen
+from libc.string cimport memcmp, strlen
 
-from elf64 cimport EM_CUDA, SHN_XINDEX, Ehdr, Shdr
+from elf64 cimport EM_CUDA, Shdr
+from elffile cimport *
+from elfnumbers cimport SHT_NULL
 from extents cimport count_files
-from elfnumbers cimport (
-    SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_RESERVED_SHARED,
-    SHT_CUDA_SHARED, SHT_NOBITS, SHT_NULL
-)
 from objectformats cimport *
 from vec cimport *
 
@@ -131,88 +129,60 @@ cdef bint list_object(Columns* c, uint32_t number, const uint8_t* data, uint64_t
                       Hasher hasher) noexcept nogil:
     """False when memory is exhausted."""
     cdef ObjectItem* row = <ObjectItem*>vec_push(&c.objects)
-    cdef Ehdr ehdr
-    cdef const Shdr* headers
-    cdef Shdr header
-    cdef uint64_t count, names_at, i, names = 0, stored = 0
-    cdef const uint8_t* strings
-    cdef const uint8_t* end
-    cdef uint64_t strings_size
+    cdef ElfFile elf
+    cdef const Shdr* header
+    cdef const char* name
+    cdef uint64_t i, names = 0, stored = 0
+    cdef int fault
     if row == NULL:
         return False
     row.fault, row.section, row.sm, row.type = X_HEADER, 0, 0, 0
     row.size, row.first, row.count = size, c.sections.count, 0
-    if size < sizeof(Ehdr):
+    if open_elf(&elf, data, size) != ELF_GOOD or elf.header.e_machine != EM_CUDA:
         return True
-    memcpy(&ehdr, data, sizeof(Ehdr))
-    if memcmp(ehdr.e_ident, b"\x7fELF\x02\x01", 6) != 0 or ehdr.e_machine != EM_CUDA:
-        return True
-    row.type = ehdr.e_type
+    row.type = elf.header.e_type
     for i in range(FORMAT_COUNT):
-        if FORMAT[i].os_abi == ehdr.e_ident[7]:
-            row.sm = ehdr.e_flags >> FORMAT[i].sm_first & FORMAT[i].sm_mask
-    row.fault = X_NONE
-    if ehdr.e_shoff == 0:
+        if FORMAT[i].os_abi == elf.header.e_ident[7]:
+            row.sm = elf.header.e_flags >> FORMAT[i].sm_first & FORMAT[i].sm_mask
+    fault = open_table(&elf)
+    if fault == ELF_GOOD:
+        fault = open_names(&elf)
+    if fault != ELF_GOOD:
+        row.fault = (X_NONE if fault == ELF_NO_TABLE else X_TABLE if fault == ELF_TABLE
+                     else X_NAMES)
         return True
-    row.fault = X_TABLE
-    if (ehdr.e_shentsize != sizeof(Shdr) or ehdr.e_shoff > size
-            or sizeof(Shdr) > size - ehdr.e_shoff):
-        return True
-    headers = <const Shdr*>(data + ehdr.e_shoff)
-    memcpy(&header, headers, sizeof(Shdr))
-    count = ehdr.e_shnum if ehdr.e_shnum else header.sh_size
-    names_at = header.sh_link if ehdr.e_shstrndx == SHN_XINDEX else ehdr.e_shstrndx
-    if count > (size - ehdr.e_shoff) // sizeof(Shdr):
-        return True
-    row.fault = X_NAMES
-    if names_at >= count:
-        return True
-    memcpy(&header, headers + names_at, sizeof(Shdr))
-    if (header.sh_type == SHT_NOBITS or header.sh_offset > size
-            or header.sh_size > size - header.sh_offset):
-        return True
-    strings = data + header.sh_offset
-    strings_size = header.sh_size
     # All is checked before the first section is listed.
-    for i in range(count):
-        memcpy(&header, headers + i, sizeof(Shdr))
+    for i in range(elf.count):
+        header = &elf.table[i]
         row.section = <uint32_t>i
         if header.sh_type == SHT_NULL:
             continue
         row.fault = X_NAME
-        if header.sh_name >= strings_size:
+        name = name_at(&elf, header)
+        if name == NULL:
             return True
-        end = <const uint8_t*>memchr(strings + header.sh_name, 0, strings_size - header.sh_name)
-        if end == NULL:
-            return True
-        names += end - (strings + header.sh_name)
+        names += strlen(name)
         row.fault = X_NAME_SUM
         if names > size:
             return True
-        if without_bytes(header.sh_type):
+        if not has_bytes(header.sh_type):
             continue
         row.fault = X_RANGE
-        if header.sh_offset > size or header.sh_size > size - header.sh_offset:
+        if not lies_in(&elf, header):
             return True
         stored += header.sh_size
         row.fault = X_SUM
         if stored > SHARED_BYTES * size:
             return True
     row.fault = row.section = 0
-    for i in range(count):
-        memcpy(&header, headers + i, sizeof(Shdr))
+    for i in range(elf.count):
+        header = &elf.table[i]
         if header.sh_type != SHT_NULL:
-            end = strings + header.sh_name
-            if not list_section(c, number, <uint32_t>i, &header, end, data, hasher):
+            if not list_section(c, number, <uint32_t>i, header,
+                                <const uint8_t*>name_at(&elf, header), data, hasher):
                 return False
             row.count += 1
     return True
-
-
-cdef inline bint without_bytes(uint32_t type) noexcept nogil:
-    """NOBITS, and NVIDIA's kinds of it: global, local and shared memory."""
-    return type in (SHT_NOBITS, SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_SHARED,
-                    SHT_CUDA_RESERVED_SHARED)
 
 
 cdef bint list_section(Columns* c, uint32_t owner, uint32_t number, const Shdr* header,
@@ -227,7 +197,7 @@ cdef bint list_section(Columns* c, uint32_t owner, uint32_t number, const Shdr* 
     row.object, row.number, row.type, row.info = owner, number, header.sh_type, header.sh_info
     row.size, row.align = header.sh_size, header.sh_addralign
     row.offset, row.stored = header.sh_offset, header.sh_size
-    if without_bytes(header.sh_type):
+    if not has_bytes(header.sh_type):
         row.offset = row.stored = 0
     digest.low64 = digest.high64 = 0
     if hasher != NULL:

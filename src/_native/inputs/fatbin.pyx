@@ -9,7 +9,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strcmp, strncmp
 
-from elf64 cimport ET_DYN, ET_REL, SHN_XINDEX, SHT_NOBITS, Ehdr, Shdr
+from elf64 cimport ET_DYN, ET_REL, SHT_NOBITS, Shdr
+from elffile cimport *
 from elfkinds cimport FATBIN_MAGIC, IN_FATBIN, IN_HOST, IN_SHARED
 from extents cimport count_files
 from vec cimport *
@@ -167,40 +168,32 @@ cdef bint fault(Scanner* s, bint entry, uint32_t reason, uint64_t value,
 cdef bint scan_object(Scanner* s, SourceRow* row, uint64_t base, uint64_t size,
                       uint16_t type) noexcept nogil:
     """Look for the sections of CUDA, in a file of that ELF type alone."""
-    cdef const uint8_t* image = s.arena + base
-    cdef const Ehdr* header = <const Ehdr*>image
-    cdef const Shdr* table
-    cdef const Shdr* names
+    cdef ElfFile elf
     cdef const Shdr* section
-    cdef uint64_t count, i, total = 0
-    cdef uint32_t strings
+    cdef uint64_t i, total = 0
     cdef const char* name
-    if header.e_type != type or header.e_shoff == 0:
+    cdef int wrong = open_elf(&elf, s.arena + base, size)
+    if wrong == ELF_GOOD:
+        if elf.header.e_type != type:
+            return True
+        wrong = open_table(&elf)
+    if wrong == ELF_NO_TABLE:
         return True
-    if (header.e_shentsize != sizeof(Shdr) or header.e_shoff > size
-            or size - header.e_shoff < sizeof(Shdr)):
-        return fault(s, False, B_SECTIONS, header.e_shoff, size)
-    table = <const Shdr*>(image + header.e_shoff)
-    # With 0xff00 sections or more, counts move into the null section header (gABI, 4-7).
-    count = header.e_shnum if header.e_shnum else table[0].sh_size
-    strings = header.e_shstrndx if header.e_shstrndx != SHN_XINDEX else table[0].sh_link
-    if count > (size - header.e_shoff) // sizeof(Shdr) or strings >= count:
-        return fault(s, False, B_SECTIONS, count, (size - header.e_shoff) // sizeof(Shdr))
-    names = &table[strings]
-    if (names.sh_offset > size or names.sh_size > size - names.sh_offset or names.sh_size == 0
-            or image[names.sh_offset + names.sh_size - 1] != 0):
-        return fault(s, False, B_SECTION_RANGE, strings, count)
-    for i in range(1, count):
-        section = &table[i]
-        if section.sh_name >= names.sh_size:
-            return fault(s, False, B_SECTION_NAME, i, count)
-        name = <const char*>image + names.sh_offset + section.sh_name
+    if wrong != ELF_GOOD:
+        return fault(s, False, B_SECTIONS, elf.value, elf.limit)
+    if open_names(&elf) != ELF_GOOD:
+        return fault(s, False, B_SECTION_RANGE, elf.strings, elf.count)
+    for i in range(1, elf.count):
+        section = &elf.table[i]
+        name = name_at(&elf, section)
+        if name == NULL:
+            return fault(s, False, B_SECTION_NAME, i, elf.count)
         if strncmp(name, b"__nv_", 5) != 0 and strncmp(name, b".nvHR", 5) != 0:
             continue
         if section.sh_type == SHT_NOBITS:
             continue
-        if section.sh_offset > size or section.sh_size > size - section.sh_offset:
-            return fault(s, False, B_SECTION_RANGE, i, count)
+        if not lies_in(&elf, section):
+            return fault(s, False, B_SECTION_RANGE, i, elf.count)
         if strcmp(name, b"__nv_relfatbin") == 0:
             # Honest sections share no bytes; without a limit the work could be quadratic.
             if section.sh_size > size - total:

@@ -10,6 +10,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, memset
 
 from elf64 cimport *
+from elffile cimport *
 from extents cimport count_files
 from names cimport *
 from runtime cimport is_runtime_function
@@ -177,49 +178,35 @@ cdef bint take(Selector* s, size_t file) noexcept nogil:
 
 cdef bint read_names(Selector* s, size_t file) noexcept nogil:
     """The names that a file defines or needs, as mentions; none of a file that it marks damaged."""
-    cdef const uint8_t* image = s.arena + s.extents[2 * file]
-    cdef uint64_t size = s.extents[2 * file + 1]
-    cdef const Ehdr* header = <const Ehdr*>image
-    cdef const Shdr* table
+    cdef ElfFile elf
     cdef const Shdr* symtab = NULL
     cdef const Shdr* strtab
     cdef const Sym* symbol
-    cdef uint32_t i, count
     cdef uint64_t n
     s.taken[file] = DAMAGED     # until all is there
-    if (size < sizeof(Ehdr) or header.e_machine != EM_CUDA
-            or header.e_shentsize != sizeof(Shdr) or header.e_shoff > size
-            or size - header.e_shoff < sizeof(Shdr)):
+    if (open_elf(&elf, s.arena + s.extents[2 * file], s.extents[2 * file + 1]) != ELF_GOOD
+            or elf.header.e_machine != EM_CUDA or open_table(&elf) != ELF_GOOD):
         return True
-    table = <const Shdr*>(image + header.e_shoff)
-    # A file with very many sections has their number in the first.
-    n = header.e_shnum if header.e_shnum else table[0].sh_size
-    if n > (size - header.e_shoff) // sizeof(Shdr) or n > 0xffffffffU:
-        return True
-    count = <uint32_t>n
-    for i in range(count):
-        if table[i].sh_type == SHT_SYMTAB:
-            symtab = &table[i]
+    for n in range(elf.count):
+        if elf.table[n].sh_type == SHT_SYMTAB:
+            symtab = &elf.table[n]
             break
-    if symtab == NULL or symtab.sh_link >= count or not inside(symtab, size):
+    if symtab == NULL or symtab.sh_link >= elf.count or not lies_in(&elf, symtab):
         return True
-    strtab = &table[symtab.sh_link]
-    if strtab.sh_type != SHT_STRTAB or not inside(strtab, size):
+    strtab = &elf.table[symtab.sh_link]
+    if strtab.sh_type != SHT_STRTAB or not lies_in(&elf, strtab):
         return True
     s.taken[file] = False
     for n in range(symtab.sh_size // sizeof(Sym)):
-        symbol = <const Sym*>(image + symtab.sh_offset) + n
+        symbol = <const Sym*>(elf.data + symtab.sh_offset) + n
         if (symbol.st_info >> 4 == STB_LOCAL or symbol.st_name >= strtab.sh_size
                 or (symbol.st_shndx == SHN_UNDEF and symbol.st_info >> 4 != STB_GLOBAL)):
             continue
-        if not mention_name(s, <int32_t>file, symbol, image + strtab.sh_offset + symbol.st_name,
+        if not mention_name(s, <int32_t>file, symbol,
+                            elf.data + strtab.sh_offset + symbol.st_name,
                             strtab.sh_size - symbol.st_name):
             return False
     return True
-
-
-cdef inline bint inside(const Shdr* section, uint64_t size) noexcept nogil:
-    return section.sh_offset <= size and section.sh_size <= size - section.sh_offset
 
 
 cdef bint mention_name(Selector* s, int32_t file, const Sym* symbol, const uint8_t* text,

@@ -6,9 +6,10 @@ without costs its section headers. docs/shared-libraries.md has what the symbols
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, strcmp, strlen, strncmp
+from libc.string cimport strcmp, strlen, strncmp
 
 from elf64 cimport *
+from elffile cimport *
 from vec cimport *
 
 cdef enum:
@@ -41,11 +42,8 @@ cdef packed struct DynamicRow:
     uint64_t index
 
 ctypedef struct Library:
-    const uint8_t* data
-    uint64_t size
-    const Shdr* table
-    uint64_t count
-    const char* names
+    ElfFile elf
+    const char* names           # of the symbols
     uint64_t names_size
     Vec rows
     bint calls_runtime          # needs a function of the CUDA runtime from another file
@@ -70,10 +68,8 @@ def find_symbols(data, uint64_t offset, uint64_t size):
     try:
         if offset > <uint64_t>view.len or size > <uint64_t>view.len - offset:
             raise IndexError("the file runs past the data")
-        l.data = <const uint8_t*>view.buf + offset
-        l.size = size
         with nogil:
-            if find_sections(&l):
+            if find_sections(&l, <const uint8_t*>view.buf + offset, size):
                 state = find_rows(&l)
     finally:
         PyBuffer_Release(&view)
@@ -83,34 +79,17 @@ def find_symbols(data, uint64_t offset, uint64_t size):
     return state, rows, bool(l.opens_libraries and not l.calls_runtime)
 
 
-cdef inline bint lies_in(const Library* l, const Shdr* s) noexcept nogil:
-    return s.sh_offset <= l.size and s.sh_size <= l.size - s.sh_offset
-
-
-cdef bint find_sections(Library* l) noexcept nogil:
-    """Whether this is a shared library with relocatable device code; `table` is good then."""
-    cdef const Ehdr* header = <const Ehdr*>l.data
-    cdef const Shdr* names
+cdef bint find_sections(Library* l, const uint8_t* data, uint64_t size) noexcept nogil:
+    """Whether this is a shared library with relocatable device code; `elf` is good then."""
+    cdef ElfFile* elf = &l.elf
+    cdef const char* name
     cdef uint64_t i
-    cdef uint32_t strings
-    if (l.size < sizeof(Ehdr) or memcmp(l.data, b"\x7fELF\x02\x01", 6) != 0
-            or header.e_type != ET_DYN or header.e_shoff == 0
-            or header.e_shentsize != sizeof(Shdr) or header.e_shoff > l.size
-            or l.size - header.e_shoff < sizeof(Shdr)):
+    if open_sections(elf, data, size) != ELF_GOOD or elf.header.e_type != ET_DYN:
         return False
-    l.table = <const Shdr*>(l.data + header.e_shoff)
-    l.count = header.e_shnum if header.e_shnum else l.table[0].sh_size
-    strings = header.e_shstrndx if header.e_shstrndx != SHN_XINDEX else l.table[0].sh_link
-    if l.count > (l.size - header.e_shoff) // sizeof(Shdr) or strings >= l.count:
-        return False
-    names = &l.table[strings]
-    if (not lies_in(l, names) or names.sh_size == 0
-            or l.data[names.sh_offset + names.sh_size - 1] != 0):
-        return False
-    for i in range(1, l.count):
-        if (l.table[i].sh_name < names.sh_size and l.table[i].sh_type != SHT_NOBITS
-                and strcmp(<const char*>l.data + names.sh_offset + l.table[i].sh_name,
-                           b"__nv_relfatbin") == 0):
+    for i in range(1, elf.count):
+        name = name_at(elf, &elf.table[i])
+        if (name != NULL and elf.table[i].sh_type != SHT_NOBITS
+                and strcmp(name, b"__nv_relfatbin") == 0):
             return True
     return False
 
@@ -121,19 +100,18 @@ cdef int find_rows(Library* l) noexcept nogil:
     cdef const Shdr* strings
     cdef uint64_t i
     cdef int state
-    for i in range(1, l.count):
-        s = &l.table[i]
+    for i in range(1, l.elf.count):
+        s = &l.elf.table[i]
         if s.sh_type != SHT_DYNSYM:
             continue
-        if not lies_in(l, s) or s.sh_link >= l.count or s.sh_size % sizeof(Sym):
+        if not lies_in(&l.elf, s) or s.sh_link >= l.elf.count or s.sh_size % sizeof(Sym):
             return BAD_SYMBOLS
-        strings = &l.table[s.sh_link]
-        if (not lies_in(l, strings) or strings.sh_size == 0
-                or l.data[strings.sh_offset + strings.sh_size - 1] != 0):
+        strings = &l.elf.table[s.sh_link]
+        if not ends_in_nul(&l.elf, strings):
             return BAD_SYMBOLS
-        l.names = <const char*>l.data + strings.sh_offset
+        l.names = <const char*>l.elf.data + strings.sh_offset
         l.names_size = strings.sh_size
-        state = read_symbols(l, <const Sym*>(l.data + s.sh_offset), s.sh_size // sizeof(Sym))
+        state = read_symbols(l, <const Sym*>(l.elf.data + s.sh_offset), s.sh_size // sizeof(Sym))
         if state == HAS_CODE and not is_symbolic(l):
             mark_interposable(l, <uint32_t>i)
         return state            # a file has one such table
@@ -182,7 +160,7 @@ cdef bint add(Library* l, uint32_t what, const char* name, uint64_t index) noexc
         return False
     row.what = what
     row.interposable = False
-    row.name = <const uint8_t*>name - l.data
+    row.name = <const uint8_t*>name - l.elf.data
     row.size = strlen(name)
     row.index = index
     return True
@@ -192,11 +170,11 @@ cdef bint is_symbolic(const Library* l) noexcept nogil:
     """Whether the library's own definitions come first for it (-Bsymbolic)."""
     cdef uint64_t i, j, tag
     cdef const uint8_t* entry
-    for i in range(1, l.count):
-        if l.table[i].sh_type != SHT_DYNAMIC or not lies_in(l, &l.table[i]):
+    for i in range(1, l.elf.count):
+        if l.elf.table[i].sh_type != SHT_DYNAMIC or not lies_in(&l.elf, &l.elf.table[i]):
             continue
-        entry = l.data + l.table[i].sh_offset
-        for j in range(l.table[i].sh_size // DYNAMIC_SIZE):
+        entry = l.elf.data + l.elf.table[i].sh_offset
+        for j in range(l.elf.table[i].sh_size // DYNAMIC_SIZE):
             tag = load64(entry + DYNAMIC_SIZE * j)
             if tag == DT_SYMBOLIC or (tag == DT_FLAGS
                                       and load64(entry + DYNAMIC_SIZE * j + 8) & DF_SYMBOLIC):
@@ -216,16 +194,16 @@ cdef void mark_interposable(Library* l, uint32_t symbols) noexcept nogil:
         any_closed |= row[i].what == W_CLOSED
     if not any_closed:
         return
-    for i in range(1, l.count):
-        if (l.table[i].sh_type != SHT_RELA or l.table[i].sh_link != symbols
-                or not lies_in(l, &l.table[i])):
+    for i in range(1, l.elf.count):
+        if (l.elf.table[i].sh_type != SHT_RELA or l.elf.table[i].sh_link != symbols
+                or not lies_in(&l.elf, &l.elf.table[i])):
             continue
         # Honest sections share no bytes; without a limit the work could be quadratic.
-        total += l.table[i].sh_size
-        if total > l.size:
+        total += l.elf.table[i].sh_size
+        if total > l.elf.size:
             return
-        r = <const Rela*>(l.data + l.table[i].sh_offset)
-        for j in range(l.table[i].sh_size // sizeof(Rela)):
+        r = <const Rela*>(l.elf.data + l.elf.table[i].sh_offset)
+        for j in range(l.elf.table[i].sh_size // sizeof(Rela)):
             low, high = 0, l.rows.count
             while low < high:   # rows are in order of their indices
                 middle = (low + high) // 2

@@ -38,7 +38,7 @@ cdef inline bint move_line_references(File* file, size_t section, const Vec* uni
                                       Fault* fault) noexcept nogil:
     """Correct addends against a rebuilt line section: they name the start of a unit."""
     cdef const UnitPlace* unit = <const UnitPlace*>units.data
-    cdef const Sym* symbol
+    cdef const SymbolRow* symbol
     cdef Rela* rows
     cdef size_t i, low, high, middle
     cdef uint64_t j
@@ -49,8 +49,8 @@ cdef inline bint move_line_references(File* file, size_t section, const Vec* uni
             continue
         rows = <Rela*>file.views[i].fresh
         for j in range(file.views[i].size // sizeof(Rela)):
-            symbol = file.symbols + rows[j].r_sym
-            if symbol.st_info & 0xf != STT_SECTION or symbol.st_shndx != section:
+            symbol = &file.symbols[rows[j].r_sym]
+            if symbol.info & 0xf != STT_SECTION or home_of(file, symbol) != <int32_t>section:
                 continue
             low = 0
             high = units.count

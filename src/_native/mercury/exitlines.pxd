@@ -11,6 +11,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
+from elf64 cimport Rela
 from exitrows cimport *
 from vec cimport *
 
@@ -53,13 +54,6 @@ ctypedef struct Lines:
     int64_t line
     int64_t written         # line of the last row
     Vec* out
-
-
-ctypedef struct Rela:
-    uint64_t r_offset
-    uint32_t r_type
-    uint32_t r_sym
-    int64_t r_addend
 
 
 # Where a unit went, for those that refer to it.

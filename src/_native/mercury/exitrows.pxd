@@ -10,7 +10,6 @@ from elf64 cimport load16, load32, load64
 cdef enum ExitFault:
     R_NONE
     R_MEMORY
-    R_SECTION
     R_CUT_OFF
     R_RECORD
     R_BITMAP
@@ -23,7 +22,6 @@ cdef enum ExitFault:
     R_LINE_UNIT
     R_LINE_OP
     R_LINE_RELOCATION
-    R_SYMBOL
     R_TABLE
 
 

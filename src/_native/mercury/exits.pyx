@@ -6,12 +6,12 @@ each EXIT. Both change the size of the text, so every offset into it follows: re
 the capsule, attribute lists, jump tables, relocations, and the debug sections.
 docs/format-notes/family-c-exits.md has the rules and the experiments behind them.
 
-The work is done on one relocatable file before anything is merged. A changed section is written
-behind the end of the file and its header's sh_offset and sh_size are changed; no other byte is.
-Section and symbol indices stay, and so do the mercury sections other than the capsules, which
-count in units of their own.
+The work is done file by file on what the reader made of them, before anything is merged. Contents
+that change are written behind the end of the arena, and the rows of their sections tell where, and
+how large they are; symbols of code get new sizes. All else stays, also the mercury sections other
+than the capsules, which count in units of their own.
 
-Cost: linear in the bytes of the sections read.
+Cost: linear in the bytes of the sections read, and of the arena where something changed.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -19,27 +19,28 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
 
-from elf64 cimport (SHT_CUDA_CAPMERC, SHT_CUDA_INFO, SHT_CUDA_MERC_RELA, SHT_PROGBITS, SHT_RELA,
-                    STO_ENTRY, STT_FUNC, STT_SECTION, Ehdr, Shdr, Sym)
+from elf64 cimport (SHT_CUDA_CAPMERC, SHT_CUDA_INFO, SHT_CUDA_MERC_RELA, SHT_RELA, STO_ENTRY,
+                    STT_FUNC, STT_SECTION, Rela, round_up)
 from exitcapsule cimport Draft
 from exitcode cimport *
-from exitdebug cimport TEXT_PREFIX, move_debug
+from exitdebug cimport move_debug
 from exitearly cimport convert_code
 from exitfile cimport *
-from exitlines cimport Rela
 from exitplaces cimport *
 from exitrows cimport *
 from exitwords cimport M_EARLY, M_FENCES, WORD
+from pages cimport prefer_large_pages
+from pylink._native.tables cimport ObjectTables, Sections, Symbols
+from rows cimport FileRow, SectionRow, SymbolRow
 from vec cimport *
 
 cdef enum:
     SHT_CUDA_CONSTANT_B2 = 0x70000066
-    PLACEMENT = 128         # alignment of rewritten sections in the file
+    PLACEMENT = 16          # alignment of rewritten contents in the arena
 
 cdef tuple REASONS = (
     "",
     "",
-    "section table is malformed",
     "capsule is cut off",
     "capsule record is unknown",
     "capsule bitmap is empty or runs past the capsule",
@@ -52,38 +53,22 @@ cdef tuple REASONS = (
     "line unit is malformed or not DWARF 2 or 3",
     "line number opcode is not supported",
     "relocation fits no line program",
-    "symbol index is out of range",
     "jump table has a relocation outside of it",
 )
 
 
-class MalformedKernel(ValueError):
-    """A file breaks its format; see the stub."""
-
-    def __init__(self, section, offset, reason):
-        super().__init__(f"{section}+{offset:#x}: {reason}")
-        self.section = section
-        self.offset = offset
-        self.reason = reason
-
-
-cdef bint is_function(const Sym* symbol) noexcept nogil:
-    return symbol.st_info & 0xf == STT_FUNC and symbol.st_shndx != 0
-
-
-cdef bint is_kernel(const Sym* symbol) noexcept nogil:
-    return is_function(symbol) and symbol.st_other & STO_ENTRY
+cdef inline bint is_function(const SymbolRow* symbol) noexcept nogil:
+    return symbol.info & 0xf == STT_FUNC and symbol.section >= 0
 
 
 cdef bint rewrite_functions(File* file, int mode, Fault* fault) noexcept nogil:
     """Rewrite text and capsule of each kernel, or function, that has both."""
-    cdef int32_t* capsule_of = <int32_t*>calloc(file.count + 1, sizeof(int32_t))
-    cdef const Sym* symbol
+    cdef int32_t* capsule_of = <int32_t*>calloc(file.count, sizeof(int32_t))
+    cdef const SymbolRow* symbol
     cdef Code code
     cdef Code* row
     cdef Draft draft
-    cdef uint64_t i
-    cdef uint32_t text
+    cdef size_t i
     cdef bint done = True, changed
     if capsule_of == NULL:
         return fail(fault, 0, 0, R_MEMORY)
@@ -92,23 +77,16 @@ cdef bint rewrite_functions(File* file, int mode, Fault* fault) noexcept nogil:
     vec_init(&draft.records, 1)
     vec_init(&draft.sizes, 1)
     for i in range(file.count):
-        # A capsule begins with the section index of its text.
-        if file.views[i].kind == SHT_CUDA_CAPMERC and file.views[i].size >= 2:
-            text = load16(file.views[i].data)
-            if text < file.count:
-                capsule_of[text] = <int32_t>i
+        if file.views[i].kind == SHT_CUDA_CAPMERC:
+            capsule_of[text_of(file, i)] = <int32_t>i
     for i in range(file.symbol_count):
-        symbol = file.symbols + i
-        if symbol.st_shndx >= file.count or not (
-                is_function(symbol) if file.early else is_kernel(symbol)):
+        symbol = &file.symbols[i]
+        if not is_function(symbol) or not (file.early or symbol.other & STO_ENTRY):
             continue
         memset(&code, 0, sizeof(Code))
-        code.text = symbol.st_shndx
+        code.text = <uint32_t>home_of(file, symbol)
         code.capsule = capsule_of[code.text]
-        if (not code.capsule or file.code_of[code.text] >= 0
-                or file.views[code.text].kind != SHT_PROGBITS
-                or file.views[code.text].name_size <= TEXT_PREFIX
-                or memcmp(file.views[code.text].name, b".text.", TEXT_PREFIX) != 0):
+        if file.code_of[code.text] >= 0:
             continue
         if file.early:
             done = convert_code(&file.views[code.text], &file.views[code.capsule], &code, &draft,
@@ -133,25 +111,21 @@ cdef bint rewrite_functions(File* file, int mode, Fault* fault) noexcept nogil:
     return done
 
 
-cdef bint resize_symbols(File* file, Fault* fault) noexcept nogil:
+cdef void resize_symbols(File* file) noexcept nogil:
     """Note which symbols stand for a changed kernel, and give the kernels their new sizes."""
-    cdef Sym* symbols = <Sym*>editable(&file.views[file.symtab])
-    cdef uint64_t i
+    cdef SymbolRow* symbol
+    cdef size_t i
     cdef int32_t row
-    if symbols == NULL:
-        return fail(fault, 0, 0, R_MEMORY)
     for i in range(file.symbol_count):
-        if symbols[i].st_shndx >= file.count:
-            continue
-        row = file.code_of[symbols[i].st_shndx]
+        symbol = &file.symbols[i]
+        row = file.code_of[home_of(file, symbol)] if symbol.section >= 0 else -1
         if row < 0:
             continue
-        if is_function(symbols + i):
-            symbols[i].st_size = (<Code*>file.kernels.data)[row].fresh_size
+        if is_function(symbol):
+            symbol.size = (<Code*>file.kernels.data)[row].fresh_size
             file.codes[i] = row
-        elif symbols[i].st_info & 0xf == STT_SECTION:
+        elif symbol.info & 0xf == STT_SECTION:
             file.codes[i] = row
-    return True
 
 
 cdef bint move_places(File* file, Fault* fault) noexcept nogil:
@@ -173,10 +147,7 @@ cdef bint move_places(File* file, Fault* fault) noexcept nogil:
             table = &file.views[view.info]
             if table.info >= file.count or file.views[table.info].kind != SHT_CUDA_CAPMERC:
                 continue
-            if file.views[table.info].size < 2:
-                continue
-            row = load16(file.views[table.info].data)
-            row = file.code_of[row] if <size_t>row < file.count else -1
+            row = file.code_of[text_of(file, table.info)]
             if row < 0:
                 continue
             for j in range(file.count):
@@ -205,8 +176,6 @@ cdef bint move_relocations(File* file, Fault* fault) noexcept nogil:
             return fail(fault, 0, 0, R_MEMORY)
         home = file.code_of[view.info] if view.info < file.count else -1
         for j in range(view.size // sizeof(Rela)):
-            if rows[j].r_sym >= file.symbol_count:
-                return fail(fault, i, j * sizeof(Rela), R_SYMBOL)
             target = file.codes[rows[j].r_sym]
             if home >= 0:
                 rows[j].r_offset = moved(codes + home, places, rows[j].r_offset, True)
@@ -217,70 +186,90 @@ cdef bint move_relocations(File* file, Fault* fault) noexcept nogil:
 
 
 cdef bint rewrite(File* file, int mode, Fault* fault) noexcept nogil:
-    if not read_sections(file, fault) or not rewrite_functions(file, mode, fault):
+    if not rewrite_functions(file, mode, fault):
         return False
     if not file.kernels.count:
         return True
-    return (resize_symbols(file, fault) and move_places(file, fault)
-            and move_relocations(file, fault) and move_debug(file, fault))
+    resize_symbols(file)
+    return (move_places(file, fault) and move_relocations(file, fault)
+            and move_debug(file, fault))
 
 
-cdef bytes write_image(const File* file):
-    """The file with its changed sections behind the end."""
-    cdef uint64_t size = file.size, at
-    cdef size_t i
-    cdef Shdr* section
-    cdef View* view
-    cdef uint8_t* out
+cdef bint put_contents(File* file, Fresh* fresh) noexcept nogil:
+    """Add what changed, and point the sections to it; False when memory is exhausted."""
+    cdef size_t i, at
+    cdef const View* view
+    cdef uint8_t* place
     for i in range(file.count):
         view = &file.views[i]
-        if view.fresh == NULL:
+        if view.fresh == NULL or (view.fresh_size == view.size
+                                  and memcmp(view.fresh, view.data, view.size) == 0):
             continue
-        if view.fresh_size == view.size and memcmp(view.fresh, view.data, view.size) == 0:
-            free(view.fresh)
-            view.fresh = NULL
-        else:
-            size = (size + PLACEMENT - 1) // PLACEMENT * PLACEMENT + view.fresh_size
-    cdef bytes image = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
-    out = <uint8_t*>PyBytes_AS_STRING(image)
-    memcpy(out, file.data, file.size)
-    section = <Shdr*>(out + (<const Ehdr*>file.data).e_shoff)
-    at = file.size
-    for i in range(file.count):
-        view = &file.views[i]
-        if view.fresh != NULL:
-            memset(out + at, 0, (PLACEMENT - at % PLACEMENT) % PLACEMENT)
-            at = (at + PLACEMENT - 1) // PLACEMENT * PLACEMENT
-            memcpy(out + at, view.fresh, view.fresh_size)
-            section[i].sh_offset = at
-            section[i].sh_size = view.fresh_size
-            at += view.fresh_size
-    return image
+        at = fresh.data.count
+        place = <uint8_t*>vec_extend(&fresh.data, round_up(view.fresh_size, PLACEMENT))
+        if place == NULL:
+            return False
+        memcpy(place, view.fresh, view.fresh_size)
+        memset(place + view.fresh_size, 0, fresh.data.count - at - view.fresh_size)
+        file.sections[i].offset = fresh.base + at
+        file.sections[i].size = view.fresh_size
+    return True
 
 
-def rewrite_exits(bytes image not None, int mode):
-    """Rewrite the kernels of a relocatable cubin; see the stub."""
+cdef bytes grown(bytes arena, const Fresh* fresh):
+    """The arena with what changed."""
+    cdef size_t size = PyBytes_GET_SIZE(arena)
+    cdef bytes result = PyBytes_FromStringAndSize(NULL, fresh.base + fresh.data.count)
+    cdef char* to = PyBytes_AS_STRING(result)
+    prefer_large_pages(<uint8_t*>to, fresh.base + fresh.data.count)
+    memcpy(to, PyBytes_AS_STRING(arena), size)
+    memset(to + size, 0, fresh.base - size)
+    memcpy(to + fresh.base, fresh.data.data, fresh.data.count)
+    return result
+
+
+def rewrite_exits(ObjectTables objects not None, list steps not None):
+    """Rewrite the kernels of relocatable cubins; see the stub."""
+    cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef bytes sections = objects.sections.copy(), symbols = objects.symbols.copy()
+    cdef const FileRow* row
+    cdef Fresh fresh
     cdef File file
     cdef Fault fault
+    cdef size_t number
+    cdef int mode
     cdef bint done
-    if not M_FENCES <= mode <= M_EARLY:
-        raise ValueError(f"mode {mode} is not known")
-    file_init(&file, image)
-    file.early = mode == M_EARLY
-    fault.section = 0
-    fault.offset = 0
-    fault.reason = R_NONE
+    cdef list faults = []
+    fresh.base = round_up(PyBytes_GET_SIZE(objects.arena), PLACEMENT)
+    vec_init(&fresh.data, 1)
     try:
-        with nogil:
-            done = rewrite(&file, mode, &fault)
-        if done:
-            return write_image(&file) if file.kernels.count or file.early else image
-        if fault.reason == R_MEMORY:
-            raise MemoryError
-        name = ""
-        if file.views != NULL and file.views[fault.section].name != NULL:
-            name = file.views[fault.section].name[:file.views[fault.section].name_size].decode(
-                errors="replace")
-        raise MalformedKernel(name, fault.offset, REASONS[fault.reason])
+        for number, mode in steps:
+            if not M_FENCES <= mode <= M_EARLY:
+                raise ValueError(f"mode {mode} is not known")
+            if number >= objects.files.count:
+                raise IndexError(f"file {number} of {objects.files.count}")
+            row = &objects.files.rows[number]
+            memset(&file, 0, sizeof(File))
+            file.sections = <SectionRow*>PyBytes_AS_STRING(sections) + row.first_section
+            file.count = row.section_count
+            file.first_section = <int32_t>row.first_section
+            file.symbols = <SymbolRow*>PyBytes_AS_STRING(symbols) + row.first_symbol
+            file.symbol_count = row.symbol_count
+            file.early = mode == M_EARLY
+            vec_init(&file.kernels, sizeof(Code))
+            vec_init(&file.places, sizeof(Place))
+            fail(&fault, 0, 0, R_MEMORY)
+            with nogil:
+                done = (open_views(&file, arena, &fresh) and rewrite(&file, mode, &fault)
+                        and put_contents(&file, &fresh))
+                file_free(&file)
+            if not done:
+                if fault.reason == R_MEMORY:
+                    raise MemoryError
+                faults.append((number, row.first_section + fault.section, fault.offset,
+                               REASONS[fault.reason]))
+        if fresh.data.count == 0:
+            return objects.arena, objects.sections, objects.symbols, faults
+        return grown(objects.arena, &fresh), Sections(sections), Symbols(symbols), faults
     finally:
-        file_free(&file)
+        vec_free(&fresh.data)

@@ -4,18 +4,19 @@ After `parse`, every offset, count, name and index in the tables is known to lie
 so later kernels follow them without looking back.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memset
+from libc.string cimport memset
 
 from clocks cimport *
 from elf64 cimport *
 from elffaults cimport *
+from elffile cimport *
 from elflinks cimport check_links
 from elfnotes cimport read_flags, read_notes
 from elfsections cimport read_sections
-from elfsymbols cimport read_symbols
+from elfsymbols cimport check_symbols, read_symbols
 from extents cimport count_files
 from pylink._native.tables cimport Faults, Files, ObjectTables, Sections, Symbols
 from kinds cimport *
@@ -67,39 +68,40 @@ def parse(bytes arena, bytes extents, bytearray times=None):
 cdef inline void count_rows(const uint8_t* image, uint64_t size, uint64_t* sections,
                             uint64_t* symbols) noexcept nogil:
     """Add up how many rows the file can have: what `read_file` refuses of it needs none."""
-    cdef const Ehdr* header = <const Ehdr*>image
-    cdef const Shdr* table
-    cdef uint64_t count, i, most = 0
-    if (size < sizeof(Ehdr) or header.e_shoff > size
-            or size - header.e_shoff < sizeof(Shdr)):
+    cdef ElfFile elf
+    cdef uint64_t i, most = 0
+    if open_elf(&elf, image, size) != ELF_GOOD or open_table(&elf) != ELF_GOOD:
         return
-    table = <const Shdr*>(image + header.e_shoff)
-    count = header.e_shnum if header.e_shnum else table[0].sh_size
-    if count > (size - header.e_shoff) // sizeof(Shdr):
-        return
-    sections[0] += count
-    for i in range(count):      # one of them is the symbol table
-        if table[i].sh_type == SHT_SYMTAB:
-            most = max(most, min(table[i].sh_size, size))
+    sections[0] += elf.count
+    for i in range(elf.count):      # one of them is the symbol table
+        if elf.table[i].sh_type == SHT_SYMTAB:
+            most = max(most, min(elf.table[i].sh_size, size))
     symbols[0] += most // sizeof(Sym)
 
 
+cdef inline int32_t reason_of(int fault) noexcept nogil:
+    """The ReadFault of an ElfFault."""
+    if fault == ELF_SHORT:
+        return F_TOO_SHORT
+    if fault == ELF_MAGIC:
+        return F_NOT_ELF
+    if fault == ELF_CLASS:
+        return F_CLASS
+    if fault == ELF_ENDIAN:
+        return F_ENDIAN
+    return F_STRING_TABLE if fault == ELF_NAMES else F_SECTION_TABLE
+
+
 cdef bint read_file(Reader* r, int32_t file, uint64_t offset, uint64_t size) noexcept nogil:
-    cdef const uint8_t* image = r.arena + offset
-    cdef const Ehdr* header = <const Ehdr*>image
-    cdef const Shdr* table
+    cdef ElfFile elf
+    cdef const Ehdr* header
     cdef const FormatFacts* facts
-    cdef uint64_t count, names
     cdef uint8_t format = 0
     cdef FileRow* row
-    if size < sizeof(Ehdr):
-        return refuse(r, file, -1, -1, F_TOO_SHORT, size, sizeof(Ehdr))
-    if memcmp(image, b"\x7fELF", 4) != 0:
-        return refuse(r, file, -1, -1, F_NOT_ELF, 0, 0)
-    if header.e_ident[4] != 2:
-        return refuse(r, file, -1, -1, F_CLASS, header.e_ident[4], 2)
-    if header.e_ident[5] != 1:
-        return refuse(r, file, -1, -1, F_ENDIAN, header.e_ident[5], 1)
+    cdef int fault = open_elf(&elf, r.arena + offset, size)
+    if fault != ELF_GOOD:
+        return refuse(r, file, -1, -1, reason_of(fault), elf.value, elf.limit)
+    header = elf.header
     if header.e_machine != EM_CUDA:
         return refuse(r, file, -1, -1, F_MACHINE, header.e_machine, EM_CUDA)
     while format < FORMAT_COUNT and header.e_ident[7] != FORMAT[format].os_abi:
@@ -113,19 +115,11 @@ cdef bint read_file(Reader* r, int32_t file, uint64_t offset, uint64_t size) noe
         return refuse(r, file, -1, -1, F_FLAGS, header.e_flags, 0)
     if header.e_type != ET_REL:
         return refuse(r, file, -1, -1, F_NOT_RELOCATABLE, header.e_type, ET_REL)
-    if (header.e_shentsize != sizeof(Shdr) or header.e_shoff < sizeof(Ehdr)
-            or header.e_shoff > size
-            or size - header.e_shoff < sizeof(Shdr)):
-        return refuse(r, file, -1, -1, F_SECTION_TABLE, header.e_shoff, size)
-    table = <const Shdr*>(image + header.e_shoff)
-    # With 0xff00 sections or more, counts move into the null section header (gABI, 4-7).
-    count = header.e_shnum if header.e_shnum else table[0].sh_size
-    names = header.e_shstrndx if header.e_shstrndx != SHN_XINDEX else table[0].sh_link
-    if count == 0 or count > (size - header.e_shoff) // sizeof(Shdr) or names >= count:
-        return refuse(r, file, -1, -1, F_SECTION_TABLE, count,
-                      (size - header.e_shoff) // sizeof(Shdr))
-    if r.sections.count + count > 0x7fffffff:
-        return refuse(r, file, -1, -1, F_TOO_LARGE, r.sections.count + count, 0x7fffffff)
+    fault = open_table(&elf)
+    if fault != ELF_GOOD:
+        return refuse(r, file, -1, -1, reason_of(fault), elf.value, elf.limit)
+    if r.sections.count + elf.count > 0x7fffffff:
+        return refuse(r, file, -1, -1, F_TOO_LARGE, r.sections.count + elf.count, 0x7fffffff)
     r.names = 0
     row = <FileRow*>vec_push(&r.files)
     if row == NULL:
@@ -134,14 +128,62 @@ cdef bint read_file(Reader* r, int32_t file, uint64_t offset, uint64_t size) noe
     row.offset = offset
     row.size = size
     row.first_section = <uint32_t>r.sections.count
-    row.section_count = <uint32_t>count
+    row.section_count = <uint32_t>elf.count
     row.first_symbol = <uint32_t>r.symbols.count
     row.format = format
     read_flags(row, facts, header)
-    return (read_sections(r, file, row, table, <uint32_t>names)
+    fault = open_names(&elf)
+    if fault != ELF_GOOD:
+        return refuse(r, file, <int32_t>elf.strings, -1, reason_of(fault), elf.value, elf.limit)
+    return (read_sections(r, file, row, &elf)
             and read_notes(r, row)
             and read_symbols(r, file, row)
             and check_links(r, file, row))
+
+
+def check_again(ObjectTables objects not None, list numbers not None):
+    """The first thing that is wrong with files whose contents were changed since `parse`.
+
+    What the rows say already is written to them once more, and nothing else.
+    """
+    cdef Reader r
+    cdef FileRow* row
+    cdef int32_t number
+    cdef bint ok = True
+    r.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    vec_over(&r.files, objects.files.data, sizeof(FileRow))
+    vec_over(&r.sections, objects.sections.data, sizeof(SectionRow))
+    vec_over(&r.symbols, objects.symbols.data, sizeof(SymbolRow))
+    vec_init(&r.marks, 8)
+    memset(&r.fault, 0, sizeof(FaultRow))
+    for number in numbers:
+        row = <FileRow*>r.files.data + number
+        r.names = 0
+        with nogil:
+            ok = check_symbols(&r, number, row, symtab_of(&r, row)) and check_links(&r, number, row)
+        if not ok:
+            break
+    vec_free(&r.marks)
+    if not ok and r.fault.reason == F_NONE:
+        raise MemoryError
+    return Faults(b"" if ok else PyBytes_FromStringAndSize(<char*>&r.fault, sizeof(FaultRow)))
+
+
+cdef void vec_over(Vec* v, bytes table, size_t row) noexcept:
+    """A Vec of the rows that a table has."""
+    v.data = <uint8_t*>PyBytes_AS_STRING(table)
+    v.row = row
+    v.count = v.room = <size_t>PyBytes_GET_SIZE(table) // row
+    v.over_table = True
+
+
+cdef int32_t symtab_of(const Reader* r, const FileRow* row) noexcept nogil:
+    """The index of the symbol table of a file that has one."""
+    cdef const SectionRow* sections = <const SectionRow*>r.sections.data + row.first_section
+    cdef int32_t i = 0
+    while sections[i].kind != K_SYMTAB:
+        i += 1
+    return i
 
 
 def find_changes(Files files not None):

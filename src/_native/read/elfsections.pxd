@@ -1,10 +1,11 @@
 # Section headers of a cubin as checked rows.
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memchr, memcmp, memset
+from libc.string cimport memcmp, memset, strlen
 
 from elf64 cimport *
 from elffaults cimport *
+from elffile cimport *
 from kinds cimport *
 from objectformats cimport *
 from rows cimport *
@@ -19,35 +20,28 @@ cdef inline bint is_mercury(const FileRow* row) noexcept nogil:
     return row.sm >= FIRST_MERCURY_SM
 
 
-cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr* table,
-                               uint32_t names) noexcept nogil:
-    cdef const uint8_t* image = r.arena + row.offset
+cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row,
+                               const ElfFile* elf) noexcept nogil:
     cdef const Shdr* h
     cdef SectionRow* s
     cdef SectionRow* rows = <SectionRow*>vec_extend(&r.sections, row.section_count)
     cdef uint32_t i
     cdef int32_t reason
-    cdef const uint8_t* end
-    cdef const uint8_t* strings
-    cdef uint64_t strings_size = table[names].sh_size, aligns = 0, contents = 0
+    cdef const char* name
+    cdef uint64_t aligns = 0, contents = 0
     if rows == NULL:
         return False
     memset(rows, 0, row.section_count * sizeof(SectionRow))
-    if (table[names].sh_offset > row.size or strings_size > row.size - table[names].sh_offset
-            or strings_size == 0
-            or image[table[names].sh_offset + strings_size - 1] != 0):
-        return refuse(r, file, <int32_t>names, -1, F_STRING_TABLE, strings_size, row.size)
-    strings = image + table[names].sh_offset
     for i in range(row.section_count):
-        h = &table[i]
+        h = &elf.table[i]
         s = &rows[i]
         s.file = <uint32_t>file
         s.target = -1
-        if h.sh_name >= strings_size:
-            return refuse(r, file, <int32_t>i, -1, F_NAME, h.sh_name, strings_size)
-        end = <const uint8_t*>memchr(strings + h.sh_name, 0, strings_size - h.sh_name)
-        s.name = <uint64_t>(strings + h.sh_name - r.arena)
-        s.name_size = <uint32_t>(end - (strings + h.sh_name))
+        name = name_at(elf, h)
+        if name == NULL:
+            return refuse(r, file, <int32_t>i, -1, F_NAME, h.sh_name, elf.names_size)
+        s.name = <uint64_t>(<const uint8_t*>name - r.arena)
+        s.name_size = <uint32_t>strlen(name)
         if not take_name(r, s.name_size, row.size):
             return refuse(r, file, <int32_t>i, -1, F_NAMES, r.names, row.size)
         s.flags = h.sh_flags
@@ -58,7 +52,7 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row, const Shdr
         if not KIND[s.kind].given:
             if h.sh_size > max_nobits():
                 return refuse(r, file, <int32_t>i, -1, F_TOO_LARGE, h.sh_size, max_nobits())
-        elif h.sh_offset > row.size or h.sh_size > row.size - h.sh_offset:
+        elif not lies_in(elf, h):
             return refuse(r, file, <int32_t>i, -1, F_SECTION_BOUNDS, h.sh_offset + h.sh_size,
                           row.size)
         else:

@@ -22,6 +22,12 @@ def parse(
     ``IndexError`` for an extent outside the arena.
     """
 
+def check_again(objects: ObjectTables, numbers: list[int]) -> Faults:
+    """The first thing that is wrong with files whose contents were changed since ``parse``.
+
+    Checks again what sections and symbols say of each other, with the reasons of ``parse``.
+    """
+
 def find_changes(files: Files) -> list[int]:
     """Numbers of the files that say other things of themselves than the file before.
 

@@ -8,6 +8,8 @@ the mercury numbers 0x70000082, 83 and 85, which are told apart here.
 from __future__ import annotations
 
 EM_CUDA = 190
+ET_REL = 1
+ET_EXEC = 2
 
 FILE_TYPES = {0: "NONE", 1: "REL", 2: "EXEC", 3: "DYN", 4: "CORE"}
 PT_LOAD, PT_PHDR = 1, 6

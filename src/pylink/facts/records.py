@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from struct import Struct
 
-EHDR = Struct("<16sHHIQQQIHHHHHH")
 # sh_name, type, flags, addr, offset, size, link, info, addralign, entsize.
 SHDR = Struct("<IIQQQQIIQQ")
 # r_offset, the halves of r_info (type and symbol), and r_addend.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pylink.facts.elf import ET_EXEC
 from pylink.fleet.columns import (
     MOST_ROWS,
     OBJECT_ROW,
@@ -30,8 +31,6 @@ TABLES = ("files", "objects", "sections")
 
 # A file that is not there any more.
 GONE = "gone"
-
-ET_EXEC = 2
 
 FAULTS = {
     1: "it has no ELF header of a cubin",

@@ -7,16 +7,15 @@ entries. Independent of what a link would choose: everything is shown.
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pylink._native.elfheaders import read_sections
 from pylink._native.fatbin import find_entries
 from pylink.diagnostics import Sink
 from pylink.errors import LinkError
 from pylink.facts.elf import EM_CUDA
 from pylink.facts.objectformats import sm_of_cubin
-from pylink.facts.records import SHDR
 from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
 from pylink.inputs.archivethin import member_file
 from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
@@ -28,7 +27,7 @@ from pylink.inputs.payload import DEFAULT_LIMIT, DamagedPayload, Unpacker
 from pylink.tables import EXTENT
 
 ARCHIVE_MAGICS = (b"!<arch>\n", b"!<thin>\n")
-FATBIN_NAMES = (b".nv_fatbin\0", b"__nv_relfatbin\0")
+FATBIN_NAMES = (b".nv_fatbin", b"__nv_relfatbin")
 KINDS = {ENTRY_ELF: "cubin", ENTRY_PTX: "PTX", ENTRY_LTOIR: "LTO-IR"}
 
 # Archives in archives; a thin one may name itself.
@@ -134,17 +133,13 @@ def _of_archive(name: str, data: bytes, depth: int, allowance: Allowance) -> Ite
 def _sections(name: str, data: bytes, allowance: Allowance) -> Iterator[bytes]:
     """Contents of the sections of a host's ELF file that hold fat binaries."""
     try:
-        offset = int.from_bytes(data[40:48], "little")
-        count, names = (int.from_bytes(data[at : at + 2], "little") for at in (60, 62))
-        headers = [SHDR.unpack_from(data, offset + i * SHDR.size) for i in range(count)]
-        start = headers[names][4] if headers else 0
-    except (LookupError, OverflowError, struct.error) as error:
-        raise UnreadableFile(f"{name}: its section headers lie outside the file") from error
-    for header in headers:
-        at = start + header[0]
-        if data.startswith(FATBIN_NAMES, at):
-            allowance.take(name, header[5])
-            yield data[header[4] : header[4] + header[5]]
+        _, _, sections = read_sections(data)
+    except ValueError as error:
+        raise UnreadableFile(f"{name}: {error}") from error
+    for section in sections:
+        if section.name in FATBIN_NAMES:
+            allowance.take(name, section.size)
+            yield data[section.offset : section.offset + section.size]
 
 
 def _of_containers(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:

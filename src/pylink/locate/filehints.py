@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from struct import unpack_from
 
+from pylink._native.elfheaders import read_sections
 from pylink.diagnostics.record import note
-from pylink.facts.records import SHDR
+from pylink.facts.elf import ET_REL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from pylink.diagnostics.record import Diagnostic
     from pylink.options import Input
@@ -38,9 +39,6 @@ KINDS = (
 # Files that are looked at for what they have, and bytes of the beginning that tell a text.
 MOST_FILES = 1000
 _HEAD = 512
-
-_ET_REL = 1
-_NAME, _OFFSET, _SIZE = 0, 4, 5  # of a section header
 
 
 def what_it_is(data: bytes) -> list[Diagnostic]:
@@ -84,27 +82,12 @@ def _linked_already(one: Input) -> str | None:
         else:
             with open(one.name, "rb") as stream:
                 data = stream.read(_HEAD)
-                if data[:4] == b"\x7fELF" and data[16:18] == _ET_REL.to_bytes(2, "little"):
+                if data[:4] == b"\x7fELF" and data[16:18] == ET_REL.to_bytes(2, "little"):
                     data += stream.read()
-        names = set(_section_names(data))
-    except (OSError, ValueError, IndexError):
+        kind, _, sections = read_sections(data)
+    except (OSError, ValueError):
         return None
+    names = {section.name for section in sections} if kind == ET_REL else set()
     if b".nv_fatbin" not in names or b"__nv_relfatbin" in names:
         return None
     return "linked-for-device" if b"\0def _" in data else "not-relocatable"
-
-
-def _section_names(data: bytes) -> Iterator[bytes]:
-    """The names of the sections of a relocatable ELF file, nothing of any other."""
-    if len(data) < 64 or data[:4] != b"\x7fELF" or unpack_from("<H", data, 16)[0] != _ET_REL:
-        return
-    (start,) = unpack_from("<Q", data, 40)
-    count, strings = unpack_from("<HH", data, 60)
-    if start > len(data) or count > (len(data) - start) // SHDR.size or strings >= count:
-        return
-    headers = [SHDR.unpack_from(data, start + SHDR.size * number) for number in range(count)]
-    names = data[headers[strings][_OFFSET] :][: headers[strings][_SIZE]]
-    for header in headers:
-        end = names.find(b"\0", header[_NAME])
-        if end >= 0:
-            yield names[header[_NAME] : end]

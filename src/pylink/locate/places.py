@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from pylink._native.elfheaders import file_image
 from pylink.diagnostics.record import Source, note
 from pylink.diagnostics.severity import NOTE
 from pylink.facts.elf import STT_FUNC
@@ -168,9 +169,8 @@ class Places:
             from pylink.locate.linemap import LineMap  # noqa: PLC0415 -- an extra
         except ImportError:
             return None
-        row = self._objects.files[file]
         try:
-            return LineMap(self._objects.arena[row.offset : row.offset + row.size])
+            return LineMap(file_image(self._objects, file))
         except Exception:  # as in `_ask`
             return None
 

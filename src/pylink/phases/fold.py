@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from struct import pack
 
-from pylink._native import folds
+from pylink._native import elfheaders, folds
 from pylink._native.tables import Numbers
 from pylink.dedup import FoldResult, MalformedCubin, MercuryObject, MissingXxhash, fold
+from pylink.dedup.cubin import vectors_of
 from pylink.dedup.reasons import CODE_TARGETS
 from pylink.diagnostics.stream import printable, write
 from pylink.tables import symbol_name
@@ -133,11 +134,10 @@ def read_files(
 
 
 def _read(objects: Objects, number: int, refuse: Refuse) -> MercuryObject | None:
-    row = objects.files[number]
     name = objects.names[number]
-    data = memoryview(objects.arena)[row.offset : row.offset + row.size]
+    sections = elfheaders.file_sections(objects, number)
     try:
-        return MercuryObject.from_cubin(data, name)
+        return vectors_of(MercuryObject, sections, memoryview(objects.arena), name)
     except MalformedCubin as error:
         refuse(number, str(error).removeprefix(f"{name}: "))
     return None

@@ -1,16 +1,17 @@
 """Part of merge from sm_100 on: code that the finalizer changes, changed before all else.
 
-Nothing after this needs to know: a rewritten file looks as if ptxas had made it so.
+Nothing after this needs to know: the tables are as if ptxas had made the files so.
 """
 
 from __future__ import annotations
 
-from pylink._native import elfread, inputfiles, notes
+from pylink._native import elfread, notes
 from pylink.facts import sectionkinds
-from pylink.tables import EARLY
+from pylink.tables import EARLY, EXTENT, section_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pylink._native.tables import Faults
     from pylink.diagnostics import Sink
     from pylink.phases.read import Objects
 
@@ -35,25 +36,25 @@ def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     if not steps:
         return objects
 
-    from pylink._native.exits import MalformedKernel, rewrite_exits  # noqa: PLC0415 -- rare
+    from pylink._native.exits import rewrite_exits  # noqa: PLC0415 -- rare
 
-    images = [_image(objects, number) for number in range(len(objects.names))]
-    changed = False
-    for number, step in steps:
-        try:
-            rewritten = rewrite_exits(images[number], step)
-        except MalformedKernel as fault:
-            sink.report(
-                "capsule-format",
-                file=objects.names[number],
-                section=fault.section,
-                offset=fault.offset,
-                reason=fault.reason,
-            )
-            continue
-        changed = changed or rewritten is not images[number]
-        images[number] = rewritten
-    return _reread(objects, images) if changed and not sink.errors else objects
+    arena, sections, symbols, faults = rewrite_exits(objects, steps)
+    for number, section, offset, reason in faults:
+        sink.report(
+            "capsule-format",
+            file=objects.names[number],
+            section=section_name(objects, section),
+            offset=offset,
+            reason=reason,
+        )
+    if faults or arena is objects.arena:
+        return objects
+    rewritten = objects.replaced(arena=arena, sections=sections, symbols=symbols)
+    # What pointed behind the code, or into padding that is gone, points to nothing now.
+    broken = elfread.check_again(rewritten, [number for number, _ in steps])
+    if broken:
+        _report_broken(rewritten, broken, sink)
+    return rewritten
 
 
 def _mode(objects: Objects) -> int | None:
@@ -67,15 +68,17 @@ def _mode(objects: Objects) -> int | None:
     return BARRIERS if barriers else NO_BARRIERS
 
 
-def _image(objects: Objects, number: int) -> bytes:
-    row = objects.files[number]
-    return objects.arena[row.offset : row.offset + row.size]
+def _report_broken(objects: Objects, faults: Faults, sink: Sink) -> None:
+    from pylink.phases.faults import report_fault  # noqa: PLC0415 -- an error
 
-
-def _reread(objects: Objects, images: list[bytes]) -> Objects:
-    paths: list[bytes | None] = [None] * len(images)
-    arena, extents, _, _ = inputfiles.read_files(paths, [len(image) for image in images], [*images])
-    files, sections, symbols, faults = elfread.parse(arena, extents)
-    if faults:
-        raise ValueError("a rewritten kernel does not read back")
-    return objects.replaced(arena=arena, files=files, sections=sections, symbols=symbols)
+    extents = b"".join(EXTENT.pack(row.offset, row.size) for row in objects.files)
+    report_fault(
+        faults[0],
+        objects.arena,
+        objects.files,
+        objects.sections,
+        extents,
+        objects.names,
+        objects.job,
+        sink,
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import struct
 
+from pylink._native.elfheaders import read_sections
 from pylink.facts.elf import SHT_NOTE
 from pylink.facts.records import SHDR
 from pylink.phases.notes import NT_TKINFO
@@ -35,15 +36,10 @@ def forget_files(cubin: bytes, source: str, result: str) -> bytes:
 
 
 def _rewritten(cubin: bytearray, source: bytes, result: bytes) -> bytes:
-    (table,) = struct.unpack_from("<Q", cubin, 40)
-    (count,) = struct.unpack_from("<H", cubin, 60)
-    if table > len(cubin):
-        raise ValueError("the section headers lie outside the file")
-    for index in range(count):
-        place = table + index * SHDR.size
-        fields = list(SHDR.unpack_from(cubin, place))
-        offset, size = fields[4], fields[5]
-        if fields[1] != SHT_NOTE or offset + size > len(cubin):
+    _, _, sections = read_sections(cubin)
+    for section in sections:
+        offset, size = section.offset, section.size
+        if section.type != SHT_NOTE or section.stored < 0:
             continue
         name_size, text_size, kind = NOTE_HEADER.unpack_from(cubin, offset)
         start = offset + NOTE_HEADER.size + (name_size + 3 & ~3)
@@ -54,8 +50,9 @@ def _rewritten(cubin: bytearray, source: bytes, result: bytes) -> bytes:
             raise ValueError("the note would grow")
         cubin[start : start + text_size] = record.ljust(text_size, b"\0")
         NOTE_HEADER.pack_into(cubin, offset, name_size, len(record), kind)
-        fields[5] = size - text_size + len(record)
-        SHDR.pack_into(cubin, place, *fields)
+        header = list(SHDR.unpack_from(cubin, section.header))
+        header[5] = size - text_size + len(record)
+        SHDR.pack_into(cubin, section.header, *header)
     return bytes(cubin)
 
 

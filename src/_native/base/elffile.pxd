@@ -1,0 +1,115 @@
+# The headers of an ELF64 file, checked here for all who read one: that the header, the section
+# table and the section with the names lie in the file. `pylink inspect` alone has a reader of its
+# own (inspect/image.py), to have something to compare with.
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memset, strlen
+
+from elf64 cimport *
+
+cdef enum ElfFault:
+    ELF_GOOD = 0
+    ELF_SHORT                   # no room for a header
+    ELF_MAGIC
+    ELF_CLASS                   # not of 64 bits
+    ELF_ENDIAN                  # not little endian
+    ELF_NO_TABLE                # there are no sections
+    ELF_TABLE                   # the section headers do not lie in the file
+    ELF_STRINGS                 # no section has that number
+    ELF_NAMES                   # the names lie outside, or the last has no end
+
+ctypedef struct ElfFile:
+    const uint8_t* data
+    uint64_t size
+    const Ehdr* header
+    const Shdr* table
+    uint64_t count              # of sections
+    uint64_t strings            # number of the section with their names
+    const uint8_t* names
+    uint64_t names_size
+    uint64_t value              # what is wrong, and what would be right
+    uint64_t limit
+
+
+cdef inline int blame(ElfFile* elf, int fault, uint64_t value, uint64_t limit) noexcept nogil:
+    elf.value = value
+    elf.limit = limit
+    return fault
+
+
+cdef inline int open_elf(ElfFile* elf, const uint8_t* data, uint64_t size) noexcept nogil:
+    """The header: an ElfFault."""
+    memset(elf, 0, sizeof(ElfFile))
+    elf.data = data
+    elf.size = size
+    elf.header = <const Ehdr*>data
+    if size < sizeof(Ehdr):
+        return blame(elf, ELF_SHORT, size, sizeof(Ehdr))
+    if memcmp(data, b"\x7fELF", 4) != 0:
+        return blame(elf, ELF_MAGIC, 0, 0)
+    if data[4] != 2:
+        return blame(elf, ELF_CLASS, data[4], 2)
+    if data[5] != 1:
+        return blame(elf, ELF_ENDIAN, data[5], 1)
+    return ELF_GOOD
+
+
+cdef inline int open_table(ElfFile* elf) noexcept nogil:
+    """The section headers of a file whose header is good: an ElfFault."""
+    cdef const Ehdr* header = elf.header
+    cdef uint64_t room
+    if header.e_shoff == 0:
+        return blame(elf, ELF_NO_TABLE, 0, elf.size)
+    if (header.e_shentsize != sizeof(Shdr) or header.e_shoff < sizeof(Ehdr)
+            or header.e_shoff > elf.size or elf.size - header.e_shoff < sizeof(Shdr)):
+        return blame(elf, ELF_TABLE, header.e_shoff, elf.size)
+    room = (elf.size - header.e_shoff) // sizeof(Shdr)
+    elf.table = <const Shdr*>(elf.data + header.e_shoff)
+    # With 0xff00 sections or more, counts move into the null section header (gABI, 4-7).
+    elf.count = header.e_shnum if header.e_shnum else elf.table[0].sh_size
+    elf.strings = header.e_shstrndx if header.e_shstrndx != SHN_XINDEX else elf.table[0].sh_link
+    if elf.count > room:
+        return blame(elf, ELF_TABLE, elf.count, room)
+    if elf.strings >= elf.count:
+        return blame(elf, ELF_STRINGS, elf.count, room)
+    return ELF_GOOD
+
+
+cdef inline bint lies_in(const ElfFile* elf, const Shdr* section) noexcept nogil:
+    """Whether the bytes of a section are in the file, if it has any."""
+    return section.sh_offset <= elf.size and section.sh_size <= elf.size - section.sh_offset
+
+
+cdef inline bint ends_in_nul(const ElfFile* elf, const Shdr* section) noexcept nogil:
+    """Whether every offset into the section is that of a string."""
+    return (lies_in(elf, section) and section.sh_size != 0
+            and elf.data[section.sh_offset + section.sh_size - 1] == 0)
+
+
+cdef inline int open_names(ElfFile* elf) noexcept nogil:
+    """The names of the sections of a file whose section headers are good: an ElfFault."""
+    cdef const Shdr* strings = &elf.table[elf.strings]
+    if not ends_in_nul(elf, strings):
+        return blame(elf, ELF_NAMES, strings.sh_size, elf.size)
+    elf.names = elf.data + strings.sh_offset
+    elf.names_size = strings.sh_size
+    return ELF_GOOD
+
+
+cdef inline int open_sections(ElfFile* elf, const uint8_t* data, uint64_t size) noexcept nogil:
+    """Everything: an ElfFault."""
+    cdef int fault = open_elf(elf, data, size)
+    if fault == ELF_GOOD:
+        fault = open_table(elf)
+    return fault if fault != ELF_GOOD else open_names(elf)
+
+
+cdef inline const char* name_at(const ElfFile* elf, const Shdr* section) noexcept nogil:
+    """The name of a section, NULL when it has none."""
+    return <const char*>elf.names + section.sh_name if section.sh_name < elf.names_size else NULL
+
+
+cdef inline bint has_bytes(uint32_t type) noexcept nogil:
+    """Whether sections of a type lie in a file: not global, local and shared memory."""
+    return type not in (SHT_NULL, SHT_NOBITS, SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_SHARED,
+                        SHT_CUDA_RESERVED_SHARED)

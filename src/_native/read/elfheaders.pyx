@@ -1,0 +1,152 @@
+"""Sections for Python: of any ELF64 file, of a file of a link; and such a file as bytes again.
+
+For what no link does by itself: reports, hints, `pylink dedup`.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, strlen
+
+from elf64 cimport Shdr
+from elffile cimport *
+from pylink._native.tables cimport ObjectTables
+from rows cimport FileRow, SectionRow
+from sectionkinds cimport KIND
+
+cdef enum:
+    # Names may share their bytes; the limit keeps what they take proportional to the file.
+    NAMES_PER_BYTE = 16
+
+cdef tuple REASONS = (
+    "",
+    "{0} bytes are too few for an ELF header",
+    "not an ELF file",
+    "not a 64-bit ELF file",
+    "not a little-endian ELF file",
+    "",
+    "section headers at {0:#x} run past the file",
+    "no section has the names of the others",
+    "section names run past the file, or have no end",
+)
+
+
+cdef class Section:
+    """A section header; see the stub."""
+
+    cdef readonly bytes name
+    cdef readonly uint32_t type
+    cdef readonly uint32_t link
+    cdef readonly uint32_t info
+    cdef readonly uint64_t flags
+    cdef readonly uint64_t offset
+    cdef readonly uint64_t size
+    cdef readonly int64_t stored
+    cdef readonly uint64_t header
+    cdef readonly uint64_t align
+    cdef readonly uint64_t entsize
+
+
+def read_sections(data not None):
+    """The sections of an ELF64 file; see the stub."""
+    cdef Py_buffer view
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        return sections_of(<const uint8_t*>view.buf, view.len)
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef tuple sections_of(const uint8_t* data, uint64_t size):
+    cdef ElfFile elf
+    cdef const Shdr* header
+    cdef const char* name
+    cdef Section section
+    cdef uint64_t i, names = 0
+    cdef list sections = []
+    cdef int fault = open_sections(&elf, data, size)
+    if fault == ELF_NO_TABLE:
+        return elf.header.e_type, elf.header.e_machine, sections
+    if fault != ELF_GOOD:
+        raise ValueError(REASONS[fault].format(elf.value))
+    for i in range(elf.count):
+        header = &elf.table[i]
+        name = name_at(&elf, header)
+        if name == NULL:
+            raise ValueError(f"section {i}: its name at {header.sh_name:#x} is no name")
+        section = Section.__new__(Section)
+        section.name = name
+        names += strlen(name)
+        if names > NAMES_PER_BYTE * size:
+            raise ValueError(f"section {i}: names have more than {NAMES_PER_BYTE} times the bytes "
+                             "of the file")
+        section.type = header.sh_type
+        section.link = header.sh_link
+        section.info = header.sh_info
+        section.flags = header.sh_flags
+        section.offset = header.sh_offset
+        section.size = header.sh_size
+        section.align = header.sh_addralign
+        section.entsize = header.sh_entsize
+        section.header = <uint64_t>(<const uint8_t*>header - data)
+        if has_bytes(header.sh_type):
+            section.stored = <int64_t>header.sh_size if lies_in(&elf, header) else -1
+        sections.append(section)
+    return elf.header.e_type, elf.header.e_machine, sections
+
+
+def file_sections(ObjectTables objects not None, size_t number):
+    """The sections of a file of a link; see the stub."""
+    cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const FileRow* file = &objects.files.rows[number]
+    cdef const SectionRow* s
+    cdef Section section
+    cdef uint32_t i
+    cdef list sections = []
+    for i in range(file.section_count):
+        s = &objects.sections.rows[file.first_section + i]
+        section = Section.__new__(Section)
+        section.name = arena[s.name:s.name + s.name_size]
+        section.type = s.type
+        section.link = s.link
+        section.info = s.info
+        section.flags = s.flags
+        section.offset = s.offset
+        section.size = s.size
+        section.stored = <int64_t>s.size if KIND[s.kind].given else 0
+        section.align = s.align
+        section.entsize = s.entsize
+        sections.append(section)
+    return sections
+
+
+def file_image(ObjectTables objects not None, size_t number):
+    """A file of a link as bytes; see the stub."""
+    cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    cdef const FileRow* file = &objects.files.rows[number]
+    cdef const SectionRow* s = objects.sections.rows + file.first_section
+    cdef uint64_t size = file.size
+    cdef uint8_t* to
+    cdef ElfFile elf
+    cdef uint32_t i
+    for i in range(file.section_count):
+        size += s[i].size if is_moved(file, &s[i]) else 0
+    cdef bytes image = PyBytes_FromStringAndSize(NULL, size)
+    to = <uint8_t*>PyBytes_AS_STRING(image)
+    memcpy(to, arena + file.offset, file.size)
+    open_elf(&elf, to, file.size)
+    open_table(&elf)
+    size = file.size
+    for i in range(file.section_count):
+        if is_moved(file, &s[i]):
+            (<Shdr*>elf.table)[i].sh_offset = size
+            (<Shdr*>elf.table)[i].sh_size = s[i].size
+            memcpy(to + size, arena + s[i].offset, s[i].size)
+            size += s[i].size
+    return image
+
+
+cdef inline bint is_moved(const FileRow* file, const SectionRow* section) noexcept:
+    """Whether the link gave the section contents that do not lie in the file."""
+    return KIND[section.kind].given and not (
+        file.offset <= section.offset <= file.offset + file.size)

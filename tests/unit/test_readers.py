@@ -1,0 +1,28 @@
+"""ELF files are read in two places: a native header for everybody, and `pylink inspect`.
+
+A reader is what follows e_shoff: who does so has to check the section table all over again.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pylink
+
+SOURCES = Path(pylink.__file__).parents[1]
+READERS = {"_native/base/elffile.pxd", "pylink/inspect/image.py"}
+# What names the fields without reading them: their definition, and the writer of output files.
+OTHERS = {"_native/base/elf64.pxd", "_native/image/image.pyx"}
+# Names of the fields, and their places in a header.
+FIELDS = re.compile(r"e_sh(?:off|num|strndx)|(?:phoff )shoff|\[40:48\]|, 40\)|, 60\)|EHDR")
+
+
+def test_there_are_two_readers_of_elf_files() -> None:
+    found = set()
+    for path in SOURCES.rglob("*"):
+        if path.suffix in {".py", ".pyx", ".pxd"}:
+            code = re.sub(r"#.*", "", path.read_text(encoding="utf-8"))
+            if FIELDS.search(code):
+                found.add(path.relative_to(SOURCES).as_posix())
+    assert found - OTHERS == READERS
