@@ -29,13 +29,14 @@ FUNCTION = """\
 .address_size 64
 .file 1 "t.cu"
 .{linkage} .global .u32 g;
-.weak .{kind} t(.param .u64 p)
+.weak .{kind} {name}(.param .u64 p)
 {{
   .reg .u32 %r<64>;
   .reg .u64 %rd<4>;
   ld.param.u64 %rd1, [p];
   {relocated}
   .loc 1 5 0
+  {inlined}
   mov.u32 %r0, {mark};
   st.global.u32 [%rd1], %r0;
   {loads}
@@ -50,12 +51,24 @@ FUNCTION = """\
   ret;
 }}
 """
-CALL = "{ .param .u64 q; st.param.u64 [q], %rd1; call t, (q); }"
+CALL = "{{ .param .u64 q; st.param.u64 [q], %rd1; call {name}, (q); }}"
+INLINED = ".loc 1 9 0, function_name $inner, inlined_at 1 5 0"
+NAMES = "\n.section .debug_str { $inner: .b8 105, 0 }\n"
 RELOCATED = "mov.u64 %rd2, g; st.global.u64 [%rd1+512], %rd2;"
 
 
-def copy(mark: int, arch: str, target: str, kind: str, values: int, *, relocated: bool) -> bytes:
-    """A cubin with a copy of t; `mark` tells copies apart."""
+def copy(
+    mark: int,
+    arch: str,
+    target: str,
+    kind: str,
+    values: int,
+    *,
+    relocated: bool,
+    inlined: bool = False,
+    name: str = "t",
+) -> bytes:
+    """A cubin with a copy of the function; `mark` tells copies apart."""
     numbers = range(1, values + 1)
     source = FUNCTION.format(
         target=target,
@@ -65,8 +78,10 @@ def copy(mark: int, arch: str, target: str, kind: str, values: int, *, relocated
         mark=mark,
         loads="".join(f"ld.volatile.global.u32 %r{i}, [%rd1+{4 * i}];" for i in numbers),
         stores="".join(f"st.volatile.global.u32 [%rd1+{4 * i}], %r{i};" for i in numbers),
-        call=CALL if kind == "func" else "",
-    )
+        name=name,
+        call=CALL.format(name=name) if kind == "func" else "",
+        inlined=INLINED if inlined else "",
+    ) + (NAMES if inlined else "")
     return oracle.assemble(source, arch, ("-lineinfo",))
 
 
@@ -101,3 +116,20 @@ def test_a_replaced_copy_with_relocations_leaves_no_frames_and_lines(
             copy(2, arch, target, kind, FEW, relocated=second),
         ]
         assert differences(cubins, arch, options) == []
+
+
+# On A the line header's name of an inlined function makes an explicit relocation section first.
+def test_the_first_form_of_line_relocations_decides_what_a_replaced_copy_leaves(
+    arch: str, kind: str, options: list[str]
+) -> None:
+    target = arch.rstrip("a")
+    for relocated, before, first, second in itertools.product((False, True), repeat=4):
+        if arch in ("100", "120") and not relocated:
+            continue  # a known difference, as above
+        cubins = [
+            copy(3, arch, target, kind, FEW, relocated=False, inlined=before, name="u"),
+            copy(1, arch, target, kind, MANY, relocated=relocated, inlined=first),
+            copy(2, arch, target, kind, FEW, relocated=relocated, inlined=second),
+        ]
+        assert differences(cubins, arch, options) == []
+        assert differences(cubins[1:], arch, options) == []

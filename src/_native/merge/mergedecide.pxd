@@ -22,14 +22,26 @@ cdef enum Action:
     DEAD = 5                    # debug data of a dead function: counts and names the section
 
 
-cdef inline bint out_of_debug(Merge* m, int32_t symbol) noexcept nogil:
+cdef inline bint out_of_debug(Merge* m, int32_t symbol, bint cleaned) noexcept nogil:
     """Whether a function copy's frames and lines go.
 
-    Those of a copy that lost do, from sm_90 on also those of a replaced one with relocations.
+    Those of a copy that lost do, and of a replaced one with relocations where the output's section
+    is `cleaned`.
     """
     cdef uint8_t role = m.role[symbol]
-    return role == ROLE_LOST or (role == ROLE_REPLACED and not m.traits & TRAIT_KEEPS_REPLACED
+    return role == ROLE_LOST or (role == ROLE_REPLACED and cleaned
                                  and m.patched[m.symbols[symbol].section])
+
+
+cdef inline bint is_cleaned(Merge* m, int32_t out, bint explicit) noexcept nogil:
+    """Whether entries against replaced code leave this debug section: its first list is explicit.
+
+    `explicit` is the form of the entries at hand, which make the first list where there is none.
+    """
+    cdef int32_t rela = out_row(m, out).rela, rel = out_row(m, out).rel
+    if rela < 0:
+        return explicit and rel < 0
+    return rel < 0 or out_row(m, rela).birth < out_row(m, rel).birth
 
 
 cdef inline bint is_line(Merge* m, const SectionRow* s) noexcept nogil:
@@ -68,7 +80,8 @@ cdef inline bint is_left(const EntityRow* row) noexcept nogil:
 
 
 cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, uint32_t type,
-                           int32_t function, bint mercury, uint32_t* how) noexcept nogil:
+                           int32_t function, bint mercury, bint cleaned,
+                           uint32_t* how) noexcept nogil:
     """The Action for one entry of a section that patches `target`; FixHow bits in `how`."""
     cdef int32_t e = m.entity[symbol]
     cdef bint debug = is_a(target.kind, IS_DEBUG)
@@ -108,7 +121,7 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
                 return CLEAR
             # .debug_info and .debug_loc lose their entries only later, frames and lines at once.
             return DEAD if is_frame_or_line(m, target) else GONE
-        if out_of_debug(m, symbol) and is_frame_or_line(m, target):
+        if out_of_debug(m, symbol, cleaned) and is_frame_or_line(m, target):
             if m.second and not mercury:
                 return KEEP
             # Those of a replaced copy were born, and went when their code did.

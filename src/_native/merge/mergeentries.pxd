@@ -179,7 +179,7 @@ cdef inline void add_rebuild(Merge* m, int32_t at, const Rela* r, int64_t addend
         row.outcome = OUTCOME_SECTION
     elif m.entities[entity].kind != E_FUNC:
         row.outcome = OUTCOME_OTHER
-    elif out_of_debug(m, symbol):
+    elif out_of_debug(m, symbol, True):
         row.outcome = OUTCOME_LOST
     elif not m.entities[entity].flags & EF_LIVE:
         row.outcome = OUTCOME_DEAD

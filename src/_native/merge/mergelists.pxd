@@ -190,6 +190,7 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
     cdef uint32_t how
     cdef int32_t patched = out
     cdef bint counts = counted(m, file, at, mercury)
+    cdef bint cleaned = is_cleaned(m, out, explicit)
     cdef Vec lost
     vec_init(&lost, sizeof(Range))
     find_lost_bytes(m, file, s.target, &lost)
@@ -207,7 +208,7 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
         symbol = <int32_t>(file.first_symbol + r.r_sym)
         addend = r.r_addend if explicit else 0
         how = 0
-        action = decide(m, target, symbol, r.r_type, function, mercury, &how)
+        action = decide(m, target, symbol, r.r_type, function, mercury, cleaned, &how)
         if action == DROP:
             continue
         if not mercury and rebuilt(m, target) and (action == DEAD or action == CLEAR):

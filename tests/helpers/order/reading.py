@@ -132,10 +132,11 @@ class Reading(Entries):
             for section in (symbol.pool, *symbol.pool.forms.values()):
                 section.named, section.shown, section.replaced = self.relocatable, False, True
             symbol.pool, symbol.pool_is_lost, symbol.has_pool = None, False, False
-        if self.family == "A" or not patched:
+        if not patched:
             return
         for section in self.lists.sections:
-            if section.of is not None and section.of.name in LINES:
+            lines = section.of
+            if lines is not None and lines.name in LINES and next(iter(lines.forms)):
                 section.entries = [entry for entry in section.entries if entry[0] is not old]
 
     def _calls(self, file: Input) -> None:
