@@ -8,8 +8,6 @@ large by `MARGIN` percent of the link: the advice is then still worth what it sa
 from __future__ import annotations
 
 import os
-import random
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -20,18 +18,11 @@ from helpers import oracle
 import pylink
 from benchmarks import inputs
 from benchmarks.group import MODULES, sources
-from pylink.dedup import MercuryObject, fold
 from pylink.profile.estimates import debug_ns, folding_ns
-from pylink.profile.metrics import add_dedup
 from pylink.profile.model import Profile
 from pylink.report import read_report
-from pylink.report.model import Action, Report
-from pylink.report.rules.apply import apply_rules
+from pylink.report.model import Report
 from pylink.report.rules.frontend import SPEEDUP_METRIC
-from pylink.report.rules.load import load_rules
-from pylink.report.sections.apply import apply_sections
-from pylink.report.sections.folders import STOCK
-from pylink.report.sections.load import load
 
 COUNT = 240
 TURNS = 7
@@ -123,49 +114,6 @@ def test_what_is_said_holds_for_other_programs(
         before, after = in_turn([linker(one, "100", output) for one in (names, less)])
         share = 100 * debug_ns(before) / before.cpu_ns
         check(share, before, after, f"{count} of {size}, {flags}")
-
-
-def objects_of_equal_size(count: int) -> list[MercuryObject]:
-    """Objects that differ in their last bytes alone: comparing them in pairs reads all of them."""
-
-    def item(seed: int) -> MercuryObject:
-        rng = random.Random(seed)
-        return MercuryObject(
-            [bytes([i]) * 4096 if i < 19 else bytes(4000) + rng.randbytes(96) for i in range(20)],
-            [(f".nv.merc.text.k{i}", 4096, i, 16) for i in range(20)],
-            [(f".nv.merc.rela.text.k{i}", rng.randbytes(48)) for i in range(20)],
-        )
-
-    return [item(seed) for seed in range(count)]
-
-
-def test_the_prefilter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A link that takes as long as its comparisons: what the rule claims is gained of them."""
-    items = objects_of_equal_size(100)
-    times: dict[str, int] = {}
-    for _ in range(TURNS):
-        for kind in ("none", "xxh3"):
-            begun = time.process_time_ns()
-            result = fold(items, prefilter=kind)
-            taken = time.process_time_ns() - begun
-            times[kind] = min(times.get(kind, taken), taken)
-            if kind == "none":
-                plain = result
-    monkeypatch.setattr("pylink.profile.metrics.find_spec", lambda _: None)
-    action = Action("merge", "merge", "merge")
-    add_dedup(action, plain, None)
-    whole = sum(plain.stats.stage_ns)
-    action.set("link__time_duration.sum", whole)
-    action.set("link__time_share.pct", 100.0)
-    action.set("link__cpu_time_duration.sum", whole)
-    action.set("link__cpu_time_share.pct", 100.0)
-    report = Report(actions=[action])
-    apply_sections(report, load([STOCK]).select(sets=["full"]))
-    apply_rules(report, load_rules([STOCK]).rules)
-    claimed, _ = said(report)["LinkPrefilter"]
-    gained = 100 * (1 - times["xxh3"] / times["none"])
-    print(f"prefilter: claimed {claimed:.1f}%, gained {gained:.1f}%")
-    assert claimed <= gained + MARGIN
 
 
 @oracle.needs_oracle

@@ -205,17 +205,6 @@ def test_an_unreadable_input_ends_the_command(
     assert shown.out == ""
 
 
-def test_a_missing_xxhash_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "xxhash", None)
-    for name in "ab":
-        (tmp_path / name).write_bytes(TEMPLATE.image())
-    assert main([str(tmp_path)]) == 1
-    assert "needs the package xxhash" in capsys.readouterr().err
-    assert main([str(tmp_path), "--prefilter=none"]) == 0
-
-
 def test_rich_shows_the_same_cells(capsys: pytest.CaptureFixture[str]) -> None:
     module = report.rich_module("console")
     if module is None:

@@ -42,8 +42,6 @@ def cubins(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def test_every_tool_says_what_the_files_differ_by(
     cubins: list[Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    if len(cubins) > len(CUBINS):
-        pytest.importorskip("xxhash")
     expected = difference(CUBINS) if cubins == CUBINS else None
     names = [str(name) for name in cubins]
     assert main(["--json", *names]) == 0
@@ -93,3 +91,12 @@ def test_objects_without_mercury_sections_fold_nothing() -> None:
         assert result.reference == [None, None, None, 1, None]
         assert result.verdicts[2] is None
         assert result.stats.pairs == 1
+
+
+def test_a_trace_is_of_the_link_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    """What folding saves is found by merging twice more, of which -edbg says nothing."""
+    result = pylink.link(CUBINS, arch="sm_100", edbg=1, pass_remarks_analysis="merc-dedup")
+    assert any(one.kind == "pass-remark-analysis" for one in result.diagnostics)
+    lines = capfd.readouterr().err.splitlines()
+    assert [line for line in lines if "folds into" in line]
+    assert sum(line.startswith("link input ") for line in lines) == len(CUBINS)

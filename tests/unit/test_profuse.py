@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pylink.command.cli import main
+from pylink.dedup import FoldResult, MercuryObject, fold
 from pylink.remarks.profuse import DEDUP, TWINS, WIZARD, channels
 
 WEAK = Path(__file__).parents[1] / "golden/100/weak"
@@ -103,6 +104,30 @@ def test_links_that_compare_nothing_say_why(
     both = "-profusededup=true,-profusetwins=true"
     assert link("-Xopt", both, *words, arch=arch, prefix=prefix) == 0
     assert said(capfd) == [f"profusededup: {reason}", f"profusetwins: {reason}"]
+
+
+def test_what_is_asked_for_is_compared_once(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The link keeps its comparisons: traces, channels and remarks say what these decided."""
+    compared: list[int] = []
+
+    def counted(items: list[MercuryObject]) -> FoldResult:
+        compared.append(len(items))
+        return fold(items)
+
+    monkeypatch.setattr("pylink.phases.fold.fold", counted)
+    monkeypatch.setattr("pylink.dedup.analysis.fold", None)
+    assert link() == 0
+    assert compared == []  # nothing ties, and nobody asked
+    both = "-profusededup=true,-profusetwins=true"
+    assert link("-edbg=1", "-Xopt", both, "--pass-remarks-missed=merc-dedup") == 0
+    assert compared == [2]
+    lines = said(capfd)
+    for word in ("merc-dedup: ", "profusededup: ", "profusetwins: ", "remark: "):
+        assert any(word in line for line in lines), (word, lines)
+    assert link("--pass-remarks=dce") == 0
+    assert compared == [2]
 
 
 def test_the_output_is_the_same(capfd: pytest.CaptureFixture[str]) -> None:

@@ -50,7 +50,6 @@ and a pair that it leaves out could not have been accepted (see pylink.dedup.ind
 from pylink.dedup.cubin import MalformedCubin
 from pylink.dedup.folding import FoldResult, fold
 from pylink.dedup.objects import MercuryObject
-from pylink.dedup.prefilter import MissingXxhash
 from pylink.dedup.stages import Verdict, compare
 from pylink.dedup.stats import Stats
 
@@ -58,7 +57,6 @@ __all__ = [
     "FoldResult",
     "MalformedCubin",
     "MercuryObject",
-    "MissingXxhash",
     "Stats",
     "Verdict",
     "compare",

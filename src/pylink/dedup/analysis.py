@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from pylink._native.twins import find_twins
 from pylink.dedup.cubin import CAPSULE
 from pylink.dedup.folding import fold
-from pylink.dedup.prefilter import MissingXxhash, digests_of
+from pylink.dedup.prefilter import digests_of
 from pylink.dedup.reasons import ACCEPTED, BLOCKERS, show
 from pylink.dedup.stages import Verdict, compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pylink.dedup.folding import FoldResult
     from pylink.dedup.objects import MercuryObject, Payload
     from pylink.dedup.stats import Stats
 
@@ -104,10 +105,15 @@ def analyse(
     prefilter: str = "xxh3",
     identity: str = "symbols",
     progress: Callable[[int], None] | None = None,
+    result: FoldResult | None = None,
 ) -> Analysis:
-    """Fold the objects that have Mercury sections and explain the outcome."""
+    """Fold the objects that have Mercury sections and explain the outcome.
+
+    `result` is that of folding them, where somebody has done so: all of `objects` have sections.
+    """
     items = [item for item in objects if item.headers or item.targets]
-    result = fold(items, prefilter=prefilter, identity=identity, progress=progress)
+    if result is None:
+        result = fold(items, prefilter=prefilter, identity=identity, progress=progress)
     rows = _rows(items)
     leaders = _leaders(rows, prefilter == "xxh3")
     families: dict[str, FamilyRow] = {}
@@ -160,10 +166,7 @@ class SectionTwin:
 def section_twins(objects: Sequence[MercuryObject]) -> list[SectionTwin]:
     """Every section of the objects, in order."""
     rows = _rows(objects)
-    try:
-        leaders = _leaders(rows, hashed=True)
-    except MissingXxhash:
-        leaders = _leaders(rows, hashed=False)
+    leaders = _leaders(rows, hashed=True)
     return [
         SectionTwin(owner, title, size, None if leader == row else rows.owners[leader])
         for row, (owner, title, size, leader) in enumerate(

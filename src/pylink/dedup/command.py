@@ -12,7 +12,7 @@ from pylink.dedup import report
 from pylink.dedup.analysis import analyse
 from pylink.dedup.cubin import MalformedCubin
 from pylink.dedup.objects import MercuryObject
-from pylink.dedup.prefilter import PREFILTERS, MissingXxhash
+from pylink.dedup.prefilter import PREFILTERS
 from pylink.dedup.saving import saved_by_cubins
 from pylink.dedup.stages import IDENTITIES
 from pylink.diagnostics.stream import is_terminal, printable, show, write
@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 show("--all has sections by family, codes and what comparing took\n")
     except BrokenPipeError:
         raise
-    except (OSError, MalformedCubin, MissingXxhash) as error:
+    except (OSError, MalformedCubin) as error:
         write(None, f"pylink dedup: {printable(str(error))}\n")
         return 1
     return 0

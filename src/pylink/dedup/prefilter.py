@@ -13,19 +13,10 @@ PREFILTERS = ("xxh3", "none")
 CHUNK = 1024
 
 
-class MissingXxhash(ImportError):
-    """The digests of `prefilter="xxh3"` need a package that is not installed."""
-
-
 def digests_of(payloads: list[Payload]) -> list[int]:
     """The 64-bit digest of each payload."""
-    try:
-        import xxhash  # noqa: PLC0415 - loaded by the first digest, which most comparisons never need
-    except ImportError as error:
-        raise MissingXxhash(
-            'prefilter="xxh3" needs the package xxhash: pip install xxhash, '
-            'or compare with prefilter="none"'
-        ) from error
+    import xxhash  # noqa: PLC0415 - loaded by the first digest, which most comparisons never need
+
     return list(map(xxhash.xxh3_64_intdigest, payloads))
 
 

@@ -92,6 +92,7 @@ def _output_size(objects: Objects, sink: Lenient, *, keeps_copies: bool) -> int 
     """Bytes of the output; None after an error."""
     job: Job = copy.copy(objects.job)
     job.steps = Steps()
+    job.traces_folds = False
     job.keeps_copies = keeps_copies
     again = objects.replaced(job=job)
     try:

@@ -24,7 +24,7 @@ from pylink.fleet.packages import need
 from pylink.fleet.walk import Stamp
 from pylink.options import Input
 from pylink.outputs.wholefile import write_whole
-from pylink.phases.fold import read_files
+from pylink.phases.fold import read_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -139,10 +139,7 @@ def _fold_target(task: Task) -> dict[str, Any]:
     objects = read_inputs(inputs, f"sm_{task.sm}", sink)
     if objects is None:
         return _failed(task, _reason(sink))
-    refused: list[str] = []
-    _, items = read_files(
-        objects, range(len(objects.names)), lambda number, reason: refused.append(reason)
-    )
+    _, items, _ = read_vectors(objects, range(len(objects.names)))
     analysis = analyse(items)
     saved = saved_bytes(objects, sink)
     counts: Counter[tuple[int, str]] = Counter()

@@ -9,7 +9,7 @@ from struct import pack
 
 from pylink._native import elfheaders, folds
 from pylink._native.tables import Numbers
-from pylink.dedup import FoldResult, MalformedCubin, MercuryObject, MissingXxhash, fold
+from pylink.dedup import MalformedCubin, MercuryObject, fold
 from pylink.dedup.cubin import vectors_of
 from pylink.dedup.reasons import CODE_TARGETS
 from pylink.diagnostics.stream import printable, write
@@ -17,14 +17,12 @@ from pylink.tables import symbol_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from pylink.dedup import Verdict
     from pylink.diagnostics import Sink
     from pylink.phases.merge import Merged
     from pylink.phases.read import Objects
-
-    Refuse = Callable[[int, str], None]
 
 # Where a stronger copy rejects: it is a matter of symbols, as in the last stage.
 STAGE_STRONGER = 3
@@ -77,77 +75,72 @@ class Decision:
         return "" if self.verdict is None else self.verdict.reason
 
 
+class Folding:
+    """What comparing the Mercury sections of files decided, for who looks at it later.
+
+    `files` are the numbers of the files that have some, `items` their vectors, `decisions` what
+    became of each, `result` the comparisons. `refused` has number and reason of each file that
+    cannot be read.
+    """
+
+    __slots__ = ("decisions", "files", "items", "refused", "result")
+
+    def __init__(self, merged: Merged, numbers: Iterable[int]) -> None:
+        """Compare the files of `numbers`."""
+        self.files, self.items, self.refused = read_vectors(merged.objects, numbers)
+        self.result = fold(self.items)
+        self.decisions: list[Decision] = []
+        for row, found in enumerate(self.result.reference):
+            file, reference = self.files[row], None if found is None else self.files[found]
+            stronger = find_stronger(merged, reference, file)
+            self.decisions.append(Decision(file, reference, self.result.verdicts[row], stronger))
+
+
+def read_vectors(
+    objects: Objects, numbers: Iterable[int]
+) -> tuple[list[int], list[MercuryObject], list[tuple[int, str]]]:
+    """The columns `files`, `items` and `refused` of a Folding."""
+    files: list[int] = []
+    items: list[MercuryObject] = []
+    refused: list[tuple[int, str]] = []
+    for number in numbers:
+        name = objects.names[number]
+        sections = elfheaders.file_sections(objects, number)
+        try:
+            item = vectors_of(MercuryObject, sections, memoryview(objects.arena), name)
+        except MalformedCubin as error:
+            refused.append((number, str(error).removeprefix(f"{name}: ")))
+            continue
+        if item.headers:
+            files.append(number)
+            items.append(item)
+    return files, items, refused
+
+
 def fold_mercury(merged: Merged, numbers: Iterable[int], sink: Sink) -> Numbers:
     """What stands for each input section; empty when nothing folds.
 
-    `numbers` are the files that could fold; a trace compares all others, too.
+    `numbers` are the files that could fold. Where somebody looks at the decisions, all others are
+    compared, too, and `merged` keeps what was found.
     """
     objects = merged.objects
-    trace = objects.job.traces_folds
-
-    def refuse(number: int, reason: str) -> None:
-        sink.report("not-folded", file=objects.names[number], reason=reason)
-
-    if trace:
-        numbers = range(len(objects.names))
-    decisions, result = compare_files(merged, numbers, refuse)
+    job = objects.job
+    ties = set(numbers)
+    folding = Folding(merged, range(len(objects.names)) if job.records_folds else numbers)
+    if job.records_folds:
+        merged.folding = folding
+    for number, reason in folding.refused:
+        if number in ties or job.traces_folds:
+            sink.report("not-folded", file=objects.names[number], reason=reason)
     pairs = b""
-    for decision in decisions:
+    for decision in folding.decisions:
         if decision.folds:
             pairs += pack("<ii", decision.file, decision.reference)
-        if trace and decision.verdict is not None:
+        if job.traces_folds and decision.verdict is not None:
             write(None, printable(_line(decision, decision.verdict)) + "\n")
     stand_ins = folds.pair_sections(objects, pairs) if pairs else Numbers()
-    objects.job.steps.done("fold_mercury", result)
+    job.steps.done("fold_mercury", folding.result)
     return stand_ins
-
-
-def compare_files(
-    merged: Merged, numbers: Iterable[int], refuse: Refuse
-) -> tuple[list[Decision], FoldResult]:
-    """The decision for every file of `numbers` with Mercury sections, and the comparisons it took.
-
-    `refuse` is told the number of a file that cannot be read, and why.
-    """
-    files, items = read_files(merged.objects, numbers, refuse)
-    result = _fold(items)
-    decisions = []
-    for row, found in enumerate(result.reference):
-        reference = None if found is None else files[found]
-        name = find_stronger(merged, reference, files[row])
-        decisions.append(Decision(files[row], reference, result.verdicts[row], name))
-    return decisions, result
-
-
-def read_files(
-    objects: Objects, numbers: Iterable[int], refuse: Refuse
-) -> tuple[list[int], list[MercuryObject]]:
-    """The files of `numbers` that have Mercury sections: their numbers and vectors."""
-    files = []
-    items = []
-    for number in numbers:
-        item = _read(objects, number, refuse)
-        if item is not None and item.headers:
-            files.append(number)
-            items.append(item)
-    return files, items
-
-
-def _read(objects: Objects, number: int, refuse: Refuse) -> MercuryObject | None:
-    name = objects.names[number]
-    sections = elfheaders.file_sections(objects, number)
-    try:
-        return vectors_of(MercuryObject, sections, memoryview(objects.arena), name)
-    except MalformedCubin as error:
-        refuse(number, str(error).removeprefix(f"{name}: "))
-    return None
-
-
-def _fold(items: list[MercuryObject]) -> FoldResult:
-    try:
-        return fold(items)
-    except MissingXxhash:
-        return fold(items, prefilter="none")
 
 
 def find_stronger(merged: Merged, reference: int | None, candidate: int) -> str | None:

@@ -41,6 +41,7 @@ class Job:
         "plan",
         "steps",
         "target",
+        "traces_folds",
     )
 
     def __init__(self, options: Options, inputs: list[Input], plan: Plan, steps: Steps) -> None:
@@ -51,6 +52,7 @@ class Job:
         # As with --merc-dedup=off, to see what folding changes.
         self.keeps_copies = False
         self.target = Target(options.arch)
+        self.traces_folds = bool((options.edbg or 0) & TRACE_FOLDS)
         self.executable = not options.relocatable_link
         self.debug = options.debug and not options.suppress_debug_info
         self.mode = (
@@ -101,8 +103,9 @@ class Job:
         )
 
     @property
-    def traces_folds(self) -> bool:
-        return bool((self.options.edbg or 0) & TRACE_FOLDS)
+    def records_folds(self) -> bool:
+        """Whether anybody looks at how each file was compared, not at what folds alone."""
+        return self.traces_folds or self.steps.records_folds
 
     @property
     def dumps_calls(self) -> bool:

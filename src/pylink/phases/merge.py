@@ -16,19 +16,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.tables import Spans
     from pylink.diagnostics import Sink
+    from pylink.phases.fold import Folding
     from pylink.phases.read import Objects
 
 
 class Merged(MergedTables):
-    """What the output consists of; `made` has contents that replace those of the inputs."""
+    """What the output consists of; `made` has contents that replace those of the inputs.
 
-    __slots__ = ("made",)
+    `folding` is how Mercury sections were compared, where somebody asked for it.
+    """
+
+    __slots__ = ("folding", "made")
 
     objects: Objects
 
     def __init__(self, objects: Objects) -> None:
         super().__init__(objects)
         self.made: list[tuple[bytes, Spans]] = []
+        self.folding: Folding | None = None
 
 
 def merge(objects: Objects, sink: Sink) -> Merged | None:
@@ -109,7 +114,7 @@ def _fold_mercury(merged: Merged, sink: Sink) -> None:
     job = merged.objects.job
     numbers = elfread.find_ties(merged.objects)
     job.steps.done("find_ties")
-    if numbers or job.traces_folds:
+    if numbers or job.records_folds:
         from pylink.phases.fold import fold_mercury  # noqa: PLC0415 -- few links have copies
 
         merged.stand_ins = fold_mercury(merged, numbers, sink)

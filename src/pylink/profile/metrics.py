@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.util import find_spec
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -164,7 +163,6 @@ def add_dedup(action: Action, folding: FoldResult, saved: int | None) -> None:
     if saved is not None:
         action.set("dedup__bytes_saved.sum", saved)
     _add_stats(action, stats)
-    action.set("dedup__prefilter_available", int(find_spec("xxhash") is not None))
     action.set("dedup__objects.sum", len(folding.reference))
     action.set("dedup__pairs_tested.sum", stats.pairs)
     equal = sum(found is not None for found in folding.reference)

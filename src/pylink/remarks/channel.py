@@ -94,6 +94,10 @@ class Remarks:
             route = self._route(pass_name)
         return bool(route if kind is None else route & (1 | 1 << kind))
 
+    def wants_reasons(self, pass_name: str) -> bool:
+        """Whether anyone would see what a pass says of what it did not do, or what that cost."""
+        return any(self.wants(pass_name, kind) for kind in (MISSED, ANALYSIS, FAILURE))
+
     def _route(self, pass_name: str) -> int:
         """Bit 0: the file; bit n: the terminal, for remarks of kind n."""
         route = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from pylink.remarks.passes import PASSES
+from pylink.remarks.passes import MERC_DEDUP, PASSES
 from pylink.watch.observers import Observer
 
 TYPE_CHECKING = False
@@ -26,6 +26,10 @@ class RemarkObserver(Observer):
         self._settings = settings
         self._sink = sink
         self.remarks: Remarks | None = None
+
+    @property
+    def records_folds(self) -> bool:
+        return self.remarks is not None and self.remarks.wants_reasons(MERC_DEDUP)
 
     def after(self, tag: str, result: object) -> None:
         if self.remarks is None:

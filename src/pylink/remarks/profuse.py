@@ -7,8 +7,8 @@ profusetwins   every section: the first one of the link equal to it, and whether
                it; on by default, but silent unless somebody asks for it by name or in wizard mode
 
 `-Xopt -profuseX=true|false` sets a channel. Wizard mode is the environment variable PYLINK_WIZARD
-with any value but the empty one and 0. A channel asks the questions of the link once more after
-the merge, so that a link without channels pays nothing.
+with any value but the empty one and 0. The link keeps how it compared sections where a channel
+speaks; one without channels pays nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pylink.dedup import Stats, Verdict
-    from pylink.phases.fold import Decision
+    from pylink.phases.fold import Decision, Folding
 
 DEDUP = "profusededup"
 TWINS = "profusetwins"
@@ -54,24 +54,25 @@ class ProfuseObserver(Observer):
 
     __slots__ = ("_channels",)
 
+    records_folds = True
+
     def __init__(self, speaking: frozenset[str]) -> None:
         self._channels = speaking
 
     def after(self, tag: str, result: object) -> None:
         if tag == "merge":
             assert isinstance(result, Merged)
-            reason = _why_not(result)
+            folding = result.folding
             for channel, lines in ((DEDUP, dedup_lines), (TWINS, twin_lines)):
                 if channel in self._channels:
-                    for line in lines(result) if reason is None else (reason,):
+                    told = (_why_not(result),) if folding is None else lines(result, folding)
+                    for line in told:
                         write(None, f"{channel}: {printable(line)}\n")
 
 
-def _why_not(merged: Merged) -> str | None:
+def _why_not(merged: Merged) -> str:
     """Why this link looks for no equal sections."""
     job = merged.objects.job
-    if job.folds_mercury:
-        return None
     if not job.executable:
         return "-r folds nothing"
     if job.options.merc_dedup == "off":
@@ -79,22 +80,15 @@ def _why_not(merged: Merged) -> str | None:
     return f"{job.target.name} has no Mercury sections"
 
 
-def dedup_lines(merged: Merged) -> Iterable[str]:
+def dedup_lines(merged: Merged, folding: Folding) -> Iterable[str]:
     """A line for each comparison, one for each file, and the sum."""
-    from pylink.phases.fold import compare_files  # noqa: PLC0415 -- brings the comparison along
-
-    objects = merged.objects
-    refused: list[str] = []
-    decisions, result = compare_files(
-        merged,
-        range(len(objects.names)),
-        lambda number, text: refused.append(f"{objects.names[number]}: not read: {text}"),
-    )
-    yield from refused
-    yield from map(_verdict_line, result.compared)
-    for decision in decisions:
-        yield _decision_line(objects.names, decision)
-    yield f"{len(decisions)} files, {_cost(result.stats)}"
+    names = merged.objects.names
+    for number, reason in folding.refused:
+        yield f"{names[number]}: not read: {reason}"
+    yield from map(_verdict_line, folding.result.compared)
+    for decision in folding.decisions:
+        yield _decision_line(names, decision)
+    yield f"{len(folding.decisions)} files, {_cost(folding.result.stats)}"
 
 
 def _verdict_line(verdict: Verdict) -> str:
@@ -120,13 +114,11 @@ def _cost(stats: Stats) -> str:
     return ", ".join(f"{name} {value}" for name, value in stats.counts().items())
 
 
-def twin_lines(merged: Merged) -> Iterable[str]:
+def twin_lines(merged: Merged, folding: Folding) -> Iterable[str]:
     """A line for each Mercury section with its leader, and one for each that is replaced."""
     from pylink.dedup.analysis import section_twins  # noqa: PLC0415 -- a heavy module
-    from pylink.phases.fold import read_files  # noqa: PLC0415 -- brings the comparison along
 
-    objects = merged.objects
-    _, items = read_files(objects, range(len(objects.names)), lambda number, text: None)
+    objects, items = merged.objects, folding.items
     for twin in section_twins(items):
         text = f"{twin.name} of {items[twin.owner].name}, {twin.size} bytes: "
         if twin.leader is None:

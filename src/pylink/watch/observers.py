@@ -30,6 +30,10 @@ class Observer:
     of_cubins = False
     profile: Profile | None = None
 
+    @property
+    def records_folds(self) -> bool:
+        return False
+
     def resume(self) -> None:
         """All observers know of the phase that ended; what comes now is part of the next one."""
 
@@ -60,6 +64,10 @@ class Steps:
     def times(self, items: int) -> bytearray | None:
         """Room for the TimeRow of each item of a kernel, where times are asked for."""
         return bytearray(32 * items) if self.timed else None
+
+    @property
+    def records_folds(self) -> bool:
+        return any(observer.records_folds for observer in self.watching)
 
     def end(self) -> None:
         """Let go of who watched: they hold what the link made, and its job holds this."""

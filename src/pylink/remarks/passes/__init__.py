@@ -3,17 +3,20 @@
 `PASSES` maps the name of a pass to the tag of the phase after which it runs, and to the module of
 this package that has its `emit(result, remarks)`: `result` is what the phase returned. All works
 from finished tables: a link whose remarks nobody asks for pays nothing, and the phases know nothing
-of remarks. What the tables do not keep, a pass decides once more.
+of remarks. What the tables do not keep, a pass decides once more; how Mercury sections were
+compared, merge keeps for who asks.
 """
 
 from __future__ import annotations
+
+MERC_DEDUP = "merc-dedup"
 
 PASSES: dict[str, tuple[str, str]] = {
     "symbol-resolution": ("merge", "symbols"),
     "dce": ("merge", "dce"),
     "regcount": ("merge", "registers"),
     "stack-size": ("merge", "stack"),
-    "merc-dedup": ("merge", "dedup"),
+    MERC_DEDUP: ("merge", "dedup"),
     "shared-layout": ("layout", "shared"),
     "debug": ("layout", "debug"),
     "relocate": ("relocate", "relocations"),

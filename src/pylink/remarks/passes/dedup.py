@@ -1,28 +1,25 @@
 """Pass merc-dedup: which Mercury sections folded, which did not and why, and what that cost.
 
-A link compares only files that could fold. The comparisons are made again here, over all files,
-which decides the same. A file that stays is compared with the kept one most like it, as in the
-report of `pylink dedup`: what stands in the way there is what somebody could change.
+With remarks of what does not fold, the link compares all files, not only those that could, which
+decides the same. A file that stays is compared with the kept one most like it, as in the report of
+`pylink dedup`: what stands in the way there is what somebody could change.
 """
 
 from __future__ import annotations
 
-from pylink.dedup import MissingXxhash, Stats
 from pylink.dedup.analysis import analyse
 from pylink.dedup.saving import saved_bytes
-from pylink.phases.fold import Decision, find_stronger, read_files
+from pylink.phases.fold import Decision
+from pylink.remarks.passes import MERC_DEDUP
 from pylink.remarks.passes.catalogue import COST, NOT_READ, SECTION_FOLDED, SECTION_REJECTED, At
 from pylink.remarks.passes.view import View
-from pylink.remarks.record import ANALYSIS, FAILURE, MISSED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.dedup import Verdict
-    from pylink.phases.fold import Refuse
+    from pylink.phases.fold import Folding
     from pylink.phases.merge import Merged
     from pylink.remarks import Remarks
-
-PASS = "merc-dedup"
 
 # What a remark names that concerns no single section.
 ALL_SECTIONS = ".nv.merc"
@@ -35,21 +32,21 @@ def emit(merged: Merged, remarks: Remarks) -> None:
         return
     view = View(merged)
     _tell_folded(merged, remarks, view)
-    if not any(remarks.wants(PASS, kind) for kind in (MISSED, ANALYSIS, FAILURE)):
+    folding = merged.folding
+    if folding is None or not remarks.wants_reasons(MERC_DEDUP):
         return
-
-    def refuse(file: int, reason: str) -> None:
+    for file, reason in folding.refused:
         remarks.emit(
             NOT_READ(ALL_SECTIONS, view.at_file(file), 0, File=view.names[file], Reason=reason)
         )
-
-    decisions, stats = compare_nearest(merged, refuse)
+    decisions = nearest_decisions(folding)
     for decision in decisions:
         if decision.verdict is not None and not decision.folds:
             _tell_rejected(decision, decision.verdict, remarks, view)
     if decisions:
         saved = saved_bytes(objects) if merged.stand_ins else 0
-        _tell_cost(len(decisions), stats.counts(), saved or 0, remarks, view)
+        counts = folding.result.stats.counts()
+        _tell_cost(len(decisions), counts, saved or 0, remarks, view)
 
 
 def _tell_folded(merged: Merged, remarks: Remarks, view: View) -> None:
@@ -109,18 +106,10 @@ def _tell_cost(
     )
 
 
-def compare_nearest(merged: Merged, refuse: Refuse) -> tuple[list[Decision], Stats]:
-    """The decision for every file with Mercury sections, and the work that folding took."""
-    objects = merged.objects
-    files, items = read_files(objects, range(len(objects.names)), refuse)
-    try:
-        analysis = analyse(items)
-    except MissingXxhash:
-        analysis = analyse(items, prefilter="none")
-    numbers = {id(item): number for number, item in zip(files, items, strict=True)}
-    decisions = []
-    for number, candidate in zip(files, analysis.candidates, strict=True):
-        reference = None if candidate.reference is None else numbers[id(candidate.reference)]
-        name = find_stronger(merged, reference, number)
-        decisions.append(Decision(number, reference, candidate.verdict, name))
-    return decisions, analysis.stats
+def nearest_decisions(folding: Folding) -> list[Decision]:
+    """The decision for every file, where it stays with the verdict of the kept one most like it."""
+    candidates = analyse(folding.items, result=folding.result).candidates
+    return [
+        Decision(decision.file, decision.reference, candidate.verdict, decision.stronger)
+        for decision, candidate in zip(folding.decisions, candidates, strict=True)
+    ]

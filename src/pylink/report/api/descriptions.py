@@ -15,7 +15,6 @@ DESCRIPTIONS = {
     "dedup__objects.sum": "inputs with Mercury sections",
     "dedup__pairs_equal.sum": "comparisons of two inputs that found them equal",
     "dedup__pairs_tested.sum": "comparisons of two inputs",
-    "dedup__prefilter_available": "1 where the package that hashes for comparisons is installed",
     "dedup__prefilter_false_positives.sum": "sections of equal digest that differ after all",
     "dedup__prefilter_hits.sum": "sections found by their digest or size",
     "dedup__reason": "how a comparison ended, in words",

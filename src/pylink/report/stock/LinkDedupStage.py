@@ -2,10 +2,8 @@
 
 from link_rules import milliseconds, number, rule, size
 
-# Percent of the link's processor time from which on it is worth a word, and bytes that are compared
-# in vain for want of the prefilter: then that is what to look at.
+# Percent of the link's processor time from which on it is worth a word.
 NOTABLE = 5.0
-MANY = 1e6
 
 
 @rule(
@@ -19,10 +17,6 @@ def apply(phase, say):
     whole = number(phase, "link__cpu_time_share.pct")
     time = number(phase, "link__cpu_time_duration.sum")
     if share is None or share < NOTABLE or not whole or not time:
-        return
-    vain = number(phase, "dedup__bytes_compared.sum") or 0.0
-    vain -= number(phase, "dedup__payload_bytes.sum") or 0.0
-    if number(phase, "dedup__prefilter_available") == 0.0 and vain > MANY:
         return
     saved = number(phase, "dedup__bytes_saved.sum")
     say(
