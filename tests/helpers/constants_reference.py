@@ -34,3 +34,8 @@ def fold_reference(pieces: list[Piece]) -> tuple[bytes, int]:
             null_value = len(bank)
         bank += piece.data
     return bank, null_value
+
+
+def is_cut_reference(size: int, entries: list[int]) -> bool:
+    """Whether folding left an entry that stays, at one of these offsets, without its bytes."""
+    return max(entries, default=-1) >= size

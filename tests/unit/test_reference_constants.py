@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from helpers.constants_reference import FOLDABLE, Piece, fold_reference
+from helpers.constants_reference import FOLDABLE, Piece, fold_reference, is_cut_reference
 from helpers.tables import merged, objects, table
 
 from pylink._native import constants
-from pylink._native.tables import Numbers, Outs, PlacedTables
+from pylink._native.tables import Keeps, Numbers, Outs, PlacedTables
 from pylink.facts import sectionkinds
 
 ALIGNS = (1, 2, 4, 8, 16, 64, 256)
@@ -81,3 +81,32 @@ def test_many_pieces_fold_to_few() -> None:
     blob, _ = fold_reference(pieces)
     assert len(blob) < sum(len(piece.data) for piece in distinct) + 4
     assert fold(pieces, rng) == fold_reference(pieces)
+
+
+def cut(banks: list[tuple[int, int, int]], lists: list[tuple[int, int, list[int]]]) -> bool:
+    """For sections (kind, bank, size) and relocations (kind, target, offsets)."""
+    outs = [{"kind": kind, "bank": bank, "size": size} for kind, bank, size in banks]
+    keeps: list[dict[str, int]] = []
+    for kind, target, offsets in lists:
+        for number, offset in enumerate(offsets):
+            keeps.append({"offset": offset, "next": len(keeps) - 1 if number else -1})
+        outs.append({"kind": kind, "target": target, "head": len(keeps) - 1 if offsets else -1})
+    whole = merged(keeps=table(Keeps, keeps))
+    return bool(constants.find_cut_relocation(PlacedTables(whole, outs=table(Outs, outs))))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_cut_relocations_agree_with_the_page(seed: int) -> None:
+    """Entries of the one bank that folds count, whatever those of others hold."""
+    rng = Random(seed)
+    size = rng.choice((0, 8, 64))
+    banks = [(sectionkinds.CONSTANT, 4, 0), (sectionkinds.GLOBAL_INIT, 3, 0)]
+    banks.insert(rng.randrange(3), (sectionkinds.CONSTANT, 3, size))
+    bank = banks.index((sectionkinds.CONSTANT, 3, size))
+    entries = [rng.choice((0, size - 1, size - 8, size, 4)) for _ in range(rng.randrange(4))]
+    entries = [max(entry, 0) for entry in entries]
+    others = [(sectionkinds.RELOC, at, [1000, 0]) for at in range(3) if at != bank]
+    mercury = (sectionkinds.MERC_RELA, -1, [1000])
+    lists = [*others, mercury, (sectionkinds.RELOC, bank, entries)]
+    rng.shuffle(lists)
+    assert cut(banks, lists) == is_cut_reference(size, entries)

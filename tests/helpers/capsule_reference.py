@@ -1,0 +1,71 @@
+"""Constant offsets in the records of capsules, said plainly.
+
+Written from "Capsule" in docs/format-notes/family-c-exits.md and the same word in literal-pools.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+INSTRUCTION = 16
+HEAD_WORDS = (0xC0000001,)
+
+
+@dataclass
+class Slot:
+    """Some instructions and the body of their record; `recorded` without one is a bare count."""
+
+    count: int = 1
+    body: bytearray | None = None
+    recorded: bool = False
+
+    @property
+    def is_hint(self) -> bool:
+        return self.body is not None and self.body[0] == 0x31
+
+    def record(self) -> bytes:
+        if self.is_hint:
+            return bytes(self.body or b"")
+        if self.body is not None and self.count == 1 and not self.recorded:
+            return bytes(self.body)
+        word = 0x50 | self.count << 7 | (self.body is not None)
+        return word.to_bytes(2, "little") + bytes(self.body or b"")
+
+    @property
+    def has_record(self) -> bool:
+        return self.recorded or self.body is not None
+
+
+@dataclass
+class Constant:
+    """An instruction's reference to a constant: the byte offset in the code, bank and S + A."""
+
+    offset: int
+    bank: int
+    value: int
+
+
+def encode(slots: list[Slot]) -> bytes:
+    """The capsule of these slots."""
+    bits = sum(1 << number for number, slot in enumerate(slots) if not slot.has_record)
+    words = -(-len(slots) // 32)
+    head = b"".join(word.to_bytes(4, "little") for word in (7, *HEAD_WORDS, len(slots)))
+    records = b"".join(slot.record() for slot in slots if slot.has_record)
+    return head + bits.to_bytes(4 * words, "little") + records
+
+
+def fill(slots: list[Slot], constants: list[Constant]) -> bool:
+    """Write each constant into its operand record; False where some instruction has no slot."""
+    homes = [slot for slot in slots for _ in range(0 if slot.is_hint else slot.count)]
+    for constant in constants:
+        number = constant.offset // INSTRUCTION
+        if number >= len(homes):
+            return False
+        body = homes[number].body
+        if body is None or len(body) != 32 or body[1] != 0x22:
+            continue
+        if constant.bank == 2 and body[12:14] == b"\x41\x00" and body[17] == 0x0A:
+            body[0x1C:0x1E] = (constant.value % 2**16).to_bytes(2, "little")
+        if constant.bank == 3 and body[5] == 0 and body[12:15] == b"\x42\x00\x02":
+            body[0x1C:0x20] = (constant.value % 2**32).to_bytes(4, "little")
+    return True

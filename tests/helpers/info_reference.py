@@ -1,0 +1,219 @@
+"""Attribute records of the output, said plainly over a small program.
+
+Written from "Attributes of kernels" in docs/format-notes.md; records of a list come out in the
+reverse of their order in the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from helpers.graph_reference import Graph
+
+NVAL, BVAL, HVAL, SVAL = 1, 2, 3, 4
+REGCOUNT, FRAME_SIZE, MIN_STACK_SIZE, CRS_STACK_SIZE = 0x2F, 0x11, 0x12, 0x1E
+EXTERNS, FRAGMENTS, BITS, SINGLE, PAIR = 0x0F, 0x4F, 0x50, 0x51, 0x52
+UNKNOWN_BITS, UNKNOWN_NUMBER = 0x8000, 0xFFFF
+
+
+def add(mine: int, theirs: int) -> int:
+    unknown = UNKNOWN_NUMBER in (mine, theirs)
+    return UNKNOWN_NUMBER if unknown else (mine + theirs) % 65536
+
+
+# Number: format of a record that a kernel gets, and how a value joins its own.
+VALUES: dict[int, tuple[int, Callable[[int, int], int]]] = {
+    0x04: (NVAL, lambda mine, _: mine),
+    0x41: (NVAL, lambda mine, _: mine),
+    SINGLE: (NVAL, lambda mine, _: mine),
+    PAIR: (NVAL, lambda mine, _: mine),
+    0x4A: (BVAL, max),
+    0x4C: (BVAL, max),
+    0x38: (HVAL, add),
+    BITS: (HVAL, lambda mine, theirs: mine | theirs),
+    0x54: (NVAL, lambda _, theirs: theirs),
+}
+FLAGS = (0x04, 0x41, SINGLE, PAIR)
+# A link with one kernel goes by attribute.
+ALONE = (BITS, 0x04, 0x41, 0x4A, SINGLE, PAIR, 0x4C, 0x54, 0x38)
+
+
+@dataclass
+class Record:
+    """One record; `items` is None for those with a value."""
+
+    number: int
+    format: int
+    value: int = 0
+    items: list[int] | None = None
+
+    def data(self) -> bytes:
+        head = bytes((self.format, self.number))
+        if self.items is None:
+            return head + self.value.to_bytes(2, "little")
+        words = b"".join(item.to_bytes(4, "little") for item in self.items)
+        return head + len(words).to_bytes(2, "little") + words
+
+
+@dataclass
+class Program:
+    """Functions by number, then `externals` that nobody defines; EXTERNS names either.
+
+    `sections` are the live functions in the order of their sections; functions without an entry in
+    `records` have no list at all. `symbols` are indices in the output.
+    """
+
+    graph: Graph
+    sections: list[int]
+    records: dict[int, list[Record]]
+    symbols: list[int]
+    unbounded: set[int] = field(default_factory=set)
+    executable: bool = True
+    mixed: list[int] = field(default_factory=list)
+
+    @property
+    def kernels(self) -> list[int]:
+        return [one for one in self.sections if one in self.graph.kernels]
+
+    @property
+    def knows_bits(self) -> bool:
+        return any(find(self.records.get(one, []), BITS) for one in self.sections)
+
+    def external(self, number: int) -> bool:
+        """Whether EXTERNS of the output names it: undefined, or a kernel that code launches."""
+        return number >= self.graph.count or number in self.graph.kernels
+
+    def listed(self, record: Record) -> list[int]:
+        """The items of a list as the output has them."""
+        items = record.items or []
+        if record.number != EXTERNS:
+            return items
+        return [self.symbols[item] for item in items if self.external(item)]
+
+
+def find(records: list[Record], number: int) -> Record | None:
+    return next((record for record in records if record.number == number), None)
+
+
+def others(program: Program, kernel: int, *, alone: bool) -> list[int]:
+    reached = program.graph.reached(kernel)
+    return [one for one in program.sections if one != kernel and (alone or one in reached)]
+
+
+def given(program: Program, functions: list[int]) -> Iterator[Record]:
+    """What the functions say, in order; one that is silent about its bits ends with that."""
+    for one in functions:
+        if one in program.records:
+            yield from program.records[one]
+            if program.knows_bits and not find(program.records[one], BITS):
+                yield Record(BITS, HVAL, UNKNOWN_BITS, items=None)
+
+
+def refused(program: Program, kernel: int, own: list[Record], number: int) -> bool:
+    """A kernel of single CTAs takes over nothing of pairs, nor the other way round."""
+    group = {SINGLE: PAIR, PAIR: SINGLE}.get(number)
+    clash = group is not None and find(own, group) is not None and not find(own, number)
+    if clash and kernel not in program.mixed:
+        program.mixed.append(kernel)
+    return clash
+
+
+def join_in_turn(program: Program, kernel: int, own: list[Record]) -> None:
+    for record in given(program, others(program, kernel, alone=False)):
+        if record.number not in (*VALUES, EXTERNS, FRAGMENTS):
+            continue
+        if refused(program, kernel, own, record.number):
+            continue
+        mine = find(own, record.number)
+        if record.number in (EXTERNS, FRAGMENTS):
+            if mine is None:
+                mine = Record(record.number, SVAL, items=[])
+                own.append(mine)
+            assert mine.items is not None
+            mine.items += [item for item in program.listed(record) if item not in mine.items]
+            continue
+        form, join = VALUES[record.number]
+        if mine:
+            mine.value = join(mine.value, record.value)
+        else:
+            own.append(Record(record.number, form, 0 if record.number in FLAGS else record.value))
+
+
+def join_alone(program: Program, kernel: int, own: list[Record]) -> None:
+    functions = others(program, kernel, alone=True)
+    before = list(own)
+    for number in ALONE:
+        theirs = [record for record in given(program, functions) if record.number == number]
+        if not theirs or refused(program, kernel, before, number):
+            continue
+        mine = find(own, number)
+        if number in (*FLAGS, 0x54, 0x4A) and mine:
+            continue
+        form, join = VALUES[number]
+        value = mine.value if mine else 0
+        for record in theirs:
+            value = join(value, 0 if number == 0x54 else record.value)
+        if mine:
+            mine.value = value
+        elif value or number not in (0x4C, 0x38):
+            own.append(Record(number, form, value))
+    for number in (EXTERNS, FRAGMENTS):
+        items: list[int] = []
+        for one in program.sections:
+            for record in program.records.get(one, []):
+                if record.number == number:
+                    items += [item for item in program.listed(record) if item not in items]
+        mine = find(own, number)
+        if items and (mine is None or len(mine.items or []) != len(items)):
+            if mine:
+                own.remove(mine)
+            own.append(Record(number, SVAL, items=items[::-1] if number == EXTERNS else items))
+
+
+def function_reference(program: Program, function: int) -> bytes:
+    """The bytes of .nv.info.F."""
+    kernel = program.executable and function in program.graph.kernels
+    own = []
+    for record in reversed(program.records.get(function, [])):
+        if record.number == FRAGMENTS and program.executable and not kernel:
+            continue
+        copy = Record(record.number, record.format, record.value, record.items)
+        if record.number in (EXTERNS, FRAGMENTS):
+            copy.items = list(program.listed(record))
+        own.append(copy)
+    if kernel and function in program.unbounded and function in program.records:
+        bound = find(own, CRS_STACK_SIZE)
+        if bound:
+            bound.items = [0xFFFFFFFF]
+        else:
+            own.append(Record(CRS_STACK_SIZE, SVAL, items=[0xFFFFFFFF]))
+    silent = function in program.records and not find(own, BITS)
+    if program.executable and program.knows_bits and silent:
+        own.append(Record(BITS, HVAL, UNKNOWN_BITS))
+    if kernel:
+        join = join_alone if len(program.kernels) == 1 else join_in_turn
+        join(program, function, own)
+    lists = (EXTERNS, FRAGMENTS)
+    kept = [r for r in own if r.number not in lists or r.items]
+    if not program.executable or not kernel:
+        kept = [r for r in own if r.number != EXTERNS or r.items]
+    return b"".join(record.data() for record in kept)
+
+
+def file_reference(program: Program, registers: list[int], stack: list[int]) -> bytes:
+    """The bytes of .nv.info, from REGCOUNT and FRAME_SIZE of every function in turn."""
+
+    def pair(number: int, function: int, value: int) -> bytes:
+        return Record(number, SVAL, items=[program.symbols[function], value]).data()
+
+    rows = []
+    for function in range(program.graph.count):
+        if function in program.sections:
+            rows.append(pair(REGCOUNT, function, registers[function]))
+            rows.append(pair(FRAME_SIZE, function, program.graph.frames[function]))
+    sizes = []
+    if program.executable:
+        kernels = sorted(program.kernels, key=lambda one: program.symbols[one])
+        sizes = [pair(MIN_STACK_SIZE, kernel, stack[kernel]) for kernel in kernels]
+    return b"".join([*reversed(rows), *sizes])

@@ -1,0 +1,187 @@
+"""Attribute records: the kernel against the page of rules, over small programs."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from helpers.graph_reference import live, random_graph
+from helpers.info_reference import (
+    BITS,
+    BVAL,
+    CRS_STACK_SIZE,
+    EXTERNS,
+    FLAGS,
+    FRAGMENTS,
+    FRAME_SIZE,
+    HVAL,
+    MIN_STACK_SIZE,
+    NVAL,
+    REGCOUNT,
+    SVAL,
+    VALUES,
+    Program,
+    Record,
+    file_reference,
+    function_reference,
+)
+from helpers.tables import merged, objects, table
+
+from pylink import tables
+from pylink._native import info
+from pylink._native.tables import (
+    Entities,
+    Functions,
+    Indices,
+    Marks,
+    Numbers,
+    Outs,
+    PlacedTables,
+)
+from pylink.facts import inherited, sectionkinds
+
+RELOCATABLE = 1  # bit of the mode
+WON = 3  # role
+NO_BOUND = 0xFFFFFFFF
+EXTERNALS = 4
+COPIED = (0x1B, 0x05, 0x37)  # records that stay where they are
+
+
+def records(rng: Random, names: int) -> list[Record]:
+    """Some records in random order, each number at most once."""
+    found = []
+    for number in rng.sample([*VALUES, EXTERNS, FRAGMENTS, CRS_STACK_SIZE, *COPIED], 8):
+        match number:
+            case _ if rng.random() < 0.5:
+                continue
+            case 0x0F:
+                items = rng.sample(range(names), rng.randrange(min(names, 4)))
+                found.append(Record(number, SVAL, items=items))
+            case 0x4F:
+                found.append(Record(number, SVAL, items=rng.sample(range(6), rng.randrange(1, 4))))
+            case 0x1E:
+                found.append(Record(number, SVAL, items=[rng.randrange(64)]))
+            case 0x05:
+                found.append(Record(number, SVAL, items=[1, 2, 3]))
+            case _ if number in COPIED or number in FLAGS:
+                found.append(Record(number, NVAL if number in FLAGS else HVAL))
+            case _:
+                form = VALUES[number][0]
+                values = (0, 1, 8, 15) if form == BVAL else (0, 1, 0x7FFF, 0xFFFF, 0x40)
+                found.append(Record(number, form, rng.choice(values)))
+    return found
+
+
+def draw(rng: Random, *, executable: bool) -> Program:
+    graph = random_graph(rng)
+    if rng.random() < 0.4:
+        graph.kernels = set(list(graph.kernels)[:1])
+    names = graph.count + EXTERNALS
+    sections = [one for one in range(graph.count) if one in live(graph)]
+    rng.shuffle(sections)
+    held = {
+        one: records(rng, names)
+        for one in range(graph.count)
+        if one in graph.kernels or rng.random() < 0.9  # the compiler leaves none without
+    }
+    if rng.random() < 0.6:
+        held = {one: [r for r in rows if r.number != BITS] for one, rows in held.items()}
+    unbounded = {one for one in graph.kernels if rng.random() < 0.3}
+    symbols = rng.sample(range(1, 99), names)
+    return Program(graph, sections, held, symbols, unbounded, executable)
+
+
+class Link:
+    """The program as tables: sections are those of code, then lists, then .nv.info."""
+
+    def __init__(self, rng: Random, program: Program) -> None:
+        self.program = program
+        graph = program.graph
+        self.registers = [rng.randrange(8, 200) for _ in range(graph.count)]
+        self.stack = [
+            NO_BOUND if one in program.unbounded else 8 * rng.randrange(9)
+            for one in range(graph.count)
+        ]
+
+    def emit(self) -> tuple[dict[int, bytes], list[int]]:
+        """The bytes of each section, -1 for .nv.info, and the kernels that mix groups of CTAs."""
+        program, graph = self.program, self.program.graph
+        names = graph.count + EXTERNALS
+        arena = bytearray()
+        sections: list[dict[str, int]] = [
+            {"kind": sectionkinds.TEXT, "target": one} for one in range(graph.count)
+        ]
+
+        def add(kind: int, rows: list[Record], target: int) -> int:
+            data = b"".join(row.data() for row in rows)
+            row = {"kind": kind, "offset": len(arena), "size": len(data), "target": target}
+            sections.append(row)
+            arena.extend(data)
+            return len(sections) - 1
+
+        lists = {
+            one: add(sectionkinds.INFO_FUNC, rows, one) for one, rows in program.records.items()
+        }
+        # Sizes of the stack are those of the link, whatever a file says.
+        said = [
+            Record(number, SVAL, items=[one, value])
+            for one in range(graph.count)
+            for number, value in ((REGCOUNT, 1), (FRAME_SIZE, graph.frames[one]))
+        ]
+        stacks = [Record(MIN_STACK_SIZE, SVAL, items=[one, 1]) for one in sorted(graph.kernels)]
+        add(sectionkinds.INFO, [*said, *(stacks if program.executable else [])], -1)
+        flags = [
+            tables.DEFINED
+            | tables.KERNEL * (one in graph.kernels)
+            | tables.LIVE * (one in program.sections)
+            for one in range(graph.count)
+        ]
+        functions = [
+            {
+                "regcount": self.registers[one],
+                "stack": self.stack[one],
+                "info": lists.get(one, -1),
+                "merc_info": -1,
+            }
+            for one in range(graph.count)
+        ]
+        whole = merged(
+            objects(
+                bytes(arena),
+                files=[{"section_count": len(sections), "symbol_count": names}],
+                sections=sections,
+                symbols=[{}] * names,
+                mode=RELOCATABLE * (not program.executable),
+            ),
+            entities=table(Entities, [*({"flags": flag} for flag in flags), *[{}] * EXTERNALS]),
+            symbol_entity=table(Numbers, range(names)),
+            symbol_role=table(Marks, [WON] * names),
+            functions=table(Functions, [*functions, *[{"info": -1, "merc_info": -1}] * EXTERNALS]),
+            calls=graph.call_rows(),
+            prototypes=bytes(8 * graph.prototypes),
+        )
+        outs: list[dict[str, int]] = [{"kind": sectionkinds.INFO}]
+        outs += [{"kind": sectionkinds.INFO_FUNC, "entity": one} for one in program.sections]
+        placed = PlacedTables(
+            whole, outs=table(Outs, outs), symbol_index=table(Indices, program.symbols)
+        )
+        mixed = info.emit_info(placed, inherited.compiled(130), b"")
+        (blob,), (spans,) = placed.blobs, placed.spans
+        found = {}
+        for span in spans:
+            owner = outs[span.out].get("entity", -1)
+            found[owner] = blob[span.offset : span.offset + span.size]
+        return found, mixed
+
+
+@pytest.mark.parametrize("executable", [True, False])
+@pytest.mark.parametrize("seed", range(400))
+def test_records_agree_with_the_page(seed: int, *, executable: bool) -> None:
+    rng = Random(seed)
+    program = draw(rng, executable=executable)
+    link = Link(rng, program)
+    found, mixed = link.emit()
+    registers = link.registers if executable else [1] * program.graph.count
+    assert found.pop(-1) == file_reference(program, registers, link.stack)
+    assert found == {one: function_reference(program, one) for one in program.sections}
+    assert mixed == program.mixed
