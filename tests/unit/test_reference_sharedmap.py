@@ -94,7 +94,12 @@ class Link:
             for function, variable in self.program.references
         ]
         # Debug data that names a variable is no user, nor is code that names a function.
-        fixes += [{**fix, "out": self.common + 1} for fix in fixes[:3]]
+        fixes += [
+            {"out": self.common + 1, "entity": self.count + at, "function": function}
+            for function in range(self.count)
+            for at in range(len(variables))
+            if (function, at) not in self.program.references
+        ]
         fixes += [{**fix, "entity": 0} for fix in fixes[:2]]
         named = {variable for _, variable in self.program.references}
         return merged(

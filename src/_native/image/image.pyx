@@ -219,6 +219,7 @@ def write_relocations(Canvas image not None, PlacedTables placed not None):
 cdef int open_writer(Writer* w, Canvas image, PlacedTables placed) except -1:
     cdef MergedTables merged = placed.merged
     cdef size_t i
+    cdef int32_t wide
     expect_size(image, placed)
     memset(w, 0, sizeof(Writer))
     w.image = image.data
@@ -232,8 +233,9 @@ cdef int open_writer(Writer* w, Canvas image, PlacedTables placed) except -1:
     memset(w.only, 0xff, sizeof(w.only))
     for i in range(placed.outs.count):
         w.only[w.outs[i].kind] = <int32_t>i
-    if w.only[K_SYMTAB_SHNDX] >= 0:
-        w.late = w.outs[w.only[K_SYMTAB_SHNDX]].marks & OF_LATE != 0
+    wide = w.only[K_SYMTAB_SHNDX]
+    if wide >= 0:
+        w.late = w.outs[wide].marks & OF_LATE != 0
         w.wide = not w.late
     w.executable = merged.objects.executable
     return 0

@@ -271,7 +271,8 @@ def place(PlacedTables placed not None):
     cdef bint ok = True, lean = is_lean(objects.traits)
     cdef bint later = objects.traits & TRAIT_MERCURY != 0    # a second program makes the final file
     cdef uint32_t reserve = 0, gap = MERCURY_GAP if later else 0
-    cdef const char* strings = PyBytes_AS_STRING(merged.strtab)     # the names of birth
+    cdef const OutRow* born = merged.outs.rows
+    cdef const char* strings = PyBytes_AS_STRING(merged.strtab)     # the names of `born`
     cdef int32_t o
     cdef size_t symbols = placed.symbol_order.count
     cdef size_t early = 0, held
@@ -304,13 +305,13 @@ def place(PlacedTables placed not None):
         if is_renamed(&row[i]):
             reserve += KIND[row[i].kind].shrinks - 1
             if row[i].rela >= 0:
-                reserve += <uint32_t>strlen(strings + row[row[i].rela].symbol_name)
+                reserve += <uint32_t>strlen(strings + born[row[i].rela].symbol_name)
     for made in placed.spans:
         for i in range(made.count):
             span = made.rows + i
             place[span.out].size = span.size
             place[span.out].made = 1
-    ok = mercury_names(&names, row, order, count, place, PyBytes_AS_STRING(merged.shstrtab),
+    ok = mercury_names(&names, born, order, count, place, PyBytes_AS_STRING(merged.shstrtab),
                        PyBytes_GET_SIZE(merged.shstrtab), strings)
     if ok and lean:
         ok = used_names(&names, order, count, place, gap)
@@ -352,8 +353,8 @@ def place(PlacedTables placed not None):
 def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototypes not None):
     """.strtab of what there is: names in the order of the symbols, then strings of prototypes.
 
-    Fills `strtab` and `out_symbols`. `graph` and `prototypes` are the contents of .nv.callgraph and
-    .nv.prototype. Returns `(outs, graph, prototypes)`, all with the new offsets.
+    Fills `strtab`, `out_symbols` and `outs`. `graph` and `prototypes` are the contents of
+    .nv.callgraph and .nv.prototype; returns both, with the new offsets as well.
     """
     placed.fill()
     cdef bytes rows = placed.outs.copy(), named = placed.out_symbols.copy()
@@ -372,9 +373,10 @@ def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototy
     strings_free(&table)
     if not ok:
         raise MemoryError
+    placed.outs = Outs(rows)
     placed.out_symbols = OutSymbols(named)
     placed.strtab = strings
-    return Outs(rows), calls, pairs
+    return calls, pairs
 
 
 cdef bytes copy(bytes table):

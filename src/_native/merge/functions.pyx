@@ -10,6 +10,7 @@ from libc.stdlib cimport calloc, free
 
 from attributes cimport find_record, register_limit
 from attributetypes cimport *
+from copies cimport *
 from elf64 cimport *
 from graph cimport *
 from pylink._native.tables cimport Functions, MergedTables, ObjectTables
@@ -252,19 +253,19 @@ cdef void find_info(FunctionRow* rows, size_t n, MergedTables merged):
     cdef const int32_t* entity = merged.symbol_entity.rows
     cdef const uint8_t* role = merged.symbol_role.rows
     cdef size_t i
-    cdef int32_t symbol
+    cdef int32_t e
     for i in range(n):
         rows[i].info = rows[i].merc_info = -1
     for i in range(merged.objects.sections.count):
         if not is_a(s[i].kind, IS_RECORDS) or not is_owned(s[i].kind):
             continue
-        symbol = s[s[i].target].target
-        if role[symbol] != ROLE_WON or entity[symbol] < 0 or <size_t>entity[symbol] >= n:
+        e = stays_for(s, entity, role, <int32_t>i)
+        if e < 0 or <size_t>e >= n:
             continue
         if KIND[s[i].kind].mercury:
-            rows[entity[symbol]].merc_info = <int32_t>i
+            rows[e].merc_info = <int32_t>i
         else:
-            rows[entity[symbol]].info = <int32_t>i
+            rows[e].info = <int32_t>i
 
 
 def find_trouble(MergedTables merged not None):

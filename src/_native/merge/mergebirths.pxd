@@ -80,10 +80,10 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
         if not m.entities[e].flags & EF_LIVE:
             if m.mode & M_HOST_INFO and m.entities[e].flags & EF_KERNEL:
                 name_shared(m, e)
-            if m.role[i] == ROLE_WON or m.role[i] == ROLE_REPLACED:
+            if was_current(m.role[i]):
                 list_dead(m, e, BURIED_TEXT)
             continue
-        defined = m.role[i] == ROLE_WON or m.role[i] == ROLE_REPLACED
+        defined = was_current(m.role[i])
         if m.born[e] < 0:
             enter_symbol(m, e, stands_early(m, s, defined))
         if not defined or not is_a(m.sections[s.section].kind, IS_CODE):
@@ -212,13 +212,10 @@ cdef inline void section_of_object(Merge* m, int32_t at) noexcept nogil:
 cdef inline void birth(Merge* m, int32_t at) noexcept nogil:
     """Make sure the output has a section for input section `at`, if it is to have one."""
     cdef const SectionRow* s = &m.sections[at]
-    cdef int32_t symbol, e
+    cdef int32_t e
     if is_function_bank(s.kind):
-        symbol = function_symbol(m, at)
-        if symbol < 0:
-            return
-        e = m.entity[symbol]
-        if e < 0 or (m.role[symbol] != ROLE_WON and m.role[symbol] != ROLE_REPLACED):
+        e = function_read(m, at)
+        if e < 0:
             return
         if not m.entities[e].flags & EF_LIVE:
             dead_constants(m, e, s)
@@ -367,14 +364,11 @@ cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
     What all inputs have one section for is born here, if no symbol called for it before.
     """
     cdef const SectionRow* s = &m.sections[at]
-    cdef int32_t out = -1, symbol, e
+    cdef int32_t out, e
     cdef OutRow* row
     if is_plain(s.kind, IS_CODE | IS_PARAMETERS | IS_LITERALS):
-        symbol = function_symbol(m, at)
-        if symbol < 0 or m.entity[symbol] < 0 or m.role[symbol] != ROLE_WON:
-            return
-        e = m.entity[symbol]
-        if not m.entities[e].flags & EF_LIVE:
+        e = function_kept(m, at)
+        if e < 0 or not m.entities[e].flags & EF_LIVE:
             return
         out = function_section(m, e, s.kind, s.bank)
         if out < 0:
@@ -409,13 +403,12 @@ cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
             if not repeats_plain(m, at):
                 out_row(m, out).marks |= OF_OWN_BYTES
     elif is_merc(s.kind, IS_LITERALS):
-        symbol = function_symbol(m, at)
-        if symbol >= 0 and m.entity[symbol] >= 0:
-            out = pool_of(m, m.entity[symbol])
-            if out >= 0 and m.role[symbol] == ROLE_WON:
-                out = optimizer_twin(m, out, at)
-                m.out_of[at] = out
-                out_row(m, out).size = s.size
+        e = function_kept(m, at)
+        out = pool_of(m, e) if e >= 0 else -1
+        if out >= 0:
+            out = optimizer_twin(m, out, at)
+            m.out_of[at] = out
+            out_row(m, out).size = s.size
 
 
 cdef inline bint repeats_plain(Merge* m, int32_t at) noexcept nogil:
@@ -458,17 +451,14 @@ cdef inline int32_t mercury_section(Merge* m, int32_t at) noexcept nogil:
 
 cdef inline void info_sections(Merge* m, const FileRow* file) noexcept nogil:
     cdef uint32_t i
-    cdef int32_t symbol, e, out
+    cdef int32_t e, out
     cdef const SectionRow* s
     for i in range(file.first_section, file.first_section + file.section_count):
         s = &m.sections[i]
         if not is_function_info(s.kind):
             continue
-        symbol = function_symbol(m, <int32_t>i)
-        if symbol < 0 or m.entity[symbol] < 0:
-            continue
-        e = m.entity[symbol]
-        if m.role[symbol] == ROLE_LOST or m.role[symbol] == ROLE_NONE:
+        e = function_read(m, <int32_t>i)
+        if e < 0:
             continue
         if not m.entities[e].flags & EF_LIVE:
             list_dead(m, e, BURIED_INFO)
@@ -478,5 +468,5 @@ cdef inline void info_sections(Merge* m, const FileRow* file) noexcept nogil:
             out = joined_section(m, e, s.kind)
             if out >= 0:
                 out_row(m, out).source = <int32_t>i
-        if m.role[symbol] == ROLE_WON:
+        if function_kept(m, <int32_t>i) >= 0:
             m.out_of[i] = out

@@ -76,9 +76,9 @@ cdef inline void late_constants(Merge* m) noexcept nogil:
         return
     for i in range(m.section_count):
         if is_a(m.sections[i].kind, IS_PARAMETERS):
-            symbol = function_symbol(m, <int32_t>i)
-            if symbol >= 0 and m.role[symbol] == ROLE_WON and m.entity[symbol] >= 0:
-                source[m.entity[symbol]] = <int32_t>i + 1
+            kernel = function_kept(m, <int32_t>i)
+            if kernel >= 0:
+                source[kernel] = <int32_t>i + 1
     # In the order of their kernels' code, which is not that of the first mentions.
     for i in range(m.outs.count):
         kernel = out_row(m, <int32_t>i).entity
@@ -120,7 +120,7 @@ cdef inline void mercury_twins(Merge* m) noexcept nogil:
     """Family C: the mercury side of what has been born. Debug and relocation twins exist."""
     cdef size_t plain = m.outs.count, i
     cdef uint16_t kind
-    cdef int32_t symbol, out
+    cdef int32_t e, out
     cdef const KindFacts* twin
     for i in range(plain):
         kind = out_row(m, <int32_t>i).kind
@@ -139,11 +139,9 @@ cdef inline void mercury_twins(Merge* m) noexcept nogil:
     for i in range(m.section_count):
         if not is_a(m.sections[i].kind, IS_CAPSULE):
             continue
-        symbol = m.sections[i].target
-        if m.role[symbol] != ROLE_WON or m.entity[symbol] < 0:
-            continue
-        out = code_of(m, m.entity[symbol])
-        if out >= 0 and m.entities[m.entity[symbol]].flags & EF_LIVE:
+        e = function_kept(m, <int32_t>i)
+        out = code_of(m, e) if e >= 0 else -1
+        if out >= 0 and m.entities[e].flags & EF_LIVE:
             out = out_row(m, out).merc
             m.out_of[i] = out
             out_row(m, out).size = m.sections[i].size

@@ -78,20 +78,19 @@ cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
                              bint mercury) noexcept nogil:
     cdef const SectionRow* s = &m.sections[at]
     cdef const SectionRow* target = &m.sections[s.target]
-    cdef int32_t symbol = -1, out, function = -1
+    cdef int32_t out, reloc, function = -1
     cdef bint replaced = False
     if is_folded(m, s.target):
         return
     if is_function(target.kind):
-        symbol = function_symbol(m, s.target)
-        function = m.entity[symbol]
-        if function < 0 or m.role[symbol] == ROLE_LOST or m.role[symbol] == ROLE_NONE:
+        function = function_read(m, s.target)
+        if function < 0:
             return
         if not m.entities[function].flags & EF_LIVE:
             if mercury == m.second:
                 dead_relocations(m, s, function)
             return
-        replaced = m.role[symbol] == ROLE_REPLACED
+        replaced = function_kept(m, s.target) < 0
         out = code_of(m, function)
     elif is_merc(target.kind, IS_VARIABLES):
         out = plain_of_mercury(m, target)
@@ -111,9 +110,9 @@ cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
         return
     if m.second and s.size == 0 and is_plain(target.kind, IS_CODE | IS_LITERALS):
         # Family C keeps a section that is empty already.
-        symbol = relocation_row(m, at, out, True)
-        if symbol >= 0:
-            out_row(m, symbol).marks |= OF_EMPTY_STAYS
+        reloc = relocation_row(m, at, out, True)
+        if reloc >= 0:
+            out_row(m, reloc).marks |= OF_EMPTY_STAYS
     entries(m, file, at, out, function, mercury, replaced)
 
 
@@ -154,7 +153,7 @@ cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
                 or not is_a(m.sections[s.target].kind, IS_CODE)):
             continue
         m.patched[s.target] = True
-        if m.role[m.sections[s.target].target] != ROLE_WON:
+        if function_kept(m, s.target) < 0:
             continue
         entsize = 16 if s.type == SHT_REL else 24
         for k in range(s.size // entsize):

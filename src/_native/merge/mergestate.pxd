@@ -6,6 +6,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport strlen
 
+from copies cimport *
 from elf64 cimport *
 from kinds cimport *
 from names cimport *
@@ -333,15 +334,17 @@ cdef inline int32_t function_of(Merge* m, int32_t section) noexcept nogil:
 
 
 cdef inline int32_t function_symbol(Merge* m, int32_t section) noexcept nogil:
-    """The input symbol of the function that a section belongs to, or -1."""
-    cdef const SectionRow* s = &m.sections[section]
-    if not is_function(s.kind):
-        if s.target < 0:
-            return -1
-        s = &m.sections[s.target]
-        if not is_function(s.kind):
-            return -1
-    return s.target
+    return symbol_of(m.sections, section)
+
+
+cdef inline int32_t function_read(Merge* m, int32_t section) noexcept nogil:
+    """The function that a section comes to life for, or -1: copies that lose have none."""
+    return read_for(m.sections, m.entity, m.role, section)
+
+
+cdef inline int32_t function_kept(Merge* m, int32_t section) noexcept nogil:
+    """The function whose final copy a section belongs to, or -1."""
+    return stays_for(m.sections, m.entity, m.role, section)
 
 
 cdef inline int32_t new_twin(Merge* m, int32_t plain) noexcept nogil:

@@ -18,15 +18,15 @@ def order(placed: PlacedTables, has_file_records: bool) -> None:
     ``section_symbol_index`` and ``instance_index``.
     """
 
-def lean_names(placed: PlacedTables, graph: bytes, prototypes: bytes) -> tuple[Outs, bytes, bytes]:
+def lean_names(placed: PlacedTables, graph: bytes, prototypes: bytes) -> tuple[bytes, bytes]:
     """.strtab of what there is: names in the order of the symbols, then strings of prototypes.
 
-    Fills ``strtab`` and ``out_symbols``. ``graph`` and ``prototypes`` are the contents of
-    .nv.callgraph and .nv.prototype. Returns (outs, graph, prototypes), all with the new offsets.
+    Fills ``strtab``, ``out_symbols`` and ``outs``. ``graph`` and ``prototypes`` are the contents of
+    .nv.callgraph and .nv.prototype; returns both, with the new offsets as well.
     """
 
 def place(placed: PlacedTables) -> None:
-    """Give every section its size and offset in the file; ``outs`` have their names of birth.
+    """Give every section its size and offset in the file.
 
     Fills ``places``, the final ``shstrtab``, ``phdrs`` (empty with -r), ``table_offset``, ``size``.
     """

@@ -14,7 +14,6 @@ from pylink.tables import entity_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink._native.tables import Outs
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.merge import Merged
 
@@ -63,10 +62,9 @@ def layout(merged: Merged, sink: Sink) -> Placed:
         steps.done("fold_constants")
     native_layout.order(placed, info.has_file_records(merged))
     steps.done("order")
-    named = _make_contents(placed, sink)
+    _make_contents(placed, sink)
     steps.done("make_contents")
     native_layout.place(placed)
-    placed.outs = named
     steps.done("place")
     return placed.seal()
 
@@ -105,11 +103,8 @@ def _fold_constants(placed: Placed, sink: Sink) -> None:
         sink.fatal("internal-error", explain=explain, reason=reason)
 
 
-def _make_contents(placed: Placed, sink: Sink) -> Outs:
-    """The sections whose bytes the link makes: attributes, call graph, notes.
-
-    Returns `outs` with the final names of symbols.
-    """
+def _make_contents(placed: Placed, sink: Sink) -> None:
+    """The sections whose bytes the link makes: attributes, call graph, notes."""
     merged = placed.merged
     objects = merged.objects
     job = objects.job
@@ -118,9 +113,9 @@ def _make_contents(placed: Placed, sink: Sink) -> Outs:
         name = entity_name(merged, kernel)
         sink.report("mixed-cta-groups", symbol=name)
     graph, prototypes = callgraph.emit_callgraph(placed)
-    outs, traits = placed.outs, objects.release.traits
+    traits = objects.release.traits
     if job.target.family == FAMILY_C and traits & TRAIT_LEAN_NAMES:
-        outs, graph, prototypes = native_layout.lean_names(placed, graph, prototypes)
+        graph, prototypes = native_layout.lean_names(placed, graph, prototypes)
     earlier = notes.join_sections(objects, sectionkinds.TKINFO) if job.executable else b""
     made = {
         sectionkinds.CALLGRAPH: graph,
@@ -139,4 +134,3 @@ def _make_contents(placed: Placed, sink: Sink) -> Outs:
         out = native_layout.find_kind(placed.outs, kind)
         if out >= 0:
             placed.add(contents, Spans.whole(out, len(contents)))
-    return outs
