@@ -17,6 +17,7 @@ from typing import Any
 
 from differential.variants import VARIANTS, Link
 from helpers import older, oracle
+from helpers.archive_builder import gnu
 from helpers.programs import Module, Program
 
 RECORD = "link.json"
@@ -84,6 +85,18 @@ def compile_modules(
     return names
 
 
+def make_inputs(program: Program, arch: str, folder: Path, link: Link) -> None:
+    """Write the host objects and archives that a link asks for."""
+    members = [name for _, names in link.archives for name in names]
+    for name in {*link.inputs, *members}:
+        if name.endswith(".o"):
+            module = program.modules[int(name[1:-2])]
+            image = oracle.compile_host(module.source, arch, module.flags, name=module.name)
+            (folder / name).write_bytes(image)
+    for name, names in link.archives:
+        (folder / name).write_bytes(gnu([(each, (folder / each).read_bytes()) for each in names]))
+
+
 def record_link(
     folder: Path, variant: str, link: Link, *, keep: bool = True
 ) -> dict[str, Any] | None:
@@ -129,6 +142,8 @@ def prepare(
         (folder / f"m{index}{Path(module.name).suffix}").write_text(module.source)
     for variant in variants:
         link = VARIANTS[variant](program, arch, cubins)
+        if link:
+            make_inputs(program, arch, folder, link)
         entry = link and record_link(folder, variant, link)
         if entry:
             recorded[variant] = entry

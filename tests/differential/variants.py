@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from helpers import oracle
 from helpers.programs import Program
@@ -12,12 +13,17 @@ from helpers.programs import Program
 
 @dataclass(frozen=True)
 class Link:
-    """One linker run over files of a case folder; `first` are runs that make some of the inputs."""
+    """One linker run over files of a case folder.
+
+    `first` are runs that make some of the inputs, `archives` are made of files of the case. A file
+    `mN.o` is the host object of the module whose cubin is `mN.cubin`.
+    """
 
     inputs: tuple[str, ...]
     options: tuple[str, ...]
     arch: str
     first: tuple[tuple[str, Link], ...] = ()
+    archives: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def argv(self, output: str) -> list[str]:
         """Arguments after the tool's name."""
@@ -71,6 +77,53 @@ def _relink_part(program: Program, arch: str, cubins: Sequence[str]) -> Link | N
 def _relink_r(program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
     link = _relink_part(program, arch, cubins)
     return link and Link(link.inputs, ("-r",), arch, link.first)
+
+
+def _hosts(program: Program, cubins: Sequence[str]) -> tuple[str, ...]:
+    """What nvcc -c makes of each module; of one in PTX it makes nothing but a cubin."""
+    return tuple(
+        cubin if module.name.endswith(".ptx") else f"{Path(cubin).stem}.o"
+        for module, cubin in zip(program.modules, cubins, strict=True)
+    )
+
+
+def _host(*options: str) -> Variant:
+    def variant(program: Program, arch: str, cubins: Sequence[str]) -> Link:
+        return Link(_hosts(program, cubins), (*options, *_library(program)), arch)
+
+    return variant
+
+
+def _archive(*options: str) -> Variant:
+    """The first host object as a file, the others as members of an archive behind it."""
+
+    def variant(program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
+        hosts = _hosts(program, cubins)
+        members = tuple(name for name in hosts[1:] if name.endswith(".o"))
+        if not members:
+            return None
+        inputs = tuple(name for name in hosts if name not in members)
+        given = (*options, *_library(program))
+        if "--library=m" not in options:
+            inputs = (*inputs, "libm.a")
+        return Link(inputs, given, arch, archives=(("libm.a", members),))
+
+    return variant
+
+
+def _relink_archive(program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
+    """An output of -r in front of an archive with the other modules."""
+    if len(cubins) < 2:
+        return None
+    cut = (len(cubins) + 1) // 2
+    first = Link(tuple(cubins[:cut]), ("-r",), arch)
+    rest = _hosts(program, cubins)[cut:]
+    members = tuple(name for name in rest if name.endswith(".o"))
+    inputs = ("part1.cubin", *(name for name in rest if name not in members), "librest.a")
+    made = (("part1.cubin", first),)
+    return (
+        Link(inputs, _library(program), arch, made, (("librest.a", members),)) if members else None
+    )
 
 
 def _chosen(names: Sequence[str], seed: str) -> str:
@@ -151,6 +204,14 @@ VARIANTS: dict[str, Variant] = {
     "variables-used": _variables_used,
     "both-used": _both_used,
     "device-runtime": _device_runtime,
+    "host": _host(),
+    "host-r": _host("-r"),
+    "host-g": _host("-g"),
+    "host-all": _host("-ignore-host-info"),
+    "archive": _archive(),
+    "archive-r": _archive("-r"),
+    "archive-l": _archive("--library-path=.", "--library=m"),
+    "archive-relink": _relink_archive,
     "callgraph": _options("-dump-callgraph"),
     "callgraph-raw": _options("-dump-callgraph-no-demangle"),
     "verbose": _options("-v"),

@@ -246,6 +246,15 @@ def compile(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m
     return assemble(text, arch, [flag for flag in flags if not flag.startswith("-D")])
 
 
+def compile_host(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m.cu") -> bytes:
+    """Host object with code and PTX for `arch` of a CUDA source, as `nvcc -c` makes it; cached."""
+    target = _cached(".o", ("host", source, arch, name, *flags))
+    if not target.is_file():
+        argv = [toolchain().tool("nvcc"), "-rdc=true", "-c", f"-arch=sm_{arch}", *flags]
+        _compile(target, name, source, argv)
+    return target.read_bytes()
+
+
 def run(argv: Sequence[str], cwd: Path) -> None:
     """Run a command in `cwd`; OracleError when it fails."""
     done = subprocess.run(argv, cwd=cwd, capture_output=True, text=True, check=False)

@@ -12,8 +12,9 @@ from vec cimport *
 def emit_callgraph(PlacedTables placed not None):
     """Contents of .nv.callgraph and .nv.prototype: rows by birth of the function they begin with.
 
-    Direct and indirect calls of one function come newest first; the other rows once a function.
-    With -r a direct call that copies of the function share stands at the oldest's place.
+    Direct calls, calls through a pointer and their candidates come newest first; the other rows
+    once a function. With -r a call or a candidate that copies of the function share stands at the
+    oldest's place.
     """
     cdef MergedTables merged = placed.merged
     cdef size_t n = merged.entities.count
@@ -35,7 +36,7 @@ def emit_callgraph(PlacedTables placed not None):
         with nogil:
             for block in range(-1, -6, -1):
                 ok = ok and emit_block(block, call, count, e, n, index, offsets, head, next_row,
-                                       oldest if once and block == -1 else NULL,
+                                       oldest if once and (block == -1 or block == -4) else NULL,
                                        &prototypes if block == BLOCK_PROTOTYPE else &graph)
     free(head)
     free(next_row)

@@ -32,8 +32,8 @@ def gather(MergedTables merged not None):
     """The tables that the layout of shared memory starts from.
 
     Ties of extern arrays are entities: the function with the use or, with -g, the array. With -r
-    only the kernels' own code counts, and `uses_array` says which kernels name arrays through their
-    instance: 2 and the logarithm of the largest alignment, or 1.
+    only the kernels' own code counts, and `array_align` says which kernels name arrays through
+    their instance. A variable that no symbol names has the entity -1.
     """
     cdef ObjectTables objects = merged.objects
     cdef size_t n = merged.entities.count
@@ -71,6 +71,9 @@ def gather(MergedTables merged not None):
             ok = (list_kernels(e, n, number, &kernels)
                   and list_variables(s, sym, symbol_count, e, entity, used, number,
                                      objects.traits & TRAIT_ALIGNS_ARRAYS != 0, &variables, &owners)
+                  and (not objects.traits & TRAIT_NAMELESS_SHARED or tie_by_name
+                       or list_nameless(s, objects.sections.count, sym, symbol_count, e, entity,
+                                        number, &variables, &owners))
                   and list_references(fix, fix_count, out, e, number, first, &references)
                   and list_uses(&graph, n, <int32_t*>kernels.data, kernels.count,
                                 <VariableRow*>variables.data, first,
@@ -78,7 +81,7 @@ def gather(MergedTables merged not None):
                                 <int32_t*>owners.data if tie_by_name else NULL, objects.executable,
                                 &uses, &extern_uses))
     if ok and not objects.executable:
-        ok = list_instances(merged.uses_array.rows, number, n, &extern_uses)
+        ok = list_instances(merged.array_align.rows, number, n, &extern_uses)
     graph_free(&graph)
     free(number)
     free(first)
@@ -152,6 +155,44 @@ cdef bint list_variables(const SectionRow* s, const SymbolRow* sym, size_t symbo
     return True
 
 
+cdef bint list_nameless(const SectionRow* s, size_t count, const SymbolRow* sym,
+                        size_t symbol_count, const EntityRow* e, const int32_t* entity,
+                        const int32_t* number, Vec* variables, Vec* owners) noexcept nogil:
+    """The bytes of a kernel's section in which no variable lies are one variable.
+
+    A link with -r gives such sections to kernels when extern arrays exist.
+    """
+    cdef size_t i
+    cdef int32_t function, kernel
+    cdef VariableRow* row
+    cdef int32_t* owner
+    cdef uint8_t* named = <uint8_t*>calloc(count + 1, 1)
+    if named == NULL:
+        return False
+    for i in range(symbol_count):
+        if sym[i].section >= 0 and sym[i].info & 15 != STT_SECTION:
+            named[sym[i].section] = 1
+    for i in range(count):
+        if s[i].kind != K_SHARED or named[i] or s[i].size == 0:
+            continue
+        function = s[s[i].target].target
+        kernel = entity[function]
+        if kernel < 0 or e[kernel].winner != function or number[kernel] < 0:
+            continue
+        row = <VariableRow*>vec_push(variables)
+        owner = <int32_t*>vec_push(owners)
+        if row == NULL or owner == NULL:
+            free(named)
+            return False
+        owner[0] = -1
+        row.size = s[i].size
+        row.align = s[i].align if s[i].align else 1
+        row.owner = number[kernel]
+        row.flags = 0
+    free(named)
+    return True
+
+
 cdef bint list_references(const FixRow* fix, size_t count, const OutRow* out, const EntityRow* e,
                           const int32_t* number, int32_t* first, Vec* references) noexcept nogil:
     cdef size_t i
@@ -219,18 +260,18 @@ cdef bint list_uses(const CallGraph* graph, size_t n, const int32_t* kernels, si
     return True
 
 
-cdef bint list_instances(const uint8_t* uses_array, const int32_t* number, size_t n,
+cdef bint list_instances(const uint64_t* array_align, const int32_t* number, size_t n,
                          Vec* extern_uses) noexcept nogil:
     cdef size_t i
     cdef ExternUseRow* row
     for i in range(n):
-        if uses_array[i]:
+        if array_align[i]:
             row = <ExternUseRow*>vec_push(extern_uses)
             if row == NULL:
                 return False
             row.kernel = <uint32_t>number[i]
             row.tie = -1
-            row.align = 1ULL << (uses_array[i] - 2) if uses_array[i] > 1 else 0
+            row.align = array_align[i] if array_align[i] > 1 else 0
     return True
 
 
@@ -269,7 +310,8 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
     With -r variables keep their alignments as values. With `keep_symbols` they stay in the symbol
     table: those with one user, `uses` tells, in that kernel's section, with values that count the
     bytes the system reserves. Fills `values`, `homes` and `outs` with shared memory in them,
-    `symbol_values`, `merc_values`, `dynamic` and `lost`.
+    `symbol_values`, `merc_values`, `dynamic` and `lost`; and `null_value`, as nvlink gives variables
+    without a symbol that of the null symbol.
     """
     placed.fill()
     cdef MergedTables merged = placed.merged
@@ -292,8 +334,10 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
     cdef const int64_t* tie = shared.ties.rows
     cdef const UseRow* use = shared.uses.rows
     cdef size_t use_count = shared.uses.count
+    cdef const VariableRow* row = shared.variables.rows
     cdef int32_t* user
     cdef SharedPlaces p
+    cdef uint64_t null_value = placed.null_value, nameless = 0
     # A separate copy each: equal bytes objects may not share memory that is written to.
     symbol_values = PyBytes_FromStringAndSize(PyBytes_AS_STRING(placed.values.data), 8 * n)
     merc_values = PyBytes_FromStringAndSize(PyBytes_AS_STRING(placed.values.data), 8 * n)
@@ -347,7 +391,14 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
                 and size[kernel_count].size > RESERVED):
             p.array_reserved = RESERVED
         for i in range(variable_count):
-            place_variable(&p, variable[i], offset[i] if objects.executable else -1, user[i])
+            if variable[i] >= 0:
+                place_variable(&p, variable[i], offset[i] if objects.executable else -1, user[i])
+                continue
+            if nameless == 0:       # the kernels are placed from the last to the first
+                null_value = <uint64_t>offset[i] if objects.executable else row[i].align
+            nameless += 1
+        if objects.family == FAMILY_B:
+            null_value += nameless * p.reserved
     free(p.shared_out)
     free(user)
     placed.values = Values(new_values)
@@ -357,6 +408,7 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
     placed.outs = Outs(new_outs)
     placed.dynamic = Values(dynamic)
     placed.lost = Marks(lost)
+    placed.null_value = null_value
 
 
 cdef void find_users(const UseRow* use, size_t count, int32_t* user, size_t n) noexcept nogil:

@@ -87,9 +87,9 @@ def merge(MergedTables merged not None):
     memset(m.base, 0, 8 * m.section_count)
     m.referenced = <uint8_t*>PyBytes_AS_STRING(referenced)
     memset(m.referenced, 0, m.entity_count)
-    cdef bytes uses_array = PyBytes_FromStringAndSize(NULL, m.entity_count)
-    m.uses_array = <uint8_t*>PyBytes_AS_STRING(uses_array)
-    memset(m.uses_array, 0, m.entity_count)
+    cdef bytes array_align = PyBytes_FromStringAndSize(NULL, 8 * m.entity_count)
+    m.array_align = <uint64_t*>PyBytes_AS_STRING(array_align)
+    memset(m.array_align, 0, 8 * m.entity_count)
     m.wanted = <uint8_t*>calloc(m.section_count + 1, 1)
     m.alone = <uint8_t*>calloc(m.section_count + 1, 1)
     m.pool_end = <uint64_t*>calloc(m.entity_count + 1, 8)
@@ -145,7 +145,7 @@ def merge(MergedTables merged not None):
     merged.strtab = strs
     merged.prototype_offsets = Indices(prototype_offsets)
     merged.referenced = Marks(referenced)
-    merged.uses_array = Marks(uses_array)
+    merged.array_align = Values(array_align)
     if not ok:
         raise MemoryError
 
@@ -259,7 +259,7 @@ cdef void instances(Merge* m) noexcept nogil:
     cdef size_t i
     cdef int32_t row
     for i in range(m.entity_count):
-        if not m.uses_array[i]:
+        if not m.array_align[i]:
             continue
         if m.traits & TRAIT_WEAK_GLOBAL:
             row = new_symbol(m, -1, -1, PART_GLOBAL)

@@ -106,16 +106,6 @@ cdef inline void count_entry(Merge* m, int32_t counter, int32_t out, bint explic
     name_out(m, rel, text, 4 + size)
 
 
-cdef inline uint8_t array_mark(uint64_t align) noexcept nogil:
-    """2 and the logarithm of the alignment that an extern array's symbol says, 1 where it does not.
-    """
-    cdef uint8_t mark = 1
-    while align and mark < 64:
-        mark += 1
-        align >>= 1
-    return mark
-
-
 cdef inline void add_keep(Merge* m, const Rela* r, int64_t addend, int32_t reloc, int32_t entity,
                    int32_t section, int32_t function, uint64_t base, uint32_t how,
                    bint mercury) noexcept nogil:
@@ -130,8 +120,11 @@ cdef inline void add_keep(Merge* m, const Rela* r, int64_t addend, int32_t reloc
     keep.entity = entity
     keep.section = -1
     if how & FIX_INSTANCE:
-        m.uses_array[function] = max(m.uses_array[function], array_mark(
-            m.symbols[m.entities[entity].first].value if m.traits & TRAIT_ALIGNS_ARRAYS else 0))
+        if m.array_align[function] == 0:
+            m.array_align[function] = 1
+        if m.traits & TRAIT_ALIGNS_ARRAYS:
+            m.array_align[function] = max(m.array_align[function],
+                                          m.symbols[m.entities[entity].first].value)
         keep.entity = -1
         keep.section = -2 - function
     if section >= 0:

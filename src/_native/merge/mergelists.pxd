@@ -257,6 +257,7 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
             add_rebuild(m, at, r, addend, out, symbol, e, section)
         elif action == KEEP:
             if (m.second and is_plain(target.kind, IS_DEBUG) and addend > 0
+                    and m.entities[e].kind == E_FUNC
                     and (m.role[symbol] == ROLE_LOST or m.role[symbol] == ROLE_REPLACED)):
                 if twin == -2:
                     twin = mercury_relocations(m, file, at)

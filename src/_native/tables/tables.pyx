@@ -375,7 +375,7 @@ cdef class MergedTables(Result):
         self.strtab = b""
         self.prototype_offsets = Indices()
         self.referenced = Marks()
-        self.uses_array = Marks()
+        self.array_align = Values()
 
     def __init__(self, ObjectTables objects not None, **tables):
         self.objects = objects
@@ -392,7 +392,7 @@ cdef class MergedTables(Result):
         expect("offsets of sections", self.base, sections)
         expect("names of prototypes", self.prototype_offsets, self.prototypes.count)
         expect("marks of references", self.referenced, self.entities.count)
-        expect("marks of arrays", self.uses_array, self.entities.count)
+        expect("alignments of arrays", self.array_align, self.entities.count)
 
 
 cdef class SharedTables(Result):

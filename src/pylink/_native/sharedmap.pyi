@@ -6,15 +6,16 @@ def gather(merged: MergedTables) -> SharedTables:
     """Who uses which variable.
 
     Ties of extern arrays are entities: the function with the use or, with -g, the array. With -r
-    only the kernels' own code counts, and ``uses_array`` says which kernels name arrays through
-    their instance: 2 and the logarithm of the largest alignment, or 1.
+    only the kernels' own code counts, and ``array_align`` says which kernels name arrays through
+    their instance. A variable that no symbol names has the entity -1.
     """
 
 def apply(placed: PlacedTables, shared: SharedTables, keep_symbols: bool) -> None:
     """Bring the places back.
 
     Fills ``values``, ``homes`` and ``outs`` with shared memory in them, ``symbol_values``,
-    ``merc_values``, ``dynamic`` and ``lost``. With -r variables keep their alignments as values.
+    ``merc_values``, ``dynamic`` and ``lost``; and ``null_value``, as nvlink gives variables without
+    a symbol that of the null symbol. With -r variables keep their alignments as values.
     With ``keep_symbols`` they stay in the symbol table: those with one user in that kernel's
     section, with values that count the bytes the system reserves.
     """

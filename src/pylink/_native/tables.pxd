@@ -131,7 +131,7 @@ cdef class MergedTables(Result):
     cdef public bytes strtab
     cdef public Indices prototype_offsets
     cdef public Marks referenced
-    cdef public Marks uses_array
+    cdef public Values array_align
 
 cdef class SharedTables(Result):
     cdef public SharedVariables variables

@@ -194,9 +194,10 @@ class MergedTables(Result):
     """What the output consists of.
 
     By input symbol: ``symbol_entity`` and ``symbol_role``. By entity: ``functions``, ``referenced``
-    (any code refers to it), ``uses_array`` (a kernel whose own code names extern arrays, -r). By
-    input section: ``stand_ins`` (empty when none has one), ``out_of`` and ``base``, the offset of
-    its piece. ``prototypes`` are arena offsets, ``prototype_offsets`` those in .strtab.
+    (any code refers to it), ``array_align`` (-r: the largest alignment that the extern arrays say
+    which a kernel's own code names, 1 if none does, 0 without arrays). By input section:
+    ``stand_ins`` (empty when none has one), ``out_of`` and ``base``, the offset of its piece.
+    ``prototypes`` are arena offsets, ``prototype_offsets`` those in .strtab.
     """
 
     def __init__(self, objects: ObjectTables, **tables: Table[object] | bytes) -> None: ...
@@ -220,7 +221,7 @@ class MergedTables(Result):
     strtab: bytes
     prototype_offsets: Indices
     referenced: Marks
-    uses_array: Marks
+    array_align: Values
 
 class SharedTables(Result):
     """Who uses which shared variable, and where that puts it.

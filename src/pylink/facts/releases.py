@@ -15,6 +15,7 @@ TRAIT_COMMON_YIELDS = 4  # a common symbol may stand behind a definition of its 
 TRAIT_WEAK_GLOBAL = 8  # weak symbols stand among the global ones
 TRAIT_MERC_CALLS = 16  # from sm_100 on the call graph has a mercury form
 TRAIT_SHARED_LOCAL = 32  # symbols of shared variables of executables are local
+TRAIT_NAMELESS_SHARED = 128  # shared sections without variables have their bytes in the kernel
 TRAIT_LEAN_NAMES = 64  # from sm_90 on string tables hold what sections and symbols use
 
 
@@ -78,7 +79,9 @@ class Release:
 _FROM_13_1 = TRAIT_ALIGNS_ARRAYS
 _FROM_13_2 = _FROM_13_1 | TRAIT_KEEPS_SHARED
 _FROM_13_3 = _FROM_13_2 | TRAIT_COMMON_YIELDS
-_FROM_13_4 = _FROM_13_3 | TRAIT_WEAK_GLOBAL | TRAIT_MERC_CALLS | TRAIT_SHARED_LOCAL
+_FROM_13_4 = (
+    _FROM_13_3 | TRAIT_WEAK_GLOBAL | TRAIT_MERC_CALLS | TRAIT_SHARED_LOCAL | TRAIT_NAMELESS_SHARED
+)
 _FROM_13_5 = _FROM_13_4 | TRAIT_LEAN_NAMES
 
 # Attributes 0x6b and 0x6d of .nv.info.F; no tool names them.

@@ -46,4 +46,5 @@ def _shares_of(merged: Merged, shared: SharedTables, kernel: int) -> list[tuple[
             shared.variables[variable].size,
         )
         for variable in dict.fromkeys(own + used)
+        if shared.variable_entities[variable] >= 0
     ]

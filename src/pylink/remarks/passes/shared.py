@@ -83,7 +83,7 @@ class SharedPass:
             variable = None
             if row.flags & ARRAY_FLAG:
                 arrays.add(entity)
-            elif not self.placed.lost[entity]:
+            elif entity >= 0 and not self.placed.lost[entity]:
                 start = self.placed.values[entity] + self.reserved
                 variable = Variable(entity, row.size, row.align, start)
                 if row.owner >= 0:
