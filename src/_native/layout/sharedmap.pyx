@@ -310,8 +310,8 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
     With -r variables keep their alignments as values. With `keep_symbols` they stay in the symbol
     table: those with one user, `uses` tells, in that kernel's section, with values that count the
     bytes the system reserves. Fills `values`, `homes` and `outs` with shared memory in them,
-    `symbol_values`, `merc_values`, `dynamic` and `lost`; and `null_value`, as nvlink gives variables
-    without a symbol that of the null symbol.
+    `symbol_values`, `merc_values`, `dynamic` and `lost`; and `null_value`, as nvlink gives
+    variables without a symbol that of the null symbol.
     """
     placed.fill()
     cdef MergedTables merged = placed.merged
