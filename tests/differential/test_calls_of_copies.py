@@ -29,7 +29,17 @@ inline __device__ __noinline__ int f(int *p, int x) {
   x += g2(p, x); x += g1(p, x); return x;
 #endif
 }
-__global__ void KERNEL(int *p) { p[0] = f(p, 3); }
+inline __device__ __noinline__ int h(int *p, int x) {  // one call in each copy
+#ifdef BIG
+  volatile int *v = p; int r[40];
+  #pragma unroll
+  for (int i = 0; i < 40; i++) r[i] = v[i];
+  #pragma unroll
+  for (int i = 0; i < 40; i++) v[i] = r[39 - i];
+#endif
+  return g(p, x) + x;
+}
+__global__ void KERNEL(int *p) { p[0] = f(p, 3) ^ h(p, 4); }
 """
 HEAD = ".version 8.8\n.target sm_90\n.address_size 64\n"
 USE = "mbarrier.init.shared.b64 [{0}], 32; mbarrier.arrive.shared.b64 %rd1, [{0}];"

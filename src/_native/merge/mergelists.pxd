@@ -272,3 +272,5 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
     if replaced or is_plain(target.kind, IS_VARIABLES) or is_a(target.kind, IS_DEBUG):
         # Data and debug data count file by file, code through all files.
         out_row(m, out).counted = 0
+    if replaced and mercury and reloc >= 0:
+        out_row(m, reloc).counted = 0       # as above, in the list that mercury code has
