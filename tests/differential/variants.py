@@ -149,6 +149,16 @@ def _both_used(program: Program, arch: str, cubins: Sequence[str]) -> Link | Non
     return variables and Link(tuple(cubins), (*kernels.options, *variables.options), arch)
 
 
+def _used_and(option: str) -> Variant:
+    """A selection in a link that keeps all code."""
+
+    def variant(program: Program, arch: str, cubins: Sequence[str]) -> Link:
+        link = _both_used(program, arch, cubins) or _kernels_used(program, arch, cubins)
+        return Link(link.inputs, (option, *link.options), arch)
+
+    return variant
+
+
 def _device_runtime(program: Program, arch: str, cubins: Sequence[str]) -> Link | None:
     """The library beside a program that does not need it."""
     if program.device_runtime:
@@ -203,6 +213,8 @@ VARIANTS: dict[str, Variant] = {
     "kernels-unused": _options("--kernels-used=no_such_kernel"),
     "variables-used": _variables_used,
     "both-used": _both_used,
+    "r-used": _used_and("-r"),
+    "preserve-used": _used_and("-preserve-relocs"),
     "device-runtime": _device_runtime,
     "host": _host(),
     "host-r": _host("-r"),

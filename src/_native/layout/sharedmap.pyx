@@ -75,7 +75,7 @@ def gather(MergedTables merged not None):
                        or list_nameless(s, objects.sections.count, sym, symbol_count, e, entity,
                                         number, &variables, &owners))
                   and list_references(fix, fix_count, out, e, number, first, &references)
-                  and list_uses(&graph, n, <int32_t*>kernels.data, kernels.count,
+                  and list_uses(&graph, e, n, <int32_t*>kernels.data, kernels.count,
                                 <VariableRow*>variables.data, first,
                                 <Reference*>references.data, references.count, stamp, stack,
                                 <int32_t*>owners.data if tie_by_name else NULL, objects.executable,
@@ -210,20 +210,22 @@ cdef bint list_references(const FixRow* fix, size_t count, const OutRow* out, co
     return True
 
 
-cdef bint list_uses(const CallGraph* graph, size_t n, const int32_t* kernels, size_t kernel_count,
-                    const VariableRow* variables, const int32_t* first,
-                    const Reference* references, size_t reference_count, uint32_t* stamp,
-                    uint32_t* stack, const int32_t* arrays, bint deep, Vec* uses,
+cdef bint list_uses(const CallGraph* graph, const EntityRow* e, size_t n,
+                    const int32_t* kernels, size_t kernel_count, const VariableRow* variables,
+                    const int32_t* first, const Reference* references, size_t reference_count,
+                    uint32_t* stamp, uint32_t* stack, const int32_t* arrays, bint deep, Vec* uses,
                     Vec* extern_uses) noexcept nogil:
     """Walk the calls of every kernel; free when nothing refers to shared memory."""
     cdef size_t k, depth
     cdef uint32_t node, to, j
     cdef int32_t at
+    cdef bint idle
     cdef UseRow* use
     cdef ExternUseRow* extern_use
     if reference_count == 0:
         return True
     for k in range(kernel_count):
+        idle = is_idle(&e[kernels[k]])      # its own code counts, not what it calls
         stack[0] = <uint32_t>kernels[k]
         stamp[kernels[k]] = <uint32_t>k + 1
         depth = 1
@@ -251,7 +253,7 @@ cdef bint list_uses(const CallGraph* graph, size_t n, const int32_t* kernels, si
                     use.variable = <uint32_t>references[at].variable
                     use.kernel = <uint32_t>k
                 at = references[at].next
-            for j in range(graph.start[node], graph.start[node + 1] if deep else graph.start[node]):
+            for j in range(graph.start[node], graph.start[node + (deep and not idle)]):
                 to = graph.edges[j]
                 if stamp[to] != <uint32_t>k + 1:
                     stamp[to] = <uint32_t>k + 1

@@ -106,8 +106,13 @@ cdef int64_t lone_kernel(const EntityRow* e, size_t n) noexcept nogil:
 
 cdef uint32_t what_it_keeps(const Search* s, const EntityRow* e, size_t n, size_t kernel,
                             int64_t alone) noexcept nogil:
-    """KeepsBit bits of a kernel. A lone one takes over from every live function, others nothing."""
+    """KeepsBit bits of a kernel. A lone one takes over from every live function, others nothing.
+
+    Nor does an idle one.
+    """
     cdef size_t i
+    if is_idle(&e[kernel]):
+        return KEEPS_REGISTERS | KEEPS_ALL
     if alone < 0:
         return KEEPS_REGISTERS if s.reconfigures[kernel] else 0
     if <int64_t>kernel != alone:
@@ -284,7 +289,7 @@ def find_trouble(MergedTables merged not None):
     cdef list recursive = []
     cdef bint crowded = False
     for i in range(n):
-        if not e[i].flags & EF_KERNEL or not e[i].flags & EF_LIVE:
+        if not e[i].flags & EF_KERNEL or not e[i].flags & EF_LIVE or is_idle(&e[i]):
             continue
         recursive.extend([i] * f[i].recursive_calls)
         if f[i].raised_by >= 0 and f[i].info >= 0:

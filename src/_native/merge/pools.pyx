@@ -269,7 +269,7 @@ cdef bint place_shared(Pools* p, uint32_t function) noexcept nogil:
         depth -= 1
         node = p.stack[depth]
         if (node < p.entity_count and p.entities[node].flags & EF_KERNEL
-                and p.entities[node].flags & EF_LIVE):
+                and p.entities[node].flags & EF_LIVE and not is_idle(&p.entities[node])):
             row = new_row(p, p.piece[function], <int32_t>node, function)
             if row == NULL:
                 return False

@@ -4,13 +4,18 @@
 from libc.stdint cimport uint32_t
 from libc.stdlib cimport calloc, free
 
-from rows cimport CallRow
+from rows cimport EF_TAKEN, EF_UNSELECTED, CallRow, EntityRow
 
 
 ctypedef struct CallGraph:
     uint32_t* start         # nodes + 2
     uint32_t* edges
     size_t nodes
+
+
+cdef inline bint is_idle(const EntityRow* e) noexcept nogil:
+    """Whether it is a kernel that nobody selected or launches: --preserve-relocs keeps its code."""
+    return e.flags & (EF_UNSELECTED | EF_TAKEN) == EF_UNSELECTED
 
 
 cdef inline bint call_edge(const CallRow* call, size_t entities, uint32_t* tail,

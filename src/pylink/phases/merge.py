@@ -104,7 +104,7 @@ def _selected_kernels(merged: Merged) -> Marks:
     references = objects.references
     if references is not None:
         return resolve.select_referenced(merged, references.external, references.internal)
-    if objects.job.mode & KEEP_CODE or not (options.kernels_used or options.variables_used):
+    if not (options.kernels_used or options.variables_used):
         return Marks()
     return resolve.select_kernels(merged, [to_bytes(name) for name in options.kernels_used])
 
