@@ -24,6 +24,7 @@ from pylink import remarks
 from pylink.command.commands import COMMANDS
 from pylink.command.optiontable import SPELLINGS
 from pylink.command.words import command_words
+from pylink.facts import header
 from pylink.remarks.container import LLVM_19
 
 ROOT = Path(__file__).parents[2]
@@ -206,10 +207,25 @@ def test_every_module_and_kernel_has_a_place_in_the_architecture() -> None:
         named |= {*folders, file}
     parts = {path.name for path in [*PACKAGE.glob("*.py"), *PACKAGE.glob("phases/*.py")]}
     parts |= {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    parts |= {path.stem for path in NATIVE.glob("*.pyx")}
-    assert parts - named == {"__init__.py", "__main__.py"}
-    headers = {path.stem for path in NATIVE.glob("*.pxd")}
+    kernels = {path.stem for path in NATIVE.glob("*/*.pyx")}
+    assert len(kernels) > 30
+    assert (parts | kernels) - named == {"__init__.py", "__main__.py"}
+    headers = {path.stem for path in NATIVE.glob("*/*.pxd")} | {
+        Path(name).stem for name in header.HEADERS
+    }
     families = [name for name in named if name.endswith("*")]
     assert {
         one for one in headers - named if not any(fnmatch(one, all) for all in families)
     } == set()
+
+
+def test_the_architecture_is_short_and_names_what_there_is() -> None:
+    text = TEXTS["ARCHITECTURE.md"]
+    assert text.count("\n") < 150
+    files = {path.name for path in [*ROOT.glob("src/**/*"), *ROOT.glob("tests/helpers/*")]}
+    made = {"tables.pxd", *header.HEADERS}
+    named = set(re.findall(r"`(?:[\w/]+/)?(\w+\.(?:py|pyx|pxd|h|c|proto))`", text))
+    assert len(named) > 60
+    assert named - files - made == set()
+    rooms = {path.name for path in ROOT.glob("src/**/*") if path.is_dir()}
+    assert set(re.findall(r"`(?:\w+/)*(\w+)/`", text)) - rooms == {"benchmarks"}
