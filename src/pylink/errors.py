@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pylink.diagnostics import Diagnostic
+    from pylink.diagnostics.record import Diagnostic
     from pylink.diagnostics.sourcefiles import SourceFiles
 
 

@@ -16,8 +16,9 @@ from helpers.linked import functions
 
 import pylink
 from pylink._native.fatbin import find_entries
-from pylink.inputs.hosted import SOURCE, Hosted
+from pylink.inputs.hosted import SOURCE
 from pylink.inputs.kinds import HOST
+from pylink.inputs.pieces import Hosted
 
 
 def kernels(*names: str) -> bytes:

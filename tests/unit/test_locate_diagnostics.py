@@ -25,7 +25,7 @@ from helpers.cubin_builder import (
 from helpers.line_program import Lines, Row
 
 import pylink
-from pylink.phases.read import Objects
+from pylink.phases.results import Objects
 
 pytest.importorskip("elftools", reason="pyelftools is not installed")
 

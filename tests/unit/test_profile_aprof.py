@@ -15,9 +15,8 @@ from pylink import pipeline
 from pylink.aprof import TIME_USEC, Report, encode, fit_report, fit_table, read
 from pylink.diagnostics import Sink
 from pylink.phases import report_symbols
-from pylink.phases.layout import Placed
 from pylink.phases.layout import layout as real_layout
-from pylink.phases.merge import Merged
+from pylink.phases.results import Merged, Placed
 from pylink.profile import replay
 from pylink.profile.replay import FEWEST_TURNS, parts_of
 from pylink.profile.routines import aprof_report

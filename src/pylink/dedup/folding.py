@@ -5,8 +5,8 @@ from __future__ import annotations
 from pylink._native import dedup as kernel
 from pylink.dedup.index import FoldIndex, Kept
 from pylink.dedup.reasons import ACCEPTED
-from pylink.dedup.stages import Verdict, check_options, decide
-from pylink.dedup.stats import Stats, Tally
+from pylink.dedup.stages import Tally, Verdict, check_options, decide
+from pylink.dedup.stats import Stats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

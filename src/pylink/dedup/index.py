@@ -33,8 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.dedup import Vectors
     from pylink.dedup.objects import MercuryObject
-    from pylink.dedup.stages import Verdict
-    from pylink.dedup.stats import Tally
+    from pylink.dedup.stages import Tally, Verdict
 
     # A branching point: (1, row of the primary vector) or (3, key of a target).
     Point = tuple[int, int]

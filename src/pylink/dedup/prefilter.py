@@ -4,8 +4,15 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from pylink.dedup.objects import MercuryObject, Payload
-    from pylink.dedup.stats import Tally
+
+    class Counter(Protocol):
+        """Counts sections that are hashed, and their bytes."""
+
+        def hashed(self, sections: int, size: int) -> None: ...
+
 
 PREFILTERS = ("xxh3", "none")
 
@@ -20,7 +27,7 @@ def digests_of(payloads: list[Payload]) -> list[int]:
     return list(map(xxhash.xxh3_64_intdigest, payloads))
 
 
-def primary_digest(item: MercuryObject, row: int, tally: Tally) -> int:
+def primary_digest(item: MercuryObject, row: int, tally: Counter) -> int:
     """The digest of one primary entry, computed on first use."""
     digest = item.digests.get(row)
     if digest is None:
@@ -30,7 +37,7 @@ def primary_digest(item: MercuryObject, row: int, tally: Tally) -> int:
     return digest
 
 
-def target_digest(item: MercuryObject, row: int, tally: Tally) -> int:
+def target_digest(item: MercuryObject, row: int, tally: Counter) -> int:
     """The digest of one relocation target's payload, computed on first use."""
     digest = item.vectors.digest(row)
     if digest is None:
@@ -40,7 +47,7 @@ def target_digest(item: MercuryObject, row: int, tally: Tally) -> int:
     return digest
 
 
-def fill_targets(item: MercuryObject, rows: list[int], tally: Tally) -> None:
+def fill_targets(item: MercuryObject, rows: list[int], tally: Counter) -> None:
     """Compute the digests of `rows`, none of which has one."""
     for start in range(0, len(rows), CHUNK):
         some = rows[start : start + CHUNK]

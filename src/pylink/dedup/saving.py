@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Diagnostic
     from pylink.options import Input
-    from pylink.phases.read import Objects
+    from pylink.phases.results import Objects
 
 
 class Lenient(Sink):

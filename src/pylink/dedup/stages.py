@@ -6,7 +6,7 @@ from pylink._native import dedup as kernel
 from pylink.dedup.objects import MercuryObject
 from pylink.dedup.prefilter import PREFILTERS, fill_targets
 from pylink.dedup.reasons import ACCEPTED, NEEDS_DIGESTS, REASONS, show
-from pylink.dedup.stats import FIRST_COUNT, Stats, Tally
+from pylink.dedup.stats import COUNTS, FIRST_COUNT, Stats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,6 +130,32 @@ def describe_symbol(item: MercuryObject, row: int) -> str:
     except IndexError:
         return f"[{row}], which does not exist"
     return f"[{row}] {SYMBOL_KINDS[kind]} {show(name)}".rstrip()
+
+
+class Tally:
+    """The work of many comparisons, summed when it is asked for.
+
+    `compared` has the verdict of each; without an index, one for all comparisons of an object.
+    """
+
+    __slots__ = ("compared", "digest_bytes", "digests", "pairs", "results")
+
+    def __init__(self) -> None:
+        self.pairs = 0
+        self.results: list[Result] = []
+        self.compared: list[Verdict] = []
+        self.digests = 0
+        self.digest_bytes = 0
+
+    def hashed(self, sections: int, size: int) -> None:
+        """Count digests over sections of `size` bytes in all."""
+        self.digests += sections
+        self.digest_bytes += size
+
+    def stats(self) -> Stats:
+        columns = list(zip(*self.results, strict=True))[FIRST_COUNT:]
+        counts = list(map(sum, columns)) if columns else [0] * COUNTS
+        return Stats(self.pairs, counts, self.digests, self.digest_bytes)
 
 
 def check_options(prefilter: str, identity: str) -> tuple[bool, bool]:

@@ -6,8 +6,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylink._native.dedup import Result
-    from pylink.dedup.stages import Verdict
 
 # The counts of a kernel result (see _native/dedup.pyi) start at this place.
 FIRST_COUNT = 6
@@ -84,29 +82,3 @@ class Stats:
     def __repr__(self) -> str:
         rows = ", ".join(f"{name}={value}" for name, value in self.counts().items())
         return f"Stats({rows})"
-
-
-class Tally:
-    """The work of many comparisons, summed when it is asked for.
-
-    `compared` has the verdict of each; without an index, one for all comparisons of an object.
-    """
-
-    __slots__ = ("compared", "digest_bytes", "digests", "pairs", "results")
-
-    def __init__(self) -> None:
-        self.pairs = 0
-        self.results: list[Result] = []
-        self.compared: list[Verdict] = []
-        self.digests = 0
-        self.digest_bytes = 0
-
-    def hashed(self, sections: int, size: int) -> None:
-        """Count digests over sections of `size` bytes in all."""
-        self.digests += sections
-        self.digest_bytes += size
-
-    def stats(self) -> Stats:
-        columns = list(zip(*self.results, strict=True))[FIRST_COUNT:]
-        counts = list(map(sum, columns)) if columns else [0] * COUNTS
-        return Stats(self.pairs, counts, self.digests, self.digest_bytes)

@@ -11,7 +11,7 @@ from pylink.inputs.entries import entry_text, pack_entry
 from pylink.inputs.kinds import CUBIN, ELF_MAGIC, FATBIN, HOST, LTOIR, OF_HOST, PTX, SHARED
 from pylink.inputs.loaded import SYSTEM_LIBRARY
 from pylink.inputs.payload import DamagedPayload, Unpacker, codec_of, is_compressed
-from pylink.inputs.pieces import Piece
+from pylink.inputs.pieces import Hosted, Piece
 from pylink.tables import EXTENT
 
 TYPE_CHECKING = False
@@ -33,65 +33,6 @@ Entry = tuple[int, int, int, int, int, int, int, int, int, int, int]
 CODE_WORDS = {ENTRY_ELF: "sm_", ENTRY_PTX: "compute_", ENTRY_LTOIR: "lto_"}
 
 PIECE_OF = {ENTRY_ELF: CUBIN, ENTRY_PTX: PTX, ENTRY_LTOIR: LTOIR}
-
-
-class Hosted:
-    """What was found in a host object or fat binary.
-
-    `pieces` are those for the target. `ids` has the module ids, None without `__nv_module_id`;
-    `external` and `internal` are the kernels that host code names, None without a list, and
-    `variables` the device and constant variables that it does.
-    `containers` is 0 for a host object without device code. Of a shared library, containers and
-    ids are those that are linked.
-    """
-
-    __slots__ = ("_arena", "_ids", "_row", "containers", "pieces")
-
-    def __init__(self, row: tuple[int, ...], arena: bytes) -> None:
-        self._arena = arena
-        self._row = row
-        self._ids: list[bytes] | None = None
-        self.containers = row[0]
-        self.pieces: list[Piece] = []
-
-    @property
-    def ids(self) -> list[bytes] | None:
-        if self._ids is not None:
-            return self._ids
-        return names_at(self._arena, self._row[2], self._row[3])
-
-    def restrict(self, ids: list[bytes]) -> None:
-        """Say which modules of a shared library are linked."""
-        self._ids = ids
-        self.containers = len(ids)
-
-    def lists_hold(self, count: int) -> bool:
-        """Whether each list of names can be that of `count` modules, which all end with a zero."""
-        ranges = zip(self._row[4:16:2], self._row[5:16:2], strict=True)
-        return all(
-            offset and self._arena.count(0, offset, offset + size) >= count
-            for offset, size in ranges
-        )
-
-    @property
-    def external(self) -> list[bytes] | None:
-        return names_at(self._arena, self._row[4], self._row[5])
-
-    @property
-    def internal(self) -> list[bytes] | None:
-        return names_at(self._arena, self._row[6], self._row[7])
-
-    @property
-    def variables(self) -> list[bytes]:
-        ranges = zip(self._row[8:16:2], self._row[9:16:2], strict=True)
-        return [name for place in ranges for name in names_at(self._arena, *place) or ()]
-
-
-def names_at(arena: bytes, offset: int, size: int) -> list[bytes] | None:
-    """The names between zero bytes in a section; None when there is no section (offset 0)."""
-    if not offset:
-        return None
-    return [name for name in arena[offset : offset + size].split(b"\0") if name]
 
 
 def unpack_hosted(

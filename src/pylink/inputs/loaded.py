@@ -4,15 +4,27 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.inputs.pieces import Piece
+    from pylink.inputs.pieces import Hosted, Piece, Source
     from pylink.inputs.references import References
     from pylink.inputs.sharedlib import Libraries
-    from pylink.inputs.unpack import Opened
     from pylink.phases.init import Job
 
 # A file with this in its name, that of its archive and folder included, is the device runtime
 # library to nvlink: taken only when functions are undefined where it stands.
 SYSTEM_LIBRARY = "cudadevrt"
+
+
+class Opened:
+    """All sources of a link, what the containers among them hold, and its shared libraries."""
+
+    __slots__ = ("hosted", "libraries", "sources")
+
+    def __init__(
+        self, sources: list[Source], hosted: dict[Source, Hosted], libraries: Libraries | None
+    ) -> None:
+        self.sources = sources
+        self.hosted = hosted
+        self.libraries = libraries
 
 
 class Loaded:

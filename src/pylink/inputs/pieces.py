@@ -1,4 +1,4 @@
-"""What inputs are made of: sources, which may hold several things, and the pieces in them."""
+"""What inputs are made of: sources, which may hold several things, and what was found in them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pylink.inputs.sharedlib import Library
-
 # When a file of the link is taken; selection.pyx has the same numbers.
 ALWAYS = 0
 SYSTEM = 1  # when functions are still undefined where it stands, or later something it defines is
@@ -18,6 +16,37 @@ TOGETHER = 3  # with all of its group, when one of them defines what another fil
 
 # The kinds of pieces, which are also kinds of inputs.
 PIECE_KINDS = (CUBIN, PTX, LTOIR)
+
+
+class Library:
+    """What the dynamic symbols of the library in `file` say.
+
+    `open` and `closed` are the ids of both kinds, `wrappers` those whose wrapper other files see,
+    and `interposable` the closed ones for which the definition of a program would come first.
+    `anchor` is a function that the library alone defines, None when there is none. `has_runtime`
+    says that it has a CUDA runtime of its own. `modules` counts what it holds of both kinds.
+    """
+
+    __slots__ = (
+        "anchor",
+        "closed",
+        "file",
+        "has_runtime",
+        "interposable",
+        "modules",
+        "open",
+        "wrappers",
+    )
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.open: dict[bytes, None] = {}
+        self.closed: dict[bytes, None] = {}
+        self.wrappers: set[bytes] = set()
+        self.interposable: set[bytes] = set()
+        self.anchor: bytes | None = None
+        self.has_runtime = False
+        self.modules = 0
 
 
 class Source:
@@ -118,3 +147,62 @@ class Piece:
         data = self.data if self.later is None else self.later()
         self.data = b""
         return data
+
+
+class Hosted:
+    """What was found in a host object or fat binary.
+
+    `pieces` are those for the target. `ids` has the module ids, None without `__nv_module_id`;
+    `external` and `internal` are the kernels that host code names, None without a list, and
+    `variables` the device and constant variables that it does.
+    `containers` is 0 for a host object without device code. Of a shared library, containers and
+    ids are those that are linked.
+    """
+
+    __slots__ = ("_arena", "_ids", "_row", "containers", "pieces")
+
+    def __init__(self, row: tuple[int, ...], arena: bytes) -> None:
+        self._arena = arena
+        self._row = row
+        self._ids: list[bytes] | None = None
+        self.containers = row[0]
+        self.pieces: list[Piece] = []
+
+    @property
+    def ids(self) -> list[bytes] | None:
+        if self._ids is not None:
+            return self._ids
+        return names_at(self._arena, self._row[2], self._row[3])
+
+    def restrict(self, ids: list[bytes]) -> None:
+        """Say which modules of a shared library are linked."""
+        self._ids = ids
+        self.containers = len(ids)
+
+    def lists_hold(self, count: int) -> bool:
+        """Whether each list of names can be that of `count` modules, which all end with a zero."""
+        ranges = zip(self._row[4:16:2], self._row[5:16:2], strict=True)
+        return all(
+            offset and self._arena.count(0, offset, offset + size) >= count
+            for offset, size in ranges
+        )
+
+    @property
+    def external(self) -> list[bytes] | None:
+        return names_at(self._arena, self._row[4], self._row[5])
+
+    @property
+    def internal(self) -> list[bytes] | None:
+        return names_at(self._arena, self._row[6], self._row[7])
+
+    @property
+    def variables(self) -> list[bytes]:
+        ranges = zip(self._row[8:16:2], self._row[9:16:2], strict=True)
+        return [name for place in ranges for name in names_at(self._arena, *place) or ()]
+
+
+def names_at(arena: bytes, offset: int, size: int) -> list[bytes] | None:
+    """The names between zero bytes in a section; None when there is no section (offset 0)."""
+    if not offset:
+        return None
+    return [name for name in arena[offset : offset + size].split(b"\0") if name]

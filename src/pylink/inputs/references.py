@@ -14,8 +14,7 @@ from pylink.inputs.kinds import FATBIN, OF_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.inputs.hosted import Hosted
-    from pylink.inputs.pieces import Source
+    from pylink.inputs.pieces import Hosted, Source
 
 
 class References:

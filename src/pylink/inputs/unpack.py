@@ -13,9 +13,9 @@ from pylink._native import inputfiles
 from pylink.facts.target import FAMILY_A
 from pylink.inputs import kinds
 from pylink.inputs.hosted import unpack_hosted
-from pylink.inputs.loaded import Loaded
+from pylink.inputs.loaded import Loaded, Opened
 from pylink.inputs.payload import open_library
-from pylink.inputs.pieces import ALWAYS, NEEDED, PIECE_KINDS, Piece, Source
+from pylink.inputs.pieces import ALWAYS, NEEDED, PIECE_KINDS, Hosted, Piece, Source
 from pylink.inputs.references import host_references, identifiers
 from pylink.inputs.selection import is_system, select, warn_of_skipped
 from pylink.outputs.plan import identity
@@ -23,7 +23,6 @@ from pylink.outputs.plan import identity
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
-    from pylink.inputs.hosted import Hosted
     from pylink.inputs.references import References
     from pylink.inputs.sharedlib import Libraries
     from pylink.options import Input
@@ -88,19 +87,6 @@ def _refuse_nothing(job: Job, hosted: dict[Source, Hosted], sink: Sink) -> None:
     ]
     if passed and not (sink.errors or job.options.suppress_arch_warning):
         sink.report("no-code-for-arch", arch=job.options.arch)
-
-
-class Opened:
-    """All sources of a link, what the containers among them hold, and its shared libraries."""
-
-    __slots__ = ("hosted", "libraries", "sources")
-
-    def __init__(
-        self, sources: list[Source], hosted: dict[Source, Hosted], libraries: Libraries | None
-    ) -> None:
-        self.sources = sources
-        self.hosted = hosted
-        self.libraries = libraries
 
 
 def known_references(loaded: Loaded) -> References | None:

@@ -9,7 +9,7 @@ from pylink.tables import ADDRESS_TAKEN, DIRECT_CALL, INDIRECT_CALL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged
 
 
 def call_edges(merged: Merged) -> dict[int, list[int]]:

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged
 
 # So many are named of one function.
 MOST_CANDIDATES = 3

@@ -13,8 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.tables import Patches
     from pylink.diagnostics import Diagnostic
-    from pylink.phases.layout import Placed
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged, Placed
 
 _CUT_BANK = 3  # the constant bank that a link which selects kernels folds
 

@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from pylink.diagnostics.record import Diagnostic, Fact
     from pylink.diagnostics.sourcefiles import SourceFiles
     from pylink.locate.linemap import Frame, LineMap
-    from pylink.phases.read import Objects
+    from pylink.phases.results import Objects
 
     T = TypeVar("T")
 
 
 def places_of(objects: Objects) -> Places:
     """The places of the inputs, kept with them: what was read of their lines is used again."""
-    if objects.places is None:
-        objects.places = Places(
-            objects.replaced()
-        )  # no cycle, which would keep the inputs in memory
-    return objects.places
+    found = objects.places
+    if not isinstance(found, Places):
+        # Of the same inputs once more: a cycle would keep them in memory.
+        found = objects.places = Places(objects.replaced())
+    return found
 
 
 class Places:

@@ -7,7 +7,7 @@ from pylink.tables import NO_STACK_BOUND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged
 
 
 def find_cycle(merged: Merged, kernel: int, turn: int) -> list[int]:

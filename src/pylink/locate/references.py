@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from pylink._native.tables import Numbers
-    from pylink.phases.read import Objects
+    from pylink.phases.results import Objects
 
 # A section and an offset in it.
 Reference = tuple[int, int]

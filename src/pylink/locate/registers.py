@@ -16,8 +16,7 @@ from pylink.tables import file_sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.phases.merge import Merged
-    from pylink.phases.read import Objects
+    from pylink.phases.results import Merged, Objects
 
 _BOUNDS = {MAX_THREADS: "__launch_bounds__", REQNTID: "__block_size__"}
 _OPTION = re.compile(rb"-?-maxrregcount[ =](\d+)")

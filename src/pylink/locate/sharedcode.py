@@ -11,9 +11,10 @@ from pylink.diagnostics.record import note
 from pylink.diagnostics.sink import Sink
 from pylink.errors import LinkError
 from pylink.inputs.choice import ENTRY_ELF, Chooser
-from pylink.inputs.hosted import SOURCE, Hosted, choose
+from pylink.inputs.hosted import SOURCE, choose
 from pylink.inputs.kinds import SHARED
 from pylink.inputs.payload import DamagedPayload, Unpacker
+from pylink.inputs.pieces import Hosted
 from pylink.inputs.sharedlib import module_ids
 from pylink.tables import EXTENT, text
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pylink.diagnostics.record import Diagnostic
-    from pylink.inputs.sharedlib import Library
+    from pylink.inputs.pieces import Library
     from pylink.phases.init import Job
 
 

@@ -9,7 +9,7 @@ from pylink.diagnostics.stream import printable, show, to_bytes
 from pylink.errors import reason_of
 from pylink.facts.elf import SHT_NOBITS
 from pylink.outputs.wholefile import write_whole
-from pylink.phases.layout import Placed
+from pylink.phases.results import Placed
 from pylink.tables import (
     DEFINED,
     DESELECTED,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylink.diagnostics import Sink
-    from pylink.phases.read import Objects
+    from pylink.phases.results import Objects
     from pylink.rows import EntityRow
 
 STANDARD_OUTPUT = "-"

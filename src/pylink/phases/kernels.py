@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.tables import Faults
     from pylink.diagnostics import Sink
-    from pylink.phases.read import Objects
+    from pylink.phases.results import Objects
 
 # Attribute of .nv.info: kernels end with an error barrier (every -G object has it).
 GEN_ERRBAR_AT_EXIT = 0x53

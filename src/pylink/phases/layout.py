@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from pylink._native import callgraph, info, notes, poolfill
 from pylink._native import layout as native_layout
-from pylink._native.tables import PlacedTables, Spans
+from pylink._native.tables import Spans
 from pylink.facts import inherited, sectionkinds
 from pylink.facts.releases import TRAIT_LEAN_NAMES, TRAIT_MERC_CALLS
 from pylink.facts.target import FAMILY_B, FAMILY_C, SYSTEM_SHARED
 from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note
+from pylink.phases.results import Placed
 from pylink.phases.shared import place_shared
 from pylink.tables import entity_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic, Sink
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged
 
 # The bank of file-scope constants, and how many bytes of a bank code can address.
 CONSTANT_BANK = 3
 CONSTANT_LIMIT = 0x10000
-
-
-class Placed(PlacedTables):
-    """Where everything is."""
-
-    __slots__ = ()
-
-    merged: Merged
 
 
 def layout(merged: Merged, sink: Sink) -> Placed:

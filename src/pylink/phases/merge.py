@@ -5,35 +5,18 @@ from __future__ import annotations
 from pylink._native import elfread, poolrelocs, pools, resolve
 from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
-from pylink._native.tables import Marks, MergedTables
+from pylink._native.tables import Marks
 from pylink.diagnostics.stream import to_bytes
 from pylink.facts.target import FAMILY_C
 from pylink.phases.init import KEEP_CODE
 from pylink.phases.kernels import rewrite_kernels
 from pylink.phases.rebuild import rebuild_debug
+from pylink.phases.results import Merged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink._native.tables import Spans
     from pylink.diagnostics import Sink
-    from pylink.phases.fold import Folding
-    from pylink.phases.read import Objects
-
-
-class Merged(MergedTables):
-    """What the output consists of; `made` has contents that replace those of the inputs.
-
-    `folding` is how Mercury sections were compared, where somebody asked for it.
-    """
-
-    __slots__ = ("folding", "made")
-
-    objects: Objects
-
-    def __init__(self, objects: Objects) -> None:
-        super().__init__(objects)
-        self.made: list[tuple[bytes, Spans]] = []
-        self.folding: Folding | None = None
+    from pylink.phases.results import Objects
 
 
 def merge(objects: Objects, sink: Sink) -> Merged | None:

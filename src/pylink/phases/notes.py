@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.facts.releases import Release
     from pylink.options import Options
-    from pylink.phases.merge import Merged
-    from pylink.phases.read import Objects
+    from pylink.phases.results import Merged, Objects
 
 NT_TKINFO = 2000
 NT_CUINFO = 1000

@@ -3,98 +3,22 @@
 from __future__ import annotations
 
 from pylink._native import elfread
-from pylink._native.tables import ObjectTables
 from pylink.facts.objectformats import VERSIONED
 from pylink.facts.releases import NEWEST, followed
 from pylink.facts.target import FAMILY_A, FAMILY_C
 from pylink.phases.faults import report_fault
-from pylink.phases.init import HOST_INFO
+from pylink.phases.results import Objects
 from pylink.tables import NARROW, SPECIFIC, UNCLASSED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from pylink._native.tables import Files, Sections, Symbols
     from pylink.diagnostics import Sink
     from pylink.facts.releases import Release
     from pylink.inputs.loaded import Loaded
-    from pylink.inputs.pieces import Piece
-    from pylink.inputs.references import References
-    from pylink.inputs.sharedlib import Libraries
-    from pylink.locate.places import Places
     from pylink.phases.init import Job
     from pylink.rows import FileRow
-
-
-class Objects(ObjectTables):
-    """The inputs: `arena` holds their bytes, the tables tell what is in it.
-
-    `names` are the inputs' names by file number, `pieces` what is known of each beyond its bytes,
-    empty for a link of plain cubins. `references` are the kernels that host code uses,
-    None unless all others are removed. `libraries` are the shared libraries with device code, if
-    there are any. `places` are what diagnostics found out. `release` is that of the nvlink that the
-    output is equal to.
-    """
-
-    UNSEALED = ("places",)
-    __slots__ = ("job", "libraries", "names", "pieces", "places", "references", "release")
-
-    def __init__(
-        self,
-        arena: bytes,
-        files: Files,
-        sections: Sections,
-        symbols: Symbols,
-        *,
-        job: Job,
-        names: list[str],
-        pieces: list[Piece],
-        references: References | None,
-        release: Release,
-        libraries: Libraries | None,
-    ) -> None:
-        mode = job.mode | (HOST_INFO if references is not None else 0)
-        super().__init__(
-            arena,
-            files,
-            sections,
-            symbols,
-            family=job.target.family,
-            mode=mode,
-            traits=release.traits,
-        )
-        self.job = job
-        self.names = names
-        self.pieces = pieces
-        self.references = references
-        self.release = release
-        self.libraries = libraries
-        self.places: Places | None = None
-
-    def replaced(
-        self,
-        *,
-        arena: bytes | None = None,
-        files: Files | None = None,
-        sections: Sections | None = None,
-        symbols: Symbols | None = None,
-        job: Job | None = None,
-    ) -> Objects:
-        """The same inputs but for what is given."""
-        result = Objects(
-            self.arena if arena is None else arena,
-            self.files if files is None else files,
-            self.sections if sections is None else sections,
-            self.symbols if symbols is None else symbols,
-            job=job or self.job,
-            names=self.names,
-            pieces=self.pieces,
-            references=self.references,
-            release=self.release,
-            libraries=self.libraries,
-        )
-        return result.seal()
 
 
 def read(loaded: Loaded, sink: Sink) -> Objects | None:

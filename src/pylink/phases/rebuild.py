@@ -11,7 +11,7 @@ from pylink.tables import REPLACED, section_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged
 
 LINES = (b".debug_line", b".nv_debug_line_sass")
 FRAME = b".debug_frame"

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged
 
 MERC_FRAME = ".nv.merc.debug_frame"
 R_MERCURY_ADDRESS64 = 0x1003D

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pylink._native.tables import Patches
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.outputs.draft import Draft
-    from pylink.phases.layout import Placed
+    from pylink.phases.results import Placed
 
 
 class Image:

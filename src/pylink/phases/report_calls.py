@@ -9,7 +9,7 @@ from pylink.tables import KEEPS_ALL, KERNEL, LIVE, TAKEN, entity_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic, Sink
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged
 
 LEGEND = (
     "# A: s -> B // s (number A) potentially calls B",

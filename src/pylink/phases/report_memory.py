@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pylink.diagnostics import Diagnostic, Sink
-    from pylink.phases.layout import Placed
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged, Placed
 
     # A symbol row and the bytes that it takes.
     Share = tuple[int, int]

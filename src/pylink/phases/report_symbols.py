@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.locate.places import Places
     from pylink.locate.references import Reference
-    from pylink.phases.merge import Merged
-    from pylink.phases.read import Objects
+    from pylink.phases.results import Merged, Objects
 
 # Kinds of a ClashRow (rows.pxd has the same numbers), and of the note on the earlier definition.
 CLASHES = {

@@ -9,7 +9,7 @@ from pylink.tables import entity_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
-    from pylink.phases.layout import Placed
+    from pylink.phases.results import Placed
 
 
 def report_use(placed: Placed, sink: Sink) -> None:

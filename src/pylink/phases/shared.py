@@ -8,8 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink._native.tables import SharedTables
     from pylink.diagnostics import Sink
-    from pylink.phases.layout import Placed
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged, Placed
 
 
 def place_shared(placed: Placed, sink: Sink) -> None:

@@ -7,7 +7,7 @@ from pylink.tables import file_sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged
 
 
 def trace_inputs(merged: Merged) -> None:

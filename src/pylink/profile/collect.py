@@ -15,6 +15,7 @@ from pylink.profile.clock import Clock, between
 from pylink.profile.counted import FILE_COUNT, column
 from pylink.profile.model import Profile
 from pylink.profile.phase import Phase, Step
+from pylink.profile.results import Results
 from pylink.profile.sizes import fill_sizes
 from pylink.watch.observers import Observer
 
@@ -24,26 +25,8 @@ EXTENT_SIZE = 16
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.dedup.folding import FoldResult
-    from pylink.phases.finalize import Final
     from pylink.phases.init import Job
-    from pylink.phases.layout import Placed
-    from pylink.phases.merge import Merged
-    from pylink.phases.read import Objects
     from pylink.profile.clock import Moment
-
-
-class Results:
-    """What the phases of a link have made; `final` is None of one that ended after layout."""
-
-    __slots__ = ("final", "merged", "objects", "placed")
-
-    def __init__(
-        self, objects: Objects, merged: Merged, placed: Placed, final: Final | None
-    ) -> None:
-        self.objects = objects
-        self.merged = merged
-        self.placed = placed
-        self.final = final
 
 
 class Recorder(Observer):

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pylink.phases.layout import Placed
+    from pylink.phases.results import Placed
 
 # Input files of a kind, and symbols of one of these files, that are told apart.
 MOST_FILES, MOST_SYMBOLS = 24, 8

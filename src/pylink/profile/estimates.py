@@ -16,9 +16,9 @@ from pylink.facts.sectionkinds import DEBUG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.profile.collect import Results
     from pylink.profile.model import Profile
     from pylink.profile.phase import Step
+    from pylink.profile.results import Results
 
 # Steps that handle each byte of the input or of the output once, and phases that do so.
 MOVING_STEPS = ("read_files", "copy_contents")

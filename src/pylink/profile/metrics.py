@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from pylink.dedup.folding import FoldResult
     from pylink.dedup.stages import Verdict
     from pylink.dedup.stats import Stats
-    from pylink.profile.collect import Results
     from pylink.profile.model import Profile
     from pylink.profile.phase import Phase
+    from pylink.profile.results import Results
 
 # Metric, and the attribute of input files that it sums; it has an instance for each of them.
 FILE_METRICS = (

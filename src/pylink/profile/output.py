@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from pylink.diagnostics import Sink
     from pylink.options import Options
-    from pylink.profile.collect import Results
     from pylink.profile.model import Profile
+    from pylink.profile.results import Results
 
 
 class Collector(Recorder):

@@ -23,9 +23,10 @@ from pylink.outputs.draft import Draft
 from pylink.phases.finalize import finalize
 from pylink.phases.layout import layout
 from pylink.phases.merge import merge
-from pylink.phases.read import Objects
 from pylink.phases.relocate import relocate
-from pylink.profile.collect import Recorder, Results, profile_of
+from pylink.phases.results import Objects
+from pylink.profile.collect import Recorder, profile_of
+from pylink.profile.results import Results
 from pylink.tables import EXTENT
 from pylink.watch.observers import Steps
 from pylink.watch.progress import Progress

@@ -52,9 +52,9 @@ from pylink.report.model import (
 
 if TYPE_CHECKING:
     from pylink.dedup.folding import FoldResult
-    from pylink.profile.collect import Results
     from pylink.profile.model import Profile
     from pylink.profile.phase import Phase
+    from pylink.profile.results import Results
 
 DOMAIN = "pylink"
 LINK = "link"

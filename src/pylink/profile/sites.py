@@ -14,7 +14,7 @@ from pylink.facts.relocations import relocation_name
 from pylink.tables import entity_name
 
 if TYPE_CHECKING:
-    from pylink.profile.collect import Results
+    from pylink.profile.results import Results
     from pylink.report.model import Action, Report
 
 # Reports carry a copy of the output for this page; of a larger one they do not.

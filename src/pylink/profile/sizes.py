@@ -8,8 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylink.profile.collect import Results
     from pylink.profile.model import Profile
+    from pylink.profile.results import Results
 
 # Bytes of a number in an order of sections or symbols.
 INDEX = 4

@@ -17,7 +17,7 @@ import os
 
 from pylink.diagnostics.stream import printable, write
 from pylink.locate.places import places_of
-from pylink.phases.merge import Merged
+from pylink.phases.results import Merged
 from pylink.tables import section_name
 from pylink.watch.observers import Observer
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pylink.dedup import Stats, Verdict
-    from pylink.phases.fold import Decision, Folding
+    from pylink.dedup.decisions import Decision, Folding
 
 DEDUP = "profusededup"
 TWINS = "profusetwins"

@@ -81,7 +81,7 @@ def serve(
     protocol: Protocol, source: BinaryIO, sink: BinaryIO, words: Sequence[str], threads: int
 ) -> int:
     """Do all requests of `source`, with responses in any order on `sink`; the exit status."""
-    from pylink.worker.requests import Pool  # noqa: PLC0415 -- loads the linker
+    from pylink.worker.requests import Linkers  # noqa: PLC0415 -- loads the linker
 
     writing = threading.Lock()
     errors = sys.stderr
@@ -92,15 +92,15 @@ def serve(
             while data:
                 data = data[sink.write(data) :]
 
-    pool = Pool(words, threads, reply)
+    linkers = Linkers(words, threads, reply)
     try:
         while (request := protocol.read(source)) is not None:
-            pool.submit(request)
+            linkers.submit(request)
     except ProtocolError as error:
         write(errors, f"pylink worker: {printable(str(error))}\n")
         return TROUBLE
     finally:
-        pool.finish()
+        linkers.finish()
     return DONE
 
 

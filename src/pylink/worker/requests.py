@@ -72,7 +72,7 @@ def threads_for(wanted: int) -> int:
     return wanted if apart == [True] else 1
 
 
-class Pool:
+class Linkers:
     """Links what is asked for, and hands each response to `reply`, in any order.
 
     `words` come before those of each request. What is cancelled before a thread takes it is not

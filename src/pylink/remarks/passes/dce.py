@@ -20,7 +20,7 @@ from pylink.tables import DEFINED, DESELECTED, FUNCTION_KIND, KERNEL, LIVE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.options import Options
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged
     from pylink.remarks import Remarks
 
 

@@ -8,7 +8,7 @@ from pylink.remarks.passes.outputs import Outputs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.phases.layout import Placed
+    from pylink.phases.results import Placed
     from pylink.remarks import Remarks
 
 KINDS = (sectionkinds.DEBUG, sectionkinds.MERC_DEBUG)

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged
 
 ARROW = " -> "
 # A call through a pointer.

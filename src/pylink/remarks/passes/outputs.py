@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pylink.phases.layout import Placed
+    from pylink.phases.results import Placed
     from pylink.remarks.passes.catalogue import Place
 
 

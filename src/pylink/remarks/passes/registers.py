@@ -11,7 +11,7 @@ from pylink.tables import KERNEL, LIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged
     from pylink.remarks import Remarks
 
 REGISTER_BYTES = 4

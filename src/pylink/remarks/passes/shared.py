@@ -22,7 +22,7 @@ from pylink.remarks.passes.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.phases.layout import Placed
+    from pylink.phases.results import Placed
     from pylink.remarks import Remarks
 
 # Flag of a variable: an extern array.

@@ -9,7 +9,7 @@ from pylink.tables import DEFINED, KERNEL, LIVE, NO_STACK_BOUND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged
     from pylink.remarks import Remarks
     from pylink.remarks.passes.graph import Step
 

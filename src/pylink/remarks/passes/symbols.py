@@ -28,7 +28,7 @@ from pylink.tables import LOST, file_sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged
     from pylink.remarks import Remarks
     from pylink.rows import SymbolRow
 

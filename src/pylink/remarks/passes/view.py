@@ -7,7 +7,7 @@ from pylink.tables import entity_name, section_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.phases.merge import Merged
+    from pylink.phases.results import Merged
     from pylink.remarks.passes.catalogue import Place
 
 

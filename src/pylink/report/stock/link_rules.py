@@ -71,13 +71,6 @@ def instances(action, name):
     return sorted(pairs, key=lambda pair: -pair[1])
 
 
-def link_time(action):
-    """Nanoseconds of the whole link, from the time and the share of one phase; None if unknown."""
-    time = number(action, "link__time_duration.sum")
-    share = number(action, "link__time_share.pct")
-    return 100.0 * time / share if time and share else None
-
-
 def milliseconds(nanoseconds):
     return "{:.3g} ms".format(nanoseconds / 1e6)
 
