@@ -7,6 +7,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from elf64 cimport *
+from imagecontents cimport *
 from imagefile cimport map_file, munmap
 from imageheaders cimport *
 from imagesymbols cimport *
@@ -75,45 +76,11 @@ cdef int expect_size(Canvas image, PlacedTables placed) except -1:
     return 0
 
 
-cdef enum:
-    CHUNK = 64                  # input sections that one thread copies in a row
-
-ctypedef struct Pieces:
-    const uint8_t* input
-    uint8_t* image
-    const SectionRow* sections
-    size_t section_count
-    const OutRow* outs
-    const PlaceRow* places
-    const int32_t* out_of
-    const uint64_t* base
-    const int32_t* stand_in     # or NULL: nothing was folded
-
-
-cdef inline bint is_copied(const Pieces* p, size_t at) noexcept nogil:
-    """Whether input section `at` is a part of an output section that keeps the input's bytes."""
-    cdef int32_t o = p.out_of[at]
-    if o < 0 or is_nobits(&p.outs[o]) or p.places[o].made:
-        return False
-    if p.stand_in != NULL and p.stand_in[at] >= 0:
-        return False
-    # A layout that shrank the section replaced its contents.
-    return p.base[at] + p.sections[at].size <= p.places[o].size
-
-
-cdef void copy_pieces(void* context, size_t item) noexcept nogil:
-    cdef const Pieces* p = <const Pieces*>context
-    cdef size_t i
-    for i in range(item * CHUNK, min((item + 1) * CHUNK, p.section_count)):
-        if is_copied(p, i):
-            memcpy(p.image + p.places[p.out_of[i]].offset + p.base[i],
-                   p.input + p.sections[i].offset, p.sections[i].size)
-
-
-def copy_contents(Canvas image not None, PlacedTables placed not None):
+def copy_contents(Canvas image not None, PlacedTables placed not None, bint gives_up=False):
     """Write the contents of every section that comes from the inputs or from a blob.
 
-    The rest of the image is zeros. Sections that another one stands for are left out.
+    The rest of the image is zeros. Sections that another one stands for are left out. With
+    `gives_up` the arena has lost its bytes afterwards.
     """
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
@@ -135,6 +102,7 @@ def copy_contents(Canvas image not None, PlacedTables placed not None):
     cdef Pieces p
     if filled == NULL:
         raise MemoryError
+    memset(&p, 0, sizeof(Pieces))
     p.input = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     p.image = data
     p.sections = objects.sections.rows
@@ -144,6 +112,9 @@ def copy_contents(Canvas image not None, PlacedTables placed not None):
     p.out_of = merged.out_of.rows
     p.base = merged.base.rows
     p.stand_in = merged.stand_ins.rows if merged.stand_ins.count else NULL
+    if gives_up and not give_up_input(&p, PyBytes_GET_SIZE(objects.arena)):
+        free(filled)
+        raise MemoryError
     with nogil:
         if image.memory is not None:
             prefer_large_pages(data, size)
@@ -176,6 +147,7 @@ def copy_contents(Canvas image not None, PlacedTables placed not None):
                 memset(data + place[o].offset + filled[o], 0, place[o].size - filled[o])
                 at = end
         memset(data + at, 0, size - at)
+    free(p.left)
     free(filled)
 
 

@@ -36,6 +36,16 @@ def patch(Canvas image not None, Patches patches not None):
     return bad
 
 
+def find_unfit(Patches patches not None, uint64_t size):
+    """The first row that `patch` cannot write into an image of `size` bytes, or -1."""
+    cdef const PatchRow* row = patches.rows
+    cdef Py_ssize_t i
+    for i in range(<Py_ssize_t>patches.count):
+        if not fits(&row[i], size):
+            return i
+    return -1
+
+
 cdef inline uint64_t bits_of(const RelocationFacts* f, uint64_t value,
                              uint32_t bank) noexcept nogil:
     if f.form == FORM_WHOLE:
@@ -53,19 +63,26 @@ cdef inline uint64_t bits_of(const RelocationFacts* f, uint64_t value,
     return 0
 
 
+cdef inline bint fits(const PatchRow* row, uint64_t size) noexcept nogil:
+    """Whether the type can be resolved, and the field is inside an image of `size` bytes."""
+    cdef const RelocationFacts* f
+    if row.type >= PLAIN_TYPES:
+        return False
+    f = &RELOCATION[row.type]
+    return f.form != FORM_NONE and row.offset <= size and size - row.offset >= (
+        1 if f.form == FORM_BYTE else <uint64_t>((f.shift + f.width + 7) >> 3))
+
+
 cdef Py_ssize_t patch_rows(uint8_t* data, uint64_t size, const PatchRow* row,
                            Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
     cdef const RelocationFacts* f
     cdef uint64_t word, mask, value, at
     for i in range(n):
-        if row[i].type >= PLAIN_TYPES:
+        if not fits(&row[i], size):
             return i
         f = &RELOCATION[row[i].type]
         at = row[i].offset
-        if f.form == FORM_NONE or at > size or size - at < (
-                1 if f.form == FORM_BYTE else (f.shift + f.width + 7) >> 3):
-            return i
         if f.form == FORM_BYTE:
             value = row[i].value + (data[at] if row[i].implicit else 0)
             data[at] = <uint8_t>(value >> f.shift)

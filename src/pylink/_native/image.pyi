@@ -37,11 +37,13 @@ class Canvas:
     def close(self) -> None:
         """Let go of the bytes; a file keeps them."""
 
-def copy_contents(image: Canvas, placed: PlacedTables) -> None:
+def copy_contents(image: Canvas, placed: PlacedTables, gives_up: bool = False) -> None:
     """Write the contents of every section.
 
     They come from the inputs or from the contents that the link made; the rest of the image is
-    zeros. Sections that ``stand_ins`` names another for are left out.
+    zeros. Sections that ``stand_ins`` names another for are left out. With ``gives_up`` the memory
+    of the arena is let go on the way, and all that is left of it are some bytes and zeros: nobody
+    may look at it afterwards.
     """
 
 def write_relocations(image: Canvas, placed: PlacedTables) -> None:

@@ -16,6 +16,9 @@ def patch(image: Canvas, patches: Patches) -> int:
     rows before it are written.
     """
 
+def find_unfit(patches: Patches, size: int) -> int:
+    """The first row that ``patch`` would refuse for an image of ``size`` bytes, or -1."""
+
 def resolve_values(placed: PlacedTables) -> Patches:
     """A row for every FixRow that changes bytes, in order of the FixRow table.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylink._native import image as native_image
 from pylink._native import relocs
-from pylink.tables import section_name
+from pylink.tables import text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,14 +29,19 @@ class Image:
 def relocate(placed: Placed, draft: Draft, sink: Sink) -> Image | None:
     """Copy contents and write relocated fields and the relocations that stay; None after errors."""
     canvas = draft.canvas
-    native_image.copy_contents(canvas, placed)
-    steps = placed.merged.objects.job.steps
-    steps.done("copy_contents")
+    objects = placed.merged.objects
+    steps = objects.job.steps
     patches = relocs.resolve_values(placed)
-    steps.done("resolve_values")
-    bad = relocs.patch(canvas, patches)
+    bad = relocs.find_unfit(patches, canvas.size)
     if bad >= 0:
         _report_deleted(placed, patches, bad, sink)
+    steps.done("resolve_values")
+    # From here on, a link that nobody watches and that has said nothing needs no input any more:
+    # what is said below is found in the tables.
+    watched = steps.watching or sink.diagnostics or objects.pieces
+    native_image.copy_contents(canvas, placed, gives_up=not watched)
+    steps.done("copy_contents")
+    relocs.patch(canvas, patches)
     steps.done("patch")
     bad = relocs.patch_capsules(canvas, placed)
     if bad >= 0:
@@ -62,10 +67,10 @@ def _report_deleted(placed: Placed, patches: Patches, bad: int, sink: Sink) -> N
 
 def _report_capsule(placed: Placed, row: int, sink: Sink) -> None:
     objects = placed.merged.objects
-    source = placed.outs[row].source
+    strings, name = placed.shstrtab, placed.places[row].name
     sink.report(
         "capsule-format",
-        file=objects.names[objects.sections[source].file],
-        section=section_name(objects, source),
+        file=objects.names[objects.sections[placed.outs[row].source].file],
+        section=text(strings, name, strings.index(0, name) - name),
         reason="its records do not cover the code of the function",
     )
