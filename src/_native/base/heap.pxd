@@ -6,36 +6,41 @@
 
 from libc.stddef cimport size_t
 
+from pages cimport prefer_large_pages
+
 cdef extern from *:
     """
     #include <limits.h>
-    #include <stdint.h>
     #include <stdlib.h>
-    #include <sys/mman.h>
     #include <unistd.h>
     #ifdef __GLIBC__
     #include <malloc.h>
     #endif
-    static void pylink_widen_heap(size_t step) {
-    #if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
-        char *before, *after;
+    /* Takes a step, the size of which it returns; `before` is where it begins. */
+    static size_t pylink_take_step(size_t step, void** before) {
+    #ifdef __GLIBC__
         void* volatile taken;                   /* compilers drop a malloc that is only freed */
         mallopt(M_MMAP_THRESHOLD, 32 << 20);    /* the most that glibc takes */
         mallopt(M_TRIM_THRESHOLD, INT_MAX);
         mallopt(M_TOP_PAD, (int)step);
-        before = sbrk(0);
+        *before = sbrk(0);
         taken = malloc(step / 16);              /* more than is left: the heap grows by a step */
         free(taken);
-        after = sbrk(0);
-        before = (char*)(((uintptr_t)before + 4095) & ~(uintptr_t)4095);
-        if (after > before)
-            madvise(before, (size_t)(after - before), MADV_HUGEPAGE);
+        return (size_t)((char*)sbrk(0) - (char*)*before);
     #else
         (void)step;
+        (void)before;
+        return 0;
     #endif
     }
     """
-    void widen_heap "pylink_widen_heap"(size_t step) noexcept nogil
+    size_t take_step "pylink_take_step"(size_t step, void** before) noexcept nogil
 
 cdef enum:
     HEAP_STEP = 256 << 20       # address space alone: pages come when they are touched
+
+
+cdef inline void widen_heap() noexcept nogil:
+    cdef void* before = NULL
+    cdef size_t taken = take_step(HEAP_STEP, &before)
+    prefer_large_pages(before, taken)

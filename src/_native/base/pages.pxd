@@ -1,5 +1,10 @@
 # Large buffers on large pages: a link touches each byte of its buffers once or twice, so at 4 KiB a
 # page the kernel spends as long on giving out pages as the link on filling them.
+#
+# In a virtual machine it can be the other way round. A large page needs 2 MiB in one piece, which is
+# what a hypervisor takes back a few seconds after it was freed; getting it again takes 2.5 ms instead
+# of 0.1, more than 512 small pages out of pieces that nobody takes. So the first large page of a
+# buffer is timed, and tells how the others are asked for.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uintptr_t
@@ -15,15 +20,51 @@ cdef extern from "<sys/mman.h>" nogil:
     int madvise(void* start, size_t size, int advice)
     int MADV_HUGEPAGE
 
+cdef extern from *:
+    """
+    #include <stddef.h>
+    #include <stdint.h>
+    #include <sys/mman.h>
+    #include <time.h>
+    #define PYLINK_LARGE_PAGE ((size_t)2 << 20)
+    #define PYLINK_SLOW_PAGE 1000000                /* ns */
+    #define PYLINK_KNOWN_FOR 500000000              /* ns: a link, and less than memory stays warm */
+    /* One for all kernels: when a large page was timed, in ns, times 2, and whether it was slow. */
+    __attribute__((weak, visibility("hidden"))) uint64_t pylink_timed_page;
+    static inline uint64_t pylink_time(clockid_t clock) {
+        struct timespec now;
+        clock_gettime(clock, &now);
+        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    }
+    /* `page` is 2 MiB of zeros, or of nothing that anybody needs, at a multiple of its size. */
+    static inline int pylink_large_pages_pay(char* page) {
+        uint64_t known = __atomic_load_n(&pylink_timed_page, __ATOMIC_RELAXED);
+        uint64_t now = pylink_time(CLOCK_MONOTONIC), start;
+        if (known != 0 && now - known / 2 < PYLINK_KNOWN_FOR)
+            return !(known & 1);
+        madvise(page, PYLINK_LARGE_PAGE, MADV_HUGEPAGE);
+        start = pylink_time(CLOCK_THREAD_CPUTIME_ID);
+        ((volatile char*)page)[PYLINK_LARGE_PAGE / 2] = 0;
+        known = now * 2 | (pylink_time(CLOCK_THREAD_CPUTIME_ID) - start > PYLINK_SLOW_PAGE);
+        __atomic_store_n(&pylink_timed_page, known, __ATOMIC_RELAXED);
+        return !(known & 1);
+    }
+    static inline size_t pylink_whole_pages(size_t size) {
+        return (size + PYLINK_LARGE_PAGE - 1) & ~(PYLINK_LARGE_PAGE - 1);
+    }
+    """
+    bint large_pages_pay "pylink_large_pages_pay"(char* page) noexcept nogil
+    size_t whole_pages "pylink_whole_pages"(size_t size) noexcept nogil
+
 cdef enum:
     PAGE = 4096
     LARGE_BUFFER = 4 << 20      # below, a buffer holds too few large pages to gain from them
 
 
 cdef inline void prefer_large_pages(void* start, size_t size) noexcept nogil:
-    """Ask for large pages under a buffer that has not been written yet; may have no effect."""
+    """Ask for large pages, where they pay, under a buffer that has not been written yet."""
     cdef uintptr_t first = (<uintptr_t>start + PAGE - 1) & ~<uintptr_t>(PAGE - 1)
-    if size >= LARGE_BUFFER:
+    if size >= LARGE_BUFFER and large_pages_pay(<char*>whole_pages(<size_t>start)):
         madvise(<void*>first, <uintptr_t>start + size - first, MADV_HUGEPAGE)
 
 
@@ -31,16 +72,9 @@ cdef inline void prefer_large_pages(void* start, size_t size) noexcept nogil:
 # heap that grows step by step has none. Whoever has a block remembers its size.
 cdef extern from *:
     """
-    #include <stddef.h>
-    #include <stdint.h>
-    #include <sys/mman.h>
     #ifndef MAP_ANONYMOUS
     #define MAP_ANONYMOUS MAP_ANON
     #endif
-    #define PYLINK_LARGE_PAGE ((size_t)2 << 20)
-    static inline size_t pylink_whole_pages(size_t size) {
-        return (size + PYLINK_LARGE_PAGE - 1) & ~(PYLINK_LARGE_PAGE - 1);
-    }
     static inline void* pylink_map_pages(size_t size) {
         size_t whole = pylink_whole_pages(size), before;
         char* start;
@@ -55,12 +89,12 @@ cdef extern from *:
             munmap(start, before);
         if (before < PYLINK_LARGE_PAGE)
             munmap(start + before + whole, PYLINK_LARGE_PAGE - before);
-        madvise(start + before, whole, MADV_HUGEPAGE);
+        if (pylink_large_pages_pay(start + before))
+            madvise(start + before, whole, MADV_HUGEPAGE);
         return start + before;
     }
     """
     void* map_pages "pylink_map_pages"(size_t size) noexcept nogil
-    size_t whole_pages "pylink_whole_pages"(size_t size) noexcept nogil
     int munmap(void* start, size_t size) nogil
 
 cdef enum:

@@ -291,7 +291,7 @@ cdef int read_one(const char* path, uint8_t* place, uint64_t size) noexcept nogi
 def keep_memory():
     """Make the heap of this process one region of large pages that nothing is returned from."""
     with nogil:
-        widen_heap(HEAP_STEP)
+        widen_heap()
 
 
 def classify(bytes arena, bytes extents):
