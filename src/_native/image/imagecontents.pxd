@@ -6,6 +6,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc
 from libc.string cimport memcpy
 
+from kinds cimport is_nobits
 from pages cimport madvise
 from rows cimport *
 
