@@ -29,7 +29,6 @@ def run_link(
     recorded: str | None = None,
     library_path: str | None = None,
     toolkit: str | None = None,
-    keeps_image: bool = True,
     shows_progress: bool = False,
 ) -> Linked:
     """Link with checked options, reporting to `sink`; LinkError after any error.
@@ -38,7 +37,7 @@ def run_link(
     members are asked for, None what `whole_archive` says for all. Without `compiles`, PTX and
     LTO-IR are an error. A link that is done again has what the tool note `recorded` of its options,
     and what was in the environment as `library_path`. `toolkit` is the release of the toolkit that
-    pylink is the linker of. `keeps_image` and `shows_progress`: see `pipeline.link`.
+    pylink is the linker of. `shows_progress`: see `pipeline.link`.
     """
     names = [one.name for one in inputs]
     options = Options(values, names, compiles=compiles, text=recorded, toolkit=toolkit)
@@ -48,12 +47,7 @@ def run_link(
     def link() -> Linked:
         libraries = find_libraries(options, whole_libraries, plan, sink, library_path)
         linked = pipeline.link(
-            options,
-            [*inputs, *libraries],
-            plan,
-            sink,
-            keeps_image=keeps_image,
-            shows_progress=shows_progress,
+            options, [*inputs, *libraries], plan, sink, shows_progress=shows_progress
         )
         if sink.errors:
             raise LinkError(sink.diagnostics)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.loaded import Loaded
     from pylink.options import Input, Options
+    from pylink.outputs.keptfile import KeptFile
     from pylink.outputs.plan import Plan
     from pylink.phases.lto import Optimized
     from pylink.profile.model import Profile
@@ -41,30 +42,26 @@ if TYPE_CHECKING:
 class Linked:
     """The linked file, the milliseconds of each phase by its tag, and the profile if asked for.
 
-    `image` is empty where it was made in its file and nobody wanted to keep it.
+    A large image may be in the file alone that was written, and is read when it is wanted.
     """
 
     __slots__ = ("image", "profile", "timings")
 
-    def __init__(self, image: bytes, timings: dict[str, float], profile: Profile | None) -> None:
+    def __init__(
+        self, image: bytes | KeptFile, timings: dict[str, float], profile: Profile | None
+    ) -> None:
         self.image = image
         self.timings = timings
         self.profile = profile
 
 
 def link(
-    options: Options,
-    inputs: list[Input],
-    plan: Plan,
-    sink: Sink,
-    *,
-    keeps_image: bool = True,
-    shows_progress: bool = False,
+    options: Options, inputs: list[Input], plan: Plan, sink: Sink, *, shows_progress: bool = False
 ) -> Linked:
     """Link `inputs`; LinkError, with everything in `sink`, when that cannot be done.
 
-    `plan` has the files that will be written. Without `keeps_image` a large image may be in its
-    file alone. With `shows_progress` a terminal shows how far the link is, after a second.
+    `plan` has the files that will be written. With `shows_progress` a terminal shows how far the
+    link is, after a second.
     """
     timer = PhaseTimer(sys.stderr if (options.edbg or 0) & TRACE else None)
     timing = open_timing(options, sink)
@@ -72,8 +69,8 @@ def link(
     steps = Steps(watching)
     failed = True
     try:
-        keeps_image = keeps_image or any(observer.of_image for observer in watching)
-        in_place = None if keeps_image or options.write_if_changed else options.output_file
+        written = options.write_if_changed or any(observer.of_image for observer in watching)
+        in_place = None if written else options.output_file
         image = run_phases(options, inputs, plan, sink, timer, timing, steps, in_place)
         failed = False
     finally:
@@ -110,7 +107,7 @@ def run_phases(
     timing: CsvTiming,
     steps: Steps,
     in_place: str | None = None,
-) -> bytes:
+) -> bytes | KeptFile:
     """The phases in order; the linked file, which may be made in the file `in_place` alone."""
 
     def run(tag: str, phase: Callable[..., T], *results: object) -> T:
@@ -159,7 +156,7 @@ def optimize(loaded: Loaded, timing: CsvTiming, sink: Sink, run: Runner) -> Opti
     return program if program.image else run("ptxas-lto", ptxas_lto, program, timing)
 
 
-def link_cubins(loaded: Loaded, sink: Sink, run: Runner, in_place: str | None) -> bytes:
+def link_cubins(loaded: Loaded, sink: Sink, run: Runner, in_place: str | None) -> bytes | KeptFile:
     """The phases from read on, each called and timed by `run`."""
     options = loaded.job.options
     objects = run("read", read, loaded)
@@ -178,7 +175,7 @@ def link_cubins(loaded: Loaded, sink: Sink, run: Runner, in_place: str | None) -
         image = run("relocate", relocate, placed, draft)
         final = run("finalize", finalize, image)
         run("write", write, final, draft)
-    return final.image
+        return draft.image
 
 
 def open_timing(options: Options, sink: Sink) -> CsvTiming:

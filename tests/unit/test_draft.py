@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import errno
+import gc
 import os
+import pickle
 import resource
 import signal
 import subprocess
@@ -17,6 +21,7 @@ from pylink._native.image import Canvas
 from pylink.command.cli import main
 from pylink.outputs import draft
 from pylink.outputs.draft import Draft
+from pylink.outputs.keptfile import KeptFile
 from pylink.outputs.wholefile import WholeFile
 
 ARCH = "-arch=sm_80"
@@ -43,12 +48,10 @@ def keeps_its_word(folder: Path) -> bool:
 
 def test_a_file_takes_the_bytes(tmp_path: Path) -> None:
     with Draft(SIZE + (8 << 20), str(tmp_path / "o")) as made:
-        assert (made.image is None) == keeps_its_word(tmp_path)
-        if made.image is None:
-            assert made.commit()
-            assert (tmp_path / "o").stat().st_size == made.canvas.size
+        assert made.commit() == keeps_its_word(tmp_path)
+        if isinstance(made.image, KeptFile):
+            assert (tmp_path / "o").read_bytes() == made.image.read() == bytes(made.canvas.size)
     with Draft(SIZE, str(tmp_path / "small")) as made:  # written faster
-        assert made.image is not None
         assert not made.commit()
     assert not (tmp_path / "small").exists()
 
@@ -114,6 +117,60 @@ def umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+@pytest.fixture
+def result(cubin: Path) -> pylink.LinkResult:
+    """Of a link whose image may be in its file, `o`, alone."""
+    return pylink.link([cubin], arch="sm_80", output="o")
+
+
+def test_the_image_of_a_file_is_read_later(result: pylink.LinkResult) -> None:
+    image = Path("o").read_bytes()
+    assert f"{len(image)} bytes" in repr(result)
+    twin, copied = pickle.loads(pickle.dumps(result)), copy.copy(result)
+    os.replace("a.cubin", "o")
+    assert [one.image for one in (result, twin, copied)] == [image] * 3
+    os.remove("o")
+    assert result.image is result.image
+    assert len(result.sections) > 1
+
+
+@pytest.mark.parametrize("change", ["shorter", "longer", "other"])
+def test_a_file_that_was_changed_is_no_image(
+    result: pylink.LinkResult, tmp_path: Path, change: str
+) -> None:
+    size = Path("o").stat().st_size
+    with open("o", "r+b") as stream:
+        if change == "other":
+            stream.write(b"?")
+        else:
+            stream.truncate(size + (1 if change == "longer" else -1))
+    os.utime("o", ns=(0, 0))  # whatever a clock of low resolution makes of it
+    if not keeps_its_word(tmp_path):
+        assert len(result.image) == size
+        return
+    with pytest.raises(OSError, match="changed in its place") as caught:
+        assert result.image
+    assert caught.value.filename == "o"
+
+
+def test_descriptors_go_with_the_results(cubin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = pylink.link([cubin], arch="sm_80").image
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    results = [pylink.link([cubin], arch="sm_80", output=f"o{number}") for number in range(3)]
+    kept = 3 if keeps_its_word(cubin.parent) else 0
+    assert len(os.listdir("/proc/self/fd")) == before + kept
+    del results
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+    def full(descriptor: int) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("pylink.outputs.keptfile.os.dup", full)
+    assert pylink.link([cubin], arch="sm_80", output="o").image == image
 
 
 @pytest.mark.parametrize("option", ["--profile=o.html", "--Map=map", "--write-if-changed"])

@@ -16,6 +16,7 @@ from pylink.command.optiontable import Value
 from pylink.diagnostics import Sink
 from pylink.errors import LinkError
 from pylink.options import Input, Options
+from pylink.outputs.keptfile import KeptFile
 from pylink.outputs.plan import Plan
 from pylink.remarks import Remarks
 from pylink.watch.observers import Observer
@@ -46,6 +47,7 @@ def outcome(
         contextlib.suppress(LinkError),
     ):
         image = pipeline.link(Options(values), inputs, Plan(values, (), sink), sink).image
+    assert not isinstance(image, KeptFile)  # nothing was written
     return image, [str(diagnostic) for diagnostic in sink.diagnostics]
 
 

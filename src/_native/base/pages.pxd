@@ -1,10 +1,10 @@
 # Large buffers on large pages: a link touches each byte of its buffers once or twice, so at 4 KiB a
 # page the kernel spends as long on giving out pages as the link on filling them.
 #
-# In a virtual machine it can be the other way round. A large page needs 2 MiB in one piece, which is
-# what a hypervisor takes back a few seconds after it was freed; getting it again takes 2.5 ms instead
-# of 0.1, more than 512 small pages out of pieces that nobody takes. So the first large page of a
-# buffer is timed, and tells how the others are asked for.
+# In a virtual machine it can be the other way round. A large page needs 2 MiB in one piece, which
+# is what a hypervisor takes back a few seconds after it was freed; getting it again takes 2.5 ms
+# instead of 0.1, more than 512 small pages out of pieces that nobody takes. So the first large page
+# of a buffer is timed, and tells how the others are asked for.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uintptr_t
@@ -28,7 +28,7 @@ cdef extern from *:
     #include <time.h>
     #define PYLINK_LARGE_PAGE ((size_t)2 << 20)
     #define PYLINK_SLOW_PAGE 1000000                /* ns */
-    #define PYLINK_KNOWN_FOR 500000000              /* ns: a link, and less than memory stays warm */
+    #define PYLINK_KNOWN_FOR 500000000              /* ns: a link; memory stays warm for longer */
     /* One for all kernels: when a large page was timed, in ns, times 2, and whether it was slow. */
     __attribute__((weak, visibility("hidden"))) uint64_t pylink_timed_page;
     static inline uint64_t pylink_time(clockid_t clock) {

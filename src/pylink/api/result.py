@@ -6,16 +6,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.api.tables import SectionRow, SymbolRow, Table
     from pylink.diagnostics import Diagnostic
+    from pylink.outputs.keptfile import KeptFile
     from pylink.profile.model import Profile
 
 
 class LinkResult:
     """What a link made: the image, and what is known about it and about the link."""
 
-    __slots__ = ("_sections", "_symbols", "arch", "diagnostics", "image", "profile", "timings")
+    __slots__ = ("_image", "_sections", "_symbols", "arch", "diagnostics", "profile", "timings")
 
-    image: bytes
-    """The linked file, also when it was written to a path; PTX with `emit_ptx`."""
     arch: str
     """The architecture that was linked for, such as `sm_90a`."""
     diagnostics: tuple[Diagnostic, ...]
@@ -31,20 +30,31 @@ class LinkResult:
 
     def __init__(
         self,
-        image: bytes,
+        image: bytes | KeptFile,
         diagnostics: tuple[Diagnostic, ...],
         timings: dict[str, float],
         profile: Profile | None = None,
         *,
         arch: str = "",
     ) -> None:
-        self.image = image
+        self._image = image
         self.arch = arch
         self.diagnostics = diagnostics
         self.timings = timings
         self.profile = profile
         self._sections: Table[SectionRow] | None = None
         self._symbols: Table[SymbolRow] | None = None
+
+    @property
+    def image(self) -> bytes:
+        """The linked file, also when it was written to a path; PTX with `emit_ptx`.
+
+        A large file that was written is read when this is first asked for; OSError when somebody
+        has changed it in its place. That it was replaced or removed does not matter.
+        """
+        if not isinstance(self._image, bytes):
+            self._image = self._image.read()
+        return self._image
 
     @property
     def sections(self) -> Table[SectionRow]:
@@ -64,8 +74,12 @@ class LinkResult:
             self._symbols = symbol_table(self.image)
         return self._symbols
 
+    @property
+    def _size(self) -> int:
+        return len(self._image) if isinstance(self._image, bytes) else self._image.size
+
     def __repr__(self) -> str:
-        return f"<LinkResult {self.arch} {len(self.image)} bytes>"
+        return f"<LinkResult {self.arch} {self._size} bytes>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: size, phases, diagnostics and sections."""
@@ -76,7 +90,7 @@ class LinkResult:
         )
         phases = ", ".join(f"{escape(name)} {ms:.2f} ms" for name, ms in self.timings.items())
         return (
-            f"<p><b>{escape(self.arch)}</b>: {len(self.image)} bytes, "
+            f"<p><b>{escape(self.arch)}</b>: {self._size} bytes, "
             f"{len(self.symbols)} symbols; {phases}</p>"
             + (f"<ul>{said}</ul>" if said else "")
             + self.sections._repr_html_()

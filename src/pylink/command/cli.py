@@ -120,7 +120,6 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
             sink,
             line.whole_libraries,
             toolkit=toolkit,
-            keeps_image=False,
             shows_progress=owns_process and is_long and is_terminal(sys.stderr),
         )
     except LinkError:

@@ -228,7 +228,6 @@ class Again:
                 self._whole + line.whole_libraries,
                 recorded=restored(recorded(values, names), self._up) if added else self._recorded,
                 library_path=self._library_path,
-                keeps_image=False,
             )
         except LinkError:
             return sink.exit_code()

@@ -131,7 +131,9 @@ class Handle:
         try:
             inputs = [one for _, one in self._inputs]
             plan = Plan(values, (), sink)
-            self._image = run_link(values, inputs, plan, sink, compiles=False).image
+            image = run_link(values, inputs, plan, sink, compiles=False).image
+            assert isinstance(image, bytes)  # no file was asked for
+            self._image = image
         except LinkError as error:
             kinds_found = {one.kind for one in error.diagnostics if one.level >= DISCRETIONARY}
             if kinds_found <= REAL_LINKS and self._real.is_there():

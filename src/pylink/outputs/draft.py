@@ -8,6 +8,7 @@ what is wrong with the place.
 from __future__ import annotations
 
 from pylink._native.image import Canvas
+from pylink.outputs.keptfile import KeptFile, contents
 from pylink.outputs.wholefile import WholeFile
 
 TYPE_CHECKING = False
@@ -24,11 +25,12 @@ class Draft:
     At its end a `with` block lets go of the canvas, and of a file that was not committed.
     """
 
-    __slots__ = ("_file", "canvas")
+    __slots__ = ("_file", "_kept", "canvas")
 
     def __init__(self, size: int, path: str | None = None) -> None:
         """In memory, or in the file that is to be `path`, where that can be."""
         self._file: WholeFile | None = None
+        self._kept: KeptFile | bytes = b""
         canvas = None
         if path is not None and size > WRITTEN_SIZE:
             canvas = self._open(path, size)
@@ -46,14 +48,20 @@ class Draft:
         return canvas
 
     @property
-    def image(self) -> bytes | None:
-        """The bytes, None where they are in the file alone."""
-        return self.canvas.image if self._file is None else None
+    def image(self) -> bytes | KeptFile:
+        """The bytes, or the file that has them: empty before it is in its place."""
+        return self.canvas.image if self._file is None else self._kept
 
     def commit(self) -> bool:
         """Put the file in its place; False where there is none. OSError when that fails."""
         if self._file is None:
             return False
+        descriptor = self._file.draft
+        assert descriptor is not None
+        try:
+            self._kept = KeptFile(descriptor, self._file.path)
+        except OSError:  # too many are open
+            self._kept = contents(descriptor, self.canvas.size)
         self._file.commit()
         return True
 

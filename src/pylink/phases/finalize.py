@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Final:
-    """The finished file; `image` is empty where it was made in its place."""
+    """The finished file; `image` is empty where it is in the draft's file, which is to be it."""
 
     __slots__ = ("image", "job")
 
@@ -39,4 +39,5 @@ def finalize(image: Image, sink: Sink) -> Final:
         note_deficit(job.options, placed.merged.objects.release),
     )
     job.steps.done("write_headers")
-    return Final(job, image.draft.image or b"")
+    made = image.draft.image
+    return Final(job, made if isinstance(made, bytes) else b"")
