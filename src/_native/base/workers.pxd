@@ -58,3 +58,28 @@ cdef inline void for_each(Task task, void* context, size_t count, size_t size) n
     take_items(&work)
     if helped:
         pthread_join(helper, NULL)
+
+
+ctypedef struct Half:
+    Task task
+    void* context
+
+
+cdef inline void* second_half(void* argument) noexcept nogil:
+    cdef Half* half = <Half*>argument
+    half.task(half.context, 1)
+    return NULL
+
+
+cdef inline void in_halves(Task task, void* context, bint helped) noexcept nogil:
+    """Call `task` for items 0 and 1, at once if `helped`: for what needs room of its own."""
+    cdef Half half
+    cdef pthread_t helper
+    half.task = task
+    half.context = context
+    helped = helped and pthread_create(&helper, NULL, second_half, &half) == 0
+    task(context, 0)
+    if helped:
+        pthread_join(helper, NULL)
+    else:
+        task(context, 1)

@@ -20,6 +20,7 @@ from kinds cimport *
 from rows cimport *
 from traits cimport *
 from vec cimport *
+from workers cimport *
 
 
 def emit_info(PlacedTables placed not None, bytes inherited not None, bytes closing not None):
@@ -32,6 +33,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
     cdef Info m
+    cdef size_t i
     memset(&m, 0, sizeof(Info))
     if PyBytes_GET_SIZE(inherited) % sizeof(InheritRow):
         raise ValueError("one row per attribute")
@@ -57,73 +59,105 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     m.out_count = placed.outs.count
     m.traits = objects.traits
     m.executable = objects.executable
-    vec_init(&m.reached, 4)
+    cdef size_t nodes = m.entity_count + merged.prototypes.count, next_row = 0
+    cdef bint ok = graph_init(&m.graph, merged.calls.rows,
+                              merged.calls.count, m.entity_count, nodes)
+    cdef Info halves[2]
     vec_init(&m.givers, 4)
+    m.next = &next_row
+    m.info_out = <int32_t*>calloc(m.entity_count + 1, 4)
+    m.gives = <uint8_t*>calloc(m.entity_count + 1, 1)
+    ok = ok and m.info_out != NULL and m.gives != NULL
+    if ok:
+        with nogil:
+            ok = find_givers(&m)
+    for i in range(2):
+        halves[i] = m
+        ok = start_half(&halves[i], nodes) and ok
+    if ok:
+        with nogil:
+            in_halves(emit_rows, halves, m.out_count >= MANY_ROWS)
+    # Whichever thread found them: in the order of the output.
+    cdef set mixed = set()
+    for i in range(2):
+        ok = ok and not halves[i].failed
+        for kernel in take_numbers(&halves[i].mixed):
+            mixed.add((m.info_out[<int32_t>kernel], kernel))
+        made = vec_take(&halves[i].blob), Spans(vec_take(&halves[i].spans))
+        if ok:
+            placed.add(*made)
+        end_half(&halves[i])
+    graph_free(&m.graph)
+    free(m.info_out)
+    free(m.gives)
+    vec_free(&m.givers)
+    if not ok:
+        raise MemoryError
+    return [kernel for _, kernel in sorted(mixed)]
+
+
+cdef enum:
+    MANY_ROWS = 10000           # sections of an output that takes longer than starting a thread
+    SOME_ROWS = 64              # that a thread does in a row
+
+
+cdef bint start_half(Info* m, size_t nodes) noexcept:
+    """What a thread needs for itself; False without memory."""
+    vec_init(&m.reached, 4)
     vec_init(&m.records, sizeof(Record))
     vec_init(&m.listed, 4)
     vec_init(&m.mixed, 4)
     vec_init(&m.blob, 1)
     vec_init(&m.spans, sizeof(SpanRow))
-    cdef size_t nodes = m.entity_count + merged.prototypes.count
-    cdef bint ok = graph_init(&m.graph, merged.calls.rows,
-                              merged.calls.count, m.entity_count, nodes)
     m.stamp = <uint32_t*>calloc(nodes + 1, 4)
     m.stack = <uint32_t*>calloc(nodes + 1, 4)
-    m.info_out = <int32_t*>calloc(m.entity_count + 1, 4)
-    m.gives = <uint8_t*>calloc(m.entity_count + 1, 1)
-    ok = (ok and m.stamp != NULL and m.stack != NULL and m.info_out != NULL and m.gives != NULL)
-    if ok:
-        with nogil:
-            ok = emit_all(&m)
-    graph_free(&m.graph)
-    free(m.stamp)
-    free(m.stack)
-    free(m.info_out)
-    free(m.gives)
+    return m.stamp != NULL and m.stack != NULL
+
+
+cdef void end_half(Info* m) noexcept:
     vec_free(&m.reached)
-    vec_free(&m.givers)
     vec_free(&m.records)
     vec_free(&m.listed)
-    made = vec_take(&m.blob), Spans(vec_take(&m.spans))
-    mixed = take_numbers(&m.mixed)
-    if not ok:
-        raise MemoryError
-    placed.add(*made)
-    return mixed
+    free(m.stamp)
+    free(m.stack)
 
 
-cdef bint emit_all(Info* m) noexcept nogil:
-    cdef size_t i
-    cdef const OutRow* out
+cdef void emit_rows(void* context, size_t half) noexcept nogil:
+    """Write records until no row of the output is left that nobody has begun with."""
+    cdef Info* m = <Info*>context + half
+    cdef size_t first = take_run(m.next, SOME_ROWS), i
+    while first < m.out_count:
+        for i in range(first, min(first + SOME_ROWS, m.out_count)):
+            if is_a(m.outs[i].kind, IS_RECORDS) and not emit_row(m, i):
+                m.failed = True
+                return
+        first = take_run(m.next, SOME_ROWS)
+
+
+cdef bint emit_row(Info* m, size_t i) noexcept nogil:
+    cdef const OutRow* out = &m.outs[i]
+    cdef uint64_t start = m.blob.count
     cdef SpanRow* span
-    cdef uint64_t start
-    cdef bint ok = True
-    if not find_givers(m):
-        return False
-    for i in range(m.out_count):
-        out = &m.outs[i]
-        start = m.blob.count
-        if not is_a(out.kind, IS_RECORDS):
-            continue
-        if out.entity < 0:
-            ok = emit_file_info(m, out.kind)
-        else:
-            ok = emit_function_info(m, out.entity, KIND[out.kind].mercury)
-            ok = ok and (KIND[out.kind].mercury or put_closing(m))
-        span = <SpanRow*>vec_push(&m.spans)
-        if not ok or span == NULL:
+    if out.entity < 0:
+        if not emit_file_info(m, out.kind):
             return False
-        span.out = <int32_t>i
-        span.offset = start
-        span.size = m.blob.count - start
+    elif not emit_function_info(m, out.entity, KIND[out.kind].mercury):
+        return False
+    elif not KIND[out.kind].mercury and not put_closing(m):
+        return False
+    span = <SpanRow*>vec_push(&m.spans)
+    if span == NULL:
+        return False
+    span.out = <int32_t>i
+    span.offset = start
+    span.size = m.blob.count - start
     return True
 
 
 cdef list take_numbers(Vec* rows):
-    """The distinct numbers, in order."""
     cdef list result = [(<int32_t*>rows.data)[i] for i in range(rows.count)]
     vec_free(rows)
-    return list(dict.fromkeys(result))
+    return result
 
 
 cdef bint find_givers(Info* m) noexcept nogil:

@@ -67,6 +67,8 @@ ctypedef struct Info:
     uint32_t closing_size
     Vec blob
     Vec spans                       # SpanRow
+    size_t* next                    # the first row that no thread has begun with
+    bint failed
 
 
 cdef inline void set_rules(Info* m, const InheritRow* rows, size_t count) noexcept nogil:
