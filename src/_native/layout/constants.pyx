@@ -12,12 +12,13 @@ the last piece that the fold looked at and kept.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from kinds cimport *
 from names cimport *
 from pylink._native.tables cimport MergedTables, ObjectTables, Outs, PlacedTables, Spans
+from repeats cimport *
 from rows cimport *
 from vec cimport *
 
@@ -73,14 +74,12 @@ cdef bint place_piece(const SectionRow* s, const uint8_t* base, NameIndex* kept,
                       Vec* blob, uint64_t* null_value) noexcept nogil:
     """Append one piece, unless an equal one of the same alignment is already there."""
     cdef const uint8_t* bytes_ = base + s.offset
-    cdef bint small = is_small(s)
-    cdef uint8_t* key
+    cdef bint small = is_small(s.size, s.align)
     cdef NameSlot* slot
     cdef size_t gap
     cdef uint8_t* place
-    if small and not (s.size <= 8 and is_zero(bytes_, s.size)):
-        key = pool_join(pool, <const char*>&s.align, sizeof(s.align), bytes_, <uint32_t>s.size)
-        slot = index_find(kept, key, sizeof(s.align) + <uint32_t>s.size) if key != NULL else NULL
+    if small and not is_null(bytes_, s.size):
+        slot = find_piece(kept, pool, bytes_, s.size, s.align)
         if slot == NULL:
             return False
         if slot.value >= 0:
@@ -97,20 +96,6 @@ cdef bint place_piece(const SectionRow* s, const uint8_t* base, NameIndex* kept,
         memcpy(place + gap, bytes_, s.size)
     if small:
         null_value[0] = blob.count - s.size
-    return True
-
-
-cdef inline bint is_small(const SectionRow* s) noexcept nogil:
-    """Whether the fold looks at a piece: a literal by its alignment, or a short vector."""
-    return (s.size in (12, 16, 20, 24, 32, 48, 64)
-            or (s.size == s.align and s.size in (4, 8)))
-
-
-cdef inline bint is_zero(const uint8_t* bytes_, size_t size) noexcept nogil:
-    cdef size_t i
-    for i in range(size):
-        if bytes_[i]:
-            return False
     return True
 
 

@@ -136,6 +136,17 @@ def apply_pools(PlacedTables placed not None):
     placed.add(*made)
 
 
+def exceeds(PlacedTables placed not None, uint64_t limit):
+    """Whether a kernel's pool has more than `limit` bytes, as it was placed."""
+    placed.fill()
+    cdef size_t n = placed.merged.pools.count, i
+    cdef const PoolRow* row = placed.merged.pools.rows
+    for i in range(n):
+        if row[i].end > limit:
+            return True
+    return False
+
+
 cdef bint tables_init(Tables* t, const uint8_t* arena, const SectionRow* s, size_t section_count,
                       size_t symbol_count) noexcept nogil:
     t.arena = arena

@@ -34,7 +34,8 @@ def layout(merged: Merged, sink: Sink) -> Placed:
     for contents, made in merged.made:
         placed.add(contents, made)
     if merged.pools:
-        poolfill.apply_pools(placed)
+        if not _merge_pools(placed):
+            poolfill.apply_pools(placed)
         steps.done("apply_pools")
     place_shared(placed, sink)
     steps.done("place_shared")
@@ -60,6 +61,21 @@ def layout(merged: Merged, sink: Sink) -> Placed:
     native_layout.place(placed)
     steps.done("place")
     return placed.seal()
+
+
+def _merge_pools(placed: Placed) -> bool:
+    """One pool of literals for all kernels, if one of theirs is too large and this one is not.
+
+    Not from sm_100 on, where tables have relocations that say where they were.
+    """
+    job = placed.merged.objects.job
+    if job.target.family == FAMILY_C or not job.executable:
+        return False
+    if not poolfill.exceeds(placed, CONSTANT_LIMIT):
+        return False
+    from pylink._native import poolmerge  # noqa: PLC0415 -- few pools are that large
+
+    return poolmerge.merge_pools(placed, CONSTANT_LIMIT)
 
 
 def _check_deleted(placed: Placed, sink: Sink) -> None:

@@ -1,0 +1,359 @@
+"""Equal literals and jump tables of kernels' pools, merged when a pool is larger than its bank.
+
+A pool that `pools.place_pools` placed may be larger than a bank can be. Then the pools of all
+kernels become one, in which what repeats stands once, and every kernel gets the whole of it: one
+offset is right under each. It is made of the kernels, the one whose pool was born last first; of
+each its own pool comes first, then those of the functions it reaches, in the order of placement.
+A piece is what a symbol of the pool names, in the order of their values, then each pool of a copy
+that lost as a whole; what lies between the pieces goes. A piece is written
+
+* always, and again for every kernel that reaches its function, if it has a size that is not looked
+  at (`is_small`);
+* if no equal one of the same alignment is there, otherwise;
+* for a literal of value 0, if none had the same place in the pools as `place_pools` placed them.
+
+nvlink does not give every symbol the place of its piece: one of the first kind keeps its value, and
+so does a literal 0 that is not written again; a piece that was first that of a copy that lost has
+the value of the null symbol, which the next such copy changes. These lead to other bytes where
+something was merged before; here they follow their pieces (docs/format-notes/literal-pools.md).
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.string cimport memcmp, memcpy, memset
+
+from names cimport *
+from poolrows cimport *
+from pylink._native.tables cimport (
+    MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Values,
+)
+from repeats cimport *
+from rows cimport *
+from vec cimport *
+
+
+# What a symbol of an input pool names.
+ctypedef struct Piece:
+    int32_t section
+    int32_t entity
+    uint64_t value              # in the section
+    uint64_t size
+    uint64_t given              # what nvlink makes of the value
+    int32_t at                  # in the one pool, -1: not there yet
+    bint follows                # `given` is the null symbol's value
+
+
+# Where a piece was put.
+ctypedef struct Found:
+    int32_t at                  # in the one pool
+    bint moved                  # nvlink gives its symbol a value: that of
+    bint follows                # the null symbol, else `at`
+
+
+ctypedef struct Pools:
+    const uint8_t* arena
+    const SectionRow* sections
+    const PoolRow* rows
+    Piece* pieces               # by section and value
+    size_t piece_count
+    int32_t* first              # by section: its first piece, -1: none
+    int32_t* next_row           # by PoolRow: the next one of its kernel, -1: none
+    uint8_t* seen               # by section: its small pieces have their places
+    Vec blob                    # the one pool
+    uint64_t limit
+    uint32_t align              # of the one pool
+    NameIndex kept              # a piece's bytes and alignment: twice its place, + 1: a lost copy's
+    NameIndex nulls             # where a literal 0 was placed: where it is
+    TextPool keys
+    uint64_t null_value         # of the null symbol, which all pools of copies that lost have
+    bint failed                 # memory is exhausted
+
+
+def merge_pools(PlacedTables placed not None, uint64_t limit):
+    """Make one pool of those of all kernels, unless it has more than `limit` bytes.
+
+    Returns whether it was made: `outs`, `values`, `homes` and `null_value` then follow it, and its
+    contents are added. Otherwise nothing changes.
+    """
+    placed.fill()
+    cdef MergedTables merged = placed.merged
+    cdef ObjectTables objects = merged.objects
+    cdef size_t n = merged.pools.count, i
+    cdef size_t out_count = placed.outs.count
+    cdef size_t entity_count = merged.entities.count
+    cdef size_t section_count = objects.sections.count
+    cdef const EntityRow* e = merged.entities.rows
+    cdef int32_t* pool_of           # by entity of a kernel: its pool
+    cdef int32_t* first_row         # by entity of a kernel: its first PoolRow, -1: none
+    cdef Pools p
+    cdef bytes new_outs = placed.outs.copy()
+    cdef bytes new_values = placed.values.copy()
+    cdef bytes new_homes = placed.homes.copy()
+    cdef OutRow* out = <OutRow*>PyBytes_AS_STRING(new_outs)
+    cdef uint64_t* value = <uint64_t*>PyBytes_AS_STRING(new_values)
+    cdef int32_t* home = <int32_t*>PyBytes_AS_STRING(new_homes)
+    cdef Vec spans
+    cdef bint ok
+    memset(&p, 0, sizeof(Pools))
+    p.rows = merged.pools.rows
+    for i in range(n):
+        if not e[p.rows[i].kernel].flags & EF_KERNEL:
+            return False        # a pool that stays with a device function
+        if p.rows[i].flags & POOL_LOST and p.rows[i].kernel != <int32_t>p.rows[i].function:
+            p.null_value = p.rows[i].offset
+    p.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    p.sections = objects.sections.rows
+    p.limit = limit
+    vec_init(&p.blob, 1)
+    vec_init(&spans, sizeof(SpanRow))
+    pool_of = <int32_t*>malloc(4 * (entity_count + 1))
+    first_row = <int32_t*>malloc(4 * (entity_count + 1))
+    p.next_row = <int32_t*>malloc(4 * (n + 1))
+    p.first = <int32_t*>malloc(4 * (section_count + 1))
+    p.seen = <uint8_t*>calloc(section_count + 1, 1)
+    ok = (pool_of != NULL and first_row != NULL and p.next_row != NULL and p.first != NULL
+          and p.seen != NULL and index_init(&p.kept, 1024) and index_init(&p.nulls, 64))
+    if ok:
+        with nogil:
+            memset(p.first, 0xff, 4 * section_count)
+            memset(first_row, 0xff, 4 * entity_count)
+            for i in range(n):              # each kernel's rows, in order
+                p.next_row[n - 1 - i] = first_row[p.rows[n - 1 - i].kernel]
+                first_row[p.rows[n - 1 - i].kernel] = <int32_t>(n - 1 - i)
+            ok = list_pieces(&p, merged)
+            if ok:
+                ok = join_all(&p, out, out_count, first_row)
+            if ok:
+                ok = place_all(&p, out, out_count, pool_of, &spans)
+            if ok:
+                move_symbols(&p, value, home, pool_of, n)
+    free(pool_of)
+    free(first_row)
+    free(p.next_row)
+    free(p.first)
+    free(p.seen)
+    free(p.pieces)
+    index_free(&p.kept)
+    index_free(&p.nulls)
+    pool_free(&p.keys)
+    made = vec_take(&p.blob), Spans(vec_take(&spans))
+    if p.failed:
+        raise MemoryError
+    if not ok:
+        return False
+    placed.outs = Outs(new_outs)
+    placed.values = Values(new_values)
+    placed.homes = Numbers(new_homes)
+    placed.null_value = p.null_value
+    placed.add(*made)
+    return True
+
+
+cdef inline bint is_pool(const OutRow* out) noexcept nogil:
+    return out.kind == K_CONSTANT_FUNC and out.bank == 2
+
+
+cdef int by_value(const void* a, const void* b) noexcept nogil:
+    cdef const Piece* x = <const Piece*>a
+    cdef const Piece* y = <const Piece*>b
+    if x.section != y.section:
+        return -1 if x.section < y.section else 1
+    if x.value != y.value:
+        return -1 if x.value < y.value else 1
+    return (x.entity > y.entity) - (x.entity < y.entity)
+
+
+cdef bint list_pieces(Pools* p, MergedTables merged) noexcept nogil:
+    """The pieces of all pools that have symbols."""
+    cdef const EntityRow* e = merged.entities.rows
+    cdef const SymbolRow* symbol = merged.objects.symbols.rows
+    cdef size_t n = merged.entities.count, i
+    cdef Vec found
+    cdef Piece* piece
+    cdef int32_t section
+    vec_init(&found, sizeof(Piece))
+    for i in range(n):
+        section = symbol[e[i].winner].section
+        if e[i].kind != E_CONSTANT or section < 0:
+            continue
+        if p.sections[section].kind != K_CONSTANT_FUNC or p.sections[section].bank != 2:
+            continue
+        piece = <Piece*>vec_push(&found)
+        if piece == NULL:
+            vec_free(&found)
+            p.failed = True
+            return False
+        piece.section = section
+        piece.entity = <int32_t>i
+        piece.value = piece.given = symbol[e[i].winner].value
+        piece.size = symbol[e[i].winner].size
+        piece.at = -1
+    p.piece_count = found.count
+    p.pieces = <Piece*>malloc(sizeof(Piece) * (found.count + 1))
+    p.failed = p.pieces == NULL
+    if not p.failed:
+        memcpy(p.pieces, found.data, sizeof(Piece) * found.count)
+        qsort(p.pieces, p.piece_count, sizeof(Piece), by_value)
+        for i in range(p.piece_count):
+            if p.first[p.pieces[i].section] < 0:
+                p.first[p.pieces[i].section] = <int32_t>i
+    vec_free(&found)
+    return not p.failed
+
+
+cdef bint join_all(Pools* p, const OutRow* out, size_t out_count,
+                   const int32_t* first_row) noexcept nogil:
+    """Fill the one pool; False if it becomes too large, or memory is exhausted."""
+    cdef size_t i
+    cdef int32_t row
+    cdef const OutRow* pool
+    for i in range(out_count):
+        pool = &out[out_count - 1 - i]
+        if not is_pool(pool):
+            continue
+        if pool.source >= 0 and not join_section(p, pool.source, 0):
+            return False
+        row = first_row[pool.entity]
+        while row >= 0:
+            if not p.rows[row].flags & POOL_LOST:
+                if not join_section(p, p.rows[row].section, p.rows[row].offset):
+                    return False
+            elif not join_lost(p, &p.rows[row]):
+                return False
+            row = p.next_row[row]
+    return True
+
+
+cdef bint join_section(Pools* p, int32_t at, uint64_t start) noexcept nogil:
+    """Add the pieces of a section that was placed at `start`.
+
+    When it is added again small pieces are there: then the others are looked at, of which not many
+    fit into the pool, and what follows the null symbol.
+    """
+    cdef const SectionRow* s = &p.sections[at]
+    cdef bint again = p.seen[at]
+    cdef Piece* piece
+    cdef Found found
+    cdef size_t i
+    p.seen[at] = True
+    p.align = max(p.align, s.align)
+    if p.first[at] < 0:
+        return True
+    for i in range(<size_t>p.first[at], p.piece_count):
+        piece = &p.pieces[i]
+        if piece.section != at:
+            break
+        if again and not piece.follows and is_small(piece.size, s.align):
+            continue
+        if not join_piece(p, p.arena + s.offset + piece.value, piece.size, s.align,
+                          start + piece.value, False, &found):
+            return False
+        if not again:
+            piece.at = found.at
+            piece.follows = found.follows
+            piece.given = (start + piece.value) % p.limit
+        if found.moved:
+            piece.given = p.null_value if found.follows else <uint64_t>found.at
+    return True
+
+
+cdef bint join_lost(Pools* p, const PoolRow* row) noexcept nogil:
+    """Add the pool of a copy that lost, which is one piece, of the null symbol."""
+    cdef const SectionRow* s = &p.sections[row.section]
+    cdef Found found
+    p.align = max(p.align, s.align)
+    if not join_piece(p, p.arena + s.offset, s.size, s.align, row.offset, True, &found):
+        return False
+    if found.moved and not found.follows:
+        p.null_value = found.at
+    return True
+
+
+cdef bint join_piece(Pools* p, const uint8_t* bytes_, uint64_t size, uint64_t align,
+                     uint64_t old, bint lost, Found* found) noexcept nogil:
+    """Have a piece in the one pool that was placed at `old`; False if there is no room for it."""
+    cdef bint null = is_null(bytes_, size)
+    cdef NameSlot* slot = NULL
+    cdef NameIndex* index = &p.nulls if null else &p.kept
+    cdef uint8_t* place
+    cdef uint64_t gap
+    found.moved = is_small(size, align)
+    found.follows = False
+    if found.moved:
+        if null:
+            place = pool_join(&p.keys, <const char*>&old, sizeof(old), bytes_, 0)
+            slot = index_find(index, place, sizeof(old)) if place != NULL else NULL
+        else:
+            slot = find_piece(index, &p.keys, bytes_, size, align)
+        if slot == NULL:
+            p.failed = True
+            return False
+        if slot.value >= 0:
+            found.at = slot.value >> 1
+            found.moved = not null
+            found.follows = slot.value & 1
+            return True
+    gap = -p.blob.count & (align - 1) if align else 0
+    if size > p.limit or p.blob.count + gap + size > p.limit:
+        return False
+    place = <uint8_t*>vec_extend(&p.blob, gap + size)
+    if place == NULL and gap + size:
+        p.failed = True
+        return False
+    found.at = <int32_t>(p.blob.count - size)
+    if gap:
+        memset(place, 0, gap)
+    if size:
+        memcpy(place + gap, bytes_, size)
+    if slot != NULL:
+        slot.value = 2 * found.at + (1 if lost and not null else 0)
+        index.count += 1
+    return True
+
+
+cdef bint place_all(Pools* p, OutRow* out, size_t out_count, int32_t* pool_of,
+                    Vec* spans) noexcept nogil:
+    """Make the one pool that of every kernel."""
+    cdef size_t i
+    cdef SpanRow* span
+    for i in range(out_count):
+        if not is_pool(&out[i]):
+            continue
+        pool_of[out[i].entity] = <int32_t>i
+        out[i].size = p.blob.count
+        out[i].align = p.align
+        span = <SpanRow*>vec_push(spans)
+        p.failed |= span == NULL
+        if p.failed:
+            return False
+        span.out = <int32_t>i
+        span.offset = 0
+        span.size = p.blob.count
+    return True
+
+
+cdef void move_symbols(const Pools* p, uint64_t* value, int32_t* home, const int32_t* pool_of,
+                       size_t n) noexcept nogil:
+    """Give symbols the places of their pieces, nvlink's if they are there, and a kernel."""
+    cdef size_t i, at
+    cdef const Piece* piece
+    for i in range(p.piece_count):
+        piece = &p.pieces[i]
+        if piece.at >= 0:
+            value[piece.entity] = piece.given if holds(p, piece) else <uint64_t>piece.at
+    for i in range(n):
+        if p.rows[i].flags & POOL_LOST or p.first[p.rows[i].section] < 0:
+            continue
+        for at in range(<size_t>p.first[p.rows[i].section], p.piece_count):
+            if p.pieces[at].section != p.rows[i].section:
+                break
+            home[p.pieces[at].entity] = pool_of[p.rows[i].kernel]
+
+
+cdef inline bint holds(const Pools* p, const Piece* piece) noexcept nogil:
+    """Whether the bytes of a piece are where nvlink says."""
+    if piece.given > p.blob.count or p.blob.count - piece.given < piece.size:
+        return False
+    return memcmp(p.blob.data + piece.given,
+                  p.arena + p.sections[piece.section].offset + piece.value, piece.size) == 0
