@@ -23,6 +23,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memcmp, memcpy, memset
 
+from kinds cimport *
 from names cimport *
 from poolrows cimport *
 from pylink._native.tables cimport (
@@ -150,10 +151,6 @@ def merge_pools(PlacedTables placed not None, uint64_t limit):
     return True
 
 
-cdef inline bint is_pool(const OutRow* out) noexcept nogil:
-    return out.kind == K_CONSTANT_FUNC and out.bank == 2
-
-
 cdef int by_value(const void* a, const void* b) noexcept nogil:
     cdef const Piece* x = <const Piece*>a
     cdef const Piece* y = <const Piece*>b
@@ -177,7 +174,7 @@ cdef bint list_pieces(Pools* p, MergedTables merged) noexcept nogil:
         section = symbol[e[i].winner].section
         if e[i].kind != E_CONSTANT or section < 0:
             continue
-        if p.sections[section].kind != K_CONSTANT_FUNC or p.sections[section].bank != 2:
+        if not is_pool(p.sections[section].kind, p.sections[section].bank):
             continue
         piece = <Piece*>vec_push(&found)
         if piece == NULL:
@@ -210,7 +207,7 @@ cdef bint join_all(Pools* p, const OutRow* out, size_t out_count,
     cdef const OutRow* pool
     for i in range(out_count):
         pool = &out[out_count - 1 - i]
-        if not is_pool(pool):
+        if not is_pool(pool.kind, pool.bank):
             continue
         if pool.source >= 0 and not join_section(p, pool.source, 0):
             return False
@@ -318,7 +315,7 @@ cdef bint place_all(Pools* p, OutRow* out, size_t out_count, int32_t* pool_of,
     cdef size_t i
     cdef SpanRow* span
     for i in range(out_count):
-        if not is_pool(&out[i]):
+        if not is_pool(out[i].kind, out[i].bank):
             continue
         pool_of[out[i].entity] = <int32_t>i
         out[i].size = p.blob.count
