@@ -79,7 +79,8 @@ pytest: $(VENV)/extras $(VENV)/bundled $(if $(findstring oracle,$(EXTRAS)),$(ORA
 # Programs of every release of CUDA that links can follow, against its nvlink; 600 MB to fetch.
 test-releases: $(VENV)/extras $(VENV)/built $(ALL_ORACLES:%=build/oracles/%.stamp)
 	PYLINK_REQUIRE_RELEASES="$(ALL_ORACLES)" \
-	    $(BIN)/pytest -n auto tests/differential/test_releases_linked.py
+	    $(BIN)/pytest -n auto tests/differential/test_releases_linked.py \
+	    tests/differential/test_second_stages.py
 
 # BENCH=--bench-large also links 10,000 cubins; BENCH="-k startup" runs a part.
 bench: $(VENV)/extras $(VENV)/bundled
@@ -88,7 +89,7 @@ bench: $(VENV)/extras $(VENV)/bundled
 # Generated programs of each release: equal links by family and kind of link. MATRIX may name --seeds,
 # --archs and --variants; the tables for a change take some minutes, all of it takes hours.
 RELEASES ?= all
-MATRIX ?= --seeds 0:12 --archs 80,90a,100 --variants exec,r,relink,g
+MATRIX ?= --seeds 0:12 --archs 80,90a,100 --variants exec,r,relink,g,host,archive,archive-r
 matrix: $(VENV)/extras $(VENV)/built $(ALL_ORACLES:%=build/oracles/%.stamp)
 	PYTHONPATH=tests $(BIN)/python -m differential.run --releases $(RELEASES) $(MATRIX) --brief
 

@@ -2,10 +2,10 @@
 
     python scripts/make_golden.py
 
-Needs the oracle's tools (pip install '.[oracle]') and, for objects of older releases, their ptxas
-(`tests/helpers/older.py`); without those such cases stay as they are. The cases land in
-tests/golden/ARCH/CASE with a link.json that holds the exact nvlink command lines; the same tools
-give the same bytes again.
+Needs the oracle's tools (pip install '.[oracle]'), for objects of older releases their ptxas
+(`tests/helpers/older.py`), and for links of later releases their tools (scripts/install_oracle.py);
+without those such cases stay as they are. The cases land in tests/golden/ARCH/CASE with a link.json
+that holds the exact nvlink command lines; the same tools give the same bytes again.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ MODULES: dict[str, Modules] = {
     "debug": (("debug_plain.cu", ()), ("debug_full.cu", DEBUG)),
     "errors": (("mismatch.cu", ()), ("calls_lib.cu", ()), ("calls_main.cu", ())),
     "older": (("older_main.cu", ()), ("older_lib.cu", LINEINFO)),
+    "stages": (("stages_main.cu", ()), ("stages_lib.cu", LINEINFO)),
 }
 
 ARCHS = {
@@ -62,6 +63,9 @@ OLDER: dict[str, dict[str, tuple[str, str]]] = {
     "shared": {"80": ("12.0", "12.9"), "90a": ("12.4", "12.4"), "120": ("12.8", "13.0")},
     "older": {"75": ("11.8", "12.9"), "90a": ("12.9", "12.4"), "100": ("12.8", "12.9")},
 }
+# Releases that `make test` does not install, and where each links its own objects.
+RELEASES = ("13.1", "13.2", "13.3", "13.4")
+RELEASE_ARCHS = ("80", "90a", "100")
 BASE = {"exec": (), "r": ("-r",)}
 OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "guard": BASE,
@@ -103,6 +107,15 @@ def links(case: str, arch: str, cubins: list[str]) -> dict[str, Link]:
     return made
 
 
+def release_links(arch: str, cubins: list[str]) -> dict[str, Link]:
+    """What each release links of its own objects: both stages, of which the second takes `r`."""
+    return {
+        "exec": Link(tuple(cubins), (), arch),
+        "r": Link(tuple(cubins), ("-r",), arch),
+        "relink": Link(("r.nvlink.cubin",), (), arch),
+    }
+
+
 def older_links(arch: str, cubins: list[str]) -> dict[str, Link]:
     """What is linked of objects of older releases: both stages, in either order."""
     first = Link(tuple(cubins), ("-r",), arch)
@@ -115,7 +128,15 @@ def older_links(arch: str, cubins: list[str]) -> dict[str, Link]:
 
 
 def make(case: str, arch: str, releases: Sequence[str] = ()) -> int:
-    """Make one case, with objects of other releases if any is named; returns the bytes it takes."""
+    """Make one case, with objects of other releases if any is named; returns the bytes it takes.
+
+    A single release links its own objects, several are those whose objects 13.0 links.
+    """
+    with oracle.release(releases[0] if len(releases) == 1 else oracle.DEFAULT):
+        return record(case, arch, releases)
+
+
+def record(case: str, arch: str, releases: Sequence[str]) -> int:
     folder = GOLDEN / arch / (f"{case}-{'-'.join(releases)}" if releases else case)
     if folder.exists():
         shutil.rmtree(folder)
@@ -125,16 +146,19 @@ def make(case: str, arch: str, releases: Sequence[str] = ()) -> int:
     ]
     cubins = cases.compile_modules(modules, arch, folder, releases)
     recorded = {}
-    made = older_links(arch, cubins) if releases else links(case, arch, cubins)
+    if len(releases) == 1:
+        made = release_links(arch, cubins)
+    else:
+        made = older_links(arch, cubins) if releases else links(case, arch, cubins)
     for variant, link in made.items():
         recorded[variant] = cases.record_link(folder, variant, link, keep=variant not in TEXT)
-    record = {
+    case_record = {
         "arch": arch,
-        "nvlink": oracle.NVLINK_RELEASE,
+        "nvlink": f"V{oracle.version()}",
         "sources": [[name, *flags] for name, flags in MODULES[case]],
         "variants": recorded,
     }
-    (folder / cases.RECORD).write_text(json.dumps(record, indent=1) + "\n")
+    (folder / cases.RECORD).write_text(json.dumps(case_record, indent=1) + "\n")
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
@@ -149,6 +173,11 @@ def main() -> int:
                 total += make(case, arch, releases)
             else:
                 print(f"no ptxas of {', '.join(releases)}: {case} for {arch} stays")
+    for release in RELEASES:
+        if oracle.find_release(release) is None:
+            print(f"no tools of {release}: its links stay")
+            continue
+        total += sum(make("stages", arch, (release,)) for arch in RELEASE_ARCHS)
     print(f"{total} bytes in {GOLDEN}")
     return 0
 

@@ -111,6 +111,11 @@ def _candidates() -> list[Path]:
     return found
 
 
+def version() -> str:
+    """What nvlink of the release at hand calls itself."""
+    return VERSIONS[_release]
+
+
 def find() -> Toolchain | None:
     """The first complete toolchain whose nvlink is of the expected release, or None."""
     return find_release(_release)
