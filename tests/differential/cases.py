@@ -40,11 +40,12 @@ class Expected:
 
 @dataclass(frozen=True)
 class Case:
-    """A folder of cubins with nvlink's answers for one arch."""
+    """A folder of cubins with nvlink's answers for one arch; `nvlink` is its version if recorded."""
 
     folder: Path
     arch: str
     links: tuple[Expected, ...]
+    nvlink: str = ""
 
     @property
     def name(self) -> str:
@@ -65,7 +66,7 @@ def load(folder: Path) -> Case:
         )
         for variant, entry in record["variants"].items()
     )
-    return Case(folder, record["arch"], links)
+    return Case(folder, record["arch"], links, record.get("nvlink", ""))
 
 
 def compile_modules(

@@ -57,6 +57,18 @@ __global__ void two(int *p)
     p[0] = plain[3] + aligned[3] + fixed[1];
 }
 """
+SHARED = """
+__shared__ int one[9];
+__shared__ int two[5];
+__global__ void k1(int *p)
+{
+    one[threadIdx.x] = p[1];
+    two[threadIdx.x] = 2;
+    __syncthreads();
+    p[0] = one[3] + two[2];
+}
+__global__ void k2(int *p) { two[threadIdx.x] = 2; __syncthreads(); p[0] = two[2]; }
+"""
 
 
 @functools.cache
@@ -75,11 +87,17 @@ def test_a_link_is_that_of_the_release(
         assert check.check_api(case, expected) == []
 
 
-def compared(files: dict[str, bytes], inputs: list[str], options: list[str], folder: Path) -> None:
+def compared(
+    files: dict[str, bytes],
+    inputs: list[str],
+    options: list[str],
+    folder: Path,
+    arch: str = "80",
+) -> None:
     """Both linkers refuse a link, or make the same of it."""
     for name, data in files.items():
         (folder / name).write_bytes(data)
-    argv = ["-arch=sm_80", *options, *inputs]
+    argv = [f"-arch=sm_{arch}", *options, *inputs]
     theirs = oracle.run_nvlink([*argv, "-o", "nvlink.out"], folder, "nvlink.out")
     command = [sys.executable, "-m", "pylink", *argv, "-o", "pylink.out"]
     ours = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -112,6 +130,16 @@ def test_shared_arrays_that_say_their_alignment(
 ) -> None:
     with oracle.release(release):
         compared({"m.o": oracle.compile(ARRAYS, "80")}, ["m.o"], options, tmp_path)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("option", ["-g", "-preserve-relocs"])
+def test_symbols_of_shared_variables_of_one_kernel_and_of_two(
+    release: str, arch: str, option: str, tmp_path: Path
+) -> None:
+    with oracle.release(release):
+        compared({"m.o": oracle.compile(SHARED, arch)}, ["m.o"], [option], tmp_path, arch)
 
 
 @pytest.mark.parametrize("release", RELEASES)

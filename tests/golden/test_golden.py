@@ -12,6 +12,7 @@ import pytest
 from differential import cases, check
 from differential.cases import Case, Expected
 from differential.variants import TEXT
+from helpers import oracle
 
 FOLDER = Path(__file__).parent
 CASES = [cases.load(path.parent) for path in sorted(FOLDER.glob("*/*/link.json"))]
@@ -33,7 +34,7 @@ def test_the_recorded_cases_are_there() -> None:
     assert len(LINKS) > 40
     assert {case.arch for case in CASES} >= {"75", "90a", "100", "120"}
     for release in ("13.1", "13.2", "13.3", "13.4"):
-        archs = {case.arch for case in CASES if case.folder.name.endswith(f"-{release}")}
+        archs = {case.arch for case in CASES if case.nvlink == f"V{oracle.VERSIONS[release]}"}
         assert archs == {"80", "90a", "100"}
 
 

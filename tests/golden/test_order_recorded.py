@@ -8,6 +8,7 @@ import pytest
 from differential import cases
 from differential.cases import Case, Expected
 from differential.variants import TEXT
+from helpers import oracle
 from helpers.order import difference, observe, predict, read, selection
 
 from pylink._native import elfread, inputfiles, resolve
@@ -15,7 +16,9 @@ from pylink._native.tables import MergedTables, ObjectTables
 from pylink.tables import FUNCTION_KIND, entity_name
 
 FOLDER = Path(__file__).parent
-CASES = [cases.load(path.parent) for path in sorted(FOLDER.glob("*/*/link.json"))]
+RECORDED = [cases.load(path.parent) for path in sorted(FOLDER.glob("*/*/link.json"))]
+# The reference has the order of 13.0; docs/releases.md says what later releases changed.
+CASES = [case for case in RECORDED if case.nvlink == oracle.NVLINK_RELEASE]
 OUTSIDE = ("-g", "-preserve-relocs", "--library", "--variables-used", "-use-host-info")
 LINKS = [
     pytest.param(case, expected, id=f"{case.name}-{expected.variant}")

@@ -59,8 +59,8 @@ cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
     if w.executable and type == STT_CUDA_OBJECT:
         type = STT_OBJECT
         out.st_other &= 0x1f
-        if (e.kind == E_SHARED and not e.flags & EF_UNSIZED
-                and w.traits & TRAIT_SHARED_LOCAL):
+        if (w.traits & TRAIT_SHARED_LOCAL and e.kind == E_SHARED and not e.flags & EF_UNSIZED
+                and w.homes[row.entity] >= 0 and w.outs[w.homes[row.entity]].kind == K_SHARED):
             binding = STB_LOCAL
         if w.preserved and e.kind == E_SHARED:
             out.st_other = STV_INTERNAL

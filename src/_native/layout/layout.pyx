@@ -163,7 +163,7 @@ def order(PlacedTables placed not None, bint has_file_records):
     cdef Vec sections, symbols
     cdef bint prototypes = False, ok = True
     cdef bint lean = is_lean(merged.objects.traits)
-    cdef bint splits = lean and merged.objects.executable
+    cdef const int32_t* homes = placed.homes.rows if lean and merged.objects.executable else NULL
     cdef int turn
     vec_init(&sections, 4)
     vec_init(&symbols, 4)
@@ -180,7 +180,7 @@ def order(PlacedTables placed not None, bint has_file_records):
                             has_file_records, &sections, index)
         for turn in range(4):
             for i in range(symbol_count):
-                if symbol[i].dropped or turn_of(&symbol[i], e, splits) != turn:
+                if symbol[i].dropped or turn_of(&symbol[i], row, homes) != turn:
                     continue
                 at = symbols.count + 1
                 if symbol[i].section >= 0:
@@ -202,19 +202,19 @@ def order(PlacedTables placed not None, bint has_file_records):
         raise MemoryError
 
 
-cdef inline int turn_of(const OutSymbolRow* symbol, const EntityRow* e,
-                        bint splits) noexcept nogil:
+cdef inline int turn_of(const OutSymbolRow* symbol, const OutRow* outs,
+                        const int32_t* homes) noexcept nogil:
     """Which of four walks writes a symbol: local, global, of parameters.
 
-    With `splits` (docs/releases.md) the second takes those of shared variables ahead, which are
-    local by then.
+    With `homes` (docs/releases.md) the second takes those of a kernel's shared variables ahead,
+    which are local by then.
     """
     if symbol.part == PART_LOCAL:
         return 0
     if symbol.part == PART_TAIL:
         return 3
-    if (splits and symbol.entity >= 0 and e[symbol.entity].kind == E_SHARED
-            and not e[symbol.entity].flags & EF_UNSIZED):
+    if (homes != NULL and symbol.entity >= 0 and homes[symbol.entity] >= 0
+            and outs[homes[symbol.entity]].kind == K_SHARED):
         return 1
     return 2
 

@@ -14,7 +14,7 @@ TRAIT_KEEPS_SHARED = 2  # with -r references to sized shared variables stay for 
 TRAIT_COMMON_YIELDS = 4  # a common symbol may stand behind a definition of its name
 TRAIT_WEAK_GLOBAL = 8  # weak symbols stand among the global ones
 TRAIT_MERC_CALLS = 16  # from sm_100 on the call graph has a mercury form
-TRAIT_SHARED_LOCAL = 32  # symbols of shared variables of executables are local
+TRAIT_SHARED_LOCAL = 32  # symbols of shared variables that executables give a kernel are local
 TRAIT_NAMELESS_SHARED = 128  # shared sections without variables have their bytes in the kernel
 TRAIT_LEAN_NAMES = 64  # from sm_90 on string tables hold what sections and symbols use
 

@@ -1,5 +1,5 @@
 // What releases of nvlink treat in their own ways: arrays, shared variables, weak functions, calls.
-extern __shared__ __align__(32) int dynamic[];
+extern __shared__ int dynamic[];
 extern __device__ int exchange(int x);
 
 template <class T>
