@@ -40,7 +40,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Case:
-    """A folder of cubins with nvlink's answers for one arch; `nvlink` is its version if recorded."""
+    """A folder of cubins with nvlink's answers for one arch; `nvlink` is its version, if known."""
 
     folder: Path
     arch: str

@@ -99,8 +99,11 @@ def keywords(options: Sequence[str]) -> dict[str, Any]:
     return result
 
 
-def check_api(case: Case, expected: Expected) -> list[str]:
-    """Differences of a link through `pylink.link`, run inside the case's folder: image and text."""
+def check_api(case: Case, expected: Expected, release: str | None = None) -> list[str]:
+    """Differences of a link through `pylink.link`, run inside the case's folder: image and text.
+
+    `release` is the one to follow, if the inputs are not to say.
+    """
     import pylink  # noqa: PLC0415 - preparing cases works without the package
 
     link = expected.link
@@ -112,7 +115,12 @@ def check_api(case: Case, expected: Expected) -> list[str]:
     os.chdir(case.folder)
     try:
         result = pylink.link(
-            link.inputs, arch=f"sm_{link.arch}", output=output, log=log, **keywords(link.options)
+            link.inputs,
+            arch=f"sm_{link.arch}",
+            output=output,
+            log=log,
+            nvlink_version=release,
+            **keywords(link.options),
         )
     except pylink.LinkError:
         image = None
@@ -199,6 +207,7 @@ def check_case(
     brief: bool = False,
     show: int = 5,
     cli: bool = False,
+    release: str | None = None,
 ) -> bool:
     """Check the chosen links of a case, print what differs, and say whether all were equal."""
     fine = True
@@ -206,7 +215,7 @@ def check_case(
         if expected.variant not in variants:
             continue
         text = cli or expected.variant in TEXT
-        found = check_cli(case, expected) if text else check_api(case, expected)
+        found = check_cli(case, expected) if text else check_api(case, expected, release)
         tally.count(case, expected.variant, found)
         if not found:
             continue

@@ -72,7 +72,10 @@ def run_release(
     variants: Sequence[str],
     tally: check.Tally,
 ) -> None:
-    """All links with the tools of one release; what they make names it, and pylink follows."""
+    """All links with the tools of one release; what they make names it, and pylink follows.
+
+    With objects of others pylink is told which release to follow.
+    """
     objects = tuple(filter(None, arguments.objects.split(",")))
     left_out = 0
     for seed in arguments.seeds:
@@ -88,7 +91,10 @@ def run_release(
                 print(case.name, *(f"{link.variant}={link.code}" for link in case.links))
                 continue
             show = 0 if arguments.summary else 5
-            if check.check_case(case, tally, variants, brief=arguments.brief, show=show):
+            told = keep.name if objects else None
+            if check.check_case(
+                case, tally, variants, brief=arguments.brief, show=show, release=told
+            ):
                 shutil.rmtree(folder)
     if left_out:
         print(f"{left_out} programs are not for the tools of {arguments.objects}")
