@@ -119,8 +119,8 @@ def check_api(case: Case, expected: Expected, release: str | None = None) -> lis
             arch=f"sm_{link.arch}",
             output=output,
             log=log,
-            nvlink_version=release,
             **keywords(link.options),
+            **({"nvlink_version": release} if release else {}),
         )
     except pylink.LinkError:
         image = None
