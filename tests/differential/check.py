@@ -109,7 +109,10 @@ def check_api(case: Case, expected: Expected, release: str | None = None) -> lis
     link = expected.link
     reference = expected.image_bytes(case.folder)
     log = io.StringIO()
-    # With -g the name of the output is in the tool note: here of nvlink.s length.
+    chosen = keywords(link.options)
+    if release:
+        chosen["nvlink_version"] = release
+    # With -g the name of the output is in the tool note: here of nvlink's length.
     output = Path(f"{expected.variant}.pylink.cubin")
     before = Path.cwd()
     os.chdir(case.folder)
@@ -119,8 +122,7 @@ def check_api(case: Case, expected: Expected, release: str | None = None) -> lis
             arch=f"sm_{link.arch}",
             output=output,
             log=log,
-            **keywords(link.options),
-            **({"nvlink_version": release} if release else {}),
+            **chosen,
         )
     except pylink.LinkError:
         image = None
