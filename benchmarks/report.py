@@ -64,7 +64,8 @@ class Report:
     `rates` by group and implementation relocations or remarks in a second; `silences` the ratio of
     a link that has nothing to say, though it was asked to, to one that was not; `profiles` by link
     the processor seconds of the plain one, of the one that is profiled, and of those that write a
-    file; `archives` by link how many times as long as pylink nvlink takes; `jitlink` by arch the
+    file; `archives` by link how many times as long as pylink nvlink takes, how many times as long
+    as copying and decompressing, and the goal of the first; `jitlink` by arch the
     milliseconds of a link, and of each of several at once, with the stand-in and with nvJitLink.
     """
 
@@ -74,7 +75,7 @@ class Report:
         self.rates: dict[tuple[str, str], float] = {}
         self.silences: dict[str, float] = {}
         self.profiles: dict[str, dict[str, list[float]]] = {}
-        self.archives: dict[str, float] = {}
+        self.archives: dict[str, tuple[float, float, float]] = {}
         self.jitlink: dict[str, tuple[float, float, float, float]] = {}
 
     def lines(self) -> list[str]:
@@ -93,8 +94,9 @@ class Report:
                 lines.append(verdict("million relocations a second", rate / 1e6, 100, least=True))
             elif name.startswith("bitstream"):
                 lines.append(verdict("million remarks a second", rate / 1e6, 0.3, least=True))
-        for name, ratio in self.archives.items():
-            lines.append(verdict(f"archive, {name}: nvlink / pylink", ratio, 10, least=True))
+        for name, (ratio, bound, goal) in self.archives.items():
+            lines.append(verdict(f"archive, {name}: nvlink / pylink", ratio, goal, least=True))
+            lines.append(f"         bound: nvlink / copy and decompression {bound:.2f}")
         for arch, (one, several, real_one, real_several) in self.jitlink.items():
             lines.append(
                 f"{arch}, 13 cubins through cuda.core: {one:.2f} ms, in 8 threads {several:.2f}; "
