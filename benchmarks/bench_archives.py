@@ -28,7 +28,7 @@ from pylink.inputs import kinds, payload
 from pylink.inputs.archiveformat import read_archive
 from pylink.inputs.hosted import ENTRY
 from pylink.inputs.payload import open_library
-from pylink.tables import EXTENT
+from pylink.tables import extent
 
 MEMBERS = 2000
 ROUNDS = 3
@@ -67,7 +67,7 @@ def floor(path: Path, sm: int, output: Path) -> Callable[[], float]:
     """Reads, decompresses and writes the code for an architecture; gives the seconds of that."""
     data = path.read_bytes()
     members = list(read_archive(data, 0, len(data)))
-    extents = b"".join(EXTENT.pack(one.offset, one.size) for one in members)
+    extents = b"".join(extent(one.offset, one.size) for one in members)
     rows, _, _ = find_entries(data, extents, bytes([kinds.HOST]) * len(members))
     chosen = [row for row in ENTRY.iter_unpack(rows) if row[4] == sm]
     assert len(chosen) == MEMBERS

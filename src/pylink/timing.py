@@ -10,7 +10,6 @@ Both read the wall clock in microseconds and compute in binary32, as nvlink does
 from __future__ import annotations
 
 import os
-import struct
 import sys
 import time
 
@@ -33,15 +32,28 @@ HEADER = (
 )
 
 
+PRECISION = 24  # bits of the significand of a binary32
+
+
 def now() -> Moment:
     """The wall clock as (seconds, microseconds)."""
     return divmod(time.time_ns() // 1000, 1_000_000)
 
 
 def binary32(value: float) -> float:
-    """The value rounded to the nearest binary32."""
-    rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
-    return rounded
+    """The value rounded to the nearest binary32, of two to the even one.
+
+    Only between 2**-126 and 2**127 and for 0. Every link does this, and `struct`, which could, is
+    loaded by few.
+    """
+    numerator, denominator = value.as_integer_ratio()
+    spare = numerator.bit_length() - PRECISION
+    if spare <= 0:
+        return float(value)
+    kept, rest = divmod(numerator, 1 << spare)
+    middle = 1 << (spare - 1)
+    kept += rest > middle or (rest == middle and kept & 1)
+    return (kept << spare) / denominator
 
 
 def elapsed_ms(start: Moment, stop: Moment) -> float:

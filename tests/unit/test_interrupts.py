@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from helpers.cubin_builder import one_kernel
+from helpers.installed import Installed, build_scripts
 
 import pylink
 from pylink.command.cli import main
@@ -143,3 +146,52 @@ def test_an_interrupt_behind_a_call_is_no_internal_error(
     monkeypatch.undo()
     assert (tmp_path / "o").read_text() == ("new" if call == "rename" else "old")
     assert [path.name for path in tmp_path.iterdir()] == ["o"]
+
+
+def test_an_interrupt_at_any_time_of_the_program(tmp_path: Path) -> None:
+    """The interpreter itself has words for an interrupt, until it has begun with pylink."""
+    installed = Installed(tmp_path / "prefix", build_scripts(tmp_path))
+    installed.link()  # makes the bundle
+    begun = time.perf_counter()
+    installed.link()
+    long = time.perf_counter() - begun
+    chance = random.Random(7)
+    environment = {**os.environ, "PYTHONPATH": installed.path}
+    ended = []
+    for _ in range(200):
+        process = subprocess.Popen(
+            [installed.program, "-arch=sm_80", "a.cubin", "-o", "out.cubin"],
+            cwd=installed.folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,  # noqa: PLW1509
+        )
+        time.sleep(chance.uniform(0, long))
+        process.send_signal(signal.SIGINT)
+        assert process.communicate() == (b"", b"")
+        ended.append(process.returncode)
+    assert set(ended) <= {0, -signal.SIGINT}
+    assert ended.count(-signal.SIGINT) > 50
+
+
+@pytest.mark.parametrize("blocked", [True, False])
+def test_who_blocks_interrupts_keeps_them_blocked(tmp_path: Path, blocked: bool) -> None:
+    installed = Installed(tmp_path / "prefix", build_scripts(tmp_path))
+    program = installed.package / "command" / "program.py"
+    shown = "    print(_signal.pthread_sigmask(_signal.SIG_BLOCK, ()))\n    status = main("
+    program.write_text(program.read_text().replace("    status = main(", shown))
+    how = signal.SIG_BLOCK if blocked else signal.SIG_UNBLOCK
+    environment = {**os.environ, "PYTHONPATH": installed.path}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # or no bundle is made
+    for start in ("from the script\n", ""):
+        done = subprocess.run(
+            [installed.program, "-arch=sm_80", "a.cubin", "-o", "out.cubin"],
+            cwd=installed.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            preexec_fn=lambda: signal.pthread_sigmask(how, [signal.SIGINT]) and None,
+        )
+        assert done.stdout == start + ("{2}\n" if blocked else "set()\n")

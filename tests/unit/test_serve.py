@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
 import select
 import signal
 import socket
 import stat
 import subprocess
+import termios
 import time
 from pathlib import Path
 
@@ -203,7 +206,12 @@ def test_it_ends_with_its_command(installed: Installed) -> None:
     script = f"{installed.program} -arch=sm_80 a.cubin -o c.cubin && exit 7"
     done = installed.run("serve", "sh", "-c", script, PYTHONDONTWRITEBYTECODE="1")
     assert (done.returncode, done.stdout, done.stderr) == (7, BY_SCRIPT, "")
-    assert installed.run("serve", "no-such-command", PYTHONDONTWRITEBYTECODE="1").returncode == 1
+    for command, status, reason in (
+        ("no-such-command", 127, "No such file or directory"),
+        (str(installed.folder), 126, "Permission denied"),
+    ):
+        done = installed.run("serve", command, PYTHONDONTWRITEBYTECODE="1")
+        assert (done.returncode, done.stderr) == (status, f"pylink serve: {command}: {reason}\n")
 
 
 def test_memory_is_limited(installed: Installed) -> None:
@@ -279,6 +287,75 @@ def test_files_of_the_clients_process_are_opened_by_it(server: Server) -> None:
     words = ["-arch=sm_80", "/proc/self/cwd/a.cubin", "-o", "own.cubin"]
     done = server.run(*words)
     assert (done.returncode, done.stdout, done.stderr) == (0, BY_SCRIPT, "")
+
+
+@pytest.mark.parametrize("where", ["@options", "--options-file=options", "@around", "variable"])
+def test_options_may_name_files_of_the_clients_process(server: Server, where: str) -> None:
+    folder = server.installed.folder
+    (folder / "options").write_text("/proc/self/cwd/a.cubin")
+    (folder / "around").write_text("-w -optf options")
+    (folder / "plain").write_text("a.cubin")
+    words = ["-arch=sm_80", "-o", "own.cubin"]
+    for file, said in (("options", BY_SCRIPT), ("plain", "")):
+        (folder / "around").write_text(f"-w -optf {file}")
+        if where == "variable":
+            done = server.run(*words, PYLINK_OPTIONS=f"-optf {file}")
+        else:
+            named = f"--options-file={file}" if "-" in where else where.replace("options", file)
+            done = server.run(*words, named)
+        assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
+    done = server.run(*words, PYLINK_OPTIONS="/proc/self/cwd/a.cubin")
+    assert (done.returncode, done.stdout, done.stderr) == (0, BY_SCRIPT, "")
+
+
+def test_options_from_a_pipe_are_left_in_it(server: Server) -> None:
+    pipe = server.installed.folder / "options-pipe"
+    os.mkfifo(pipe)
+    writer = subprocess.Popen(["sh", "-c", f"echo a.cubin > {pipe}"])
+    done = server.run("-arch=sm_80", "-o", "own.cubin", f"@{pipe}")
+    assert (done.returncode, done.stdout, done.stderr) == (0, BY_SCRIPT, "")
+    assert writer.wait(30) == 0
+
+
+COUNTS = """trap 'n=$((n + 1)); echo interrupted' INT
+echo begun
+i=0
+while [ $i -lt 20 ]; do sleep 0.1; i=$((i + 1)); done
+exit $n
+"""
+
+
+def test_an_interrupt_comes_to_the_command_once(installed: Installed) -> None:
+    """One that is sent to the server alone is passed on; one of the terminal comes to both."""
+    command = [str(installed.program), "serve", "/bin/sh", "-c", COUNTS]
+    environment = {**os.environ, "PYTHONPATH": installed.path, "PYTHONDONTWRITEBYTECODE": "1"}
+    for by_terminal in (False, True):
+        terminal, inside = pty.openpty()
+
+        def settle(terminal: int = inside) -> None:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=inside,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            preexec_fn=settle,  # noqa: PLW1509
+        )
+        assert process.stdout is not None
+        while process.stdout.readline() != "begun\n":
+            pass
+        if by_terminal:
+            os.write(terminal, b"\x03")
+        else:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 1
+        process.communicate(timeout=20)
+        os.close(terminal)
+        os.close(inside)
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])

@@ -2,9 +2,8 @@
 # carry: importing the packages themselves takes longer than most links, and their functions hold
 # the interpreter. Each library is opened once in a process and stays open.
 #
-# Zstandard keeps 160 KB for a frame that it is at, which take longer to get than a small frame takes
-# to decompress: 2,000 of 11 kB took 41 ms with memory of their own each, and 24 ms with that of
-# their thread.
+# Zstandard needs 160 KB while it is at a frame, and getting these takes as long as decompressing a
+# small one: 2,000 of 11 kB took 41 ms with memory of their own each, 24 ms with that of a thread.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint64_t

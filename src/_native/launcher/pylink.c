@@ -5,11 +5,15 @@
  * folder of the package. Where that has a bundle for the interpreter that this was compiled for
  * (src/pylink/command/bundle.py), it becomes the main program, without `site` and without what the
  * environment says of Python (-I -S); otherwise the script does.
+ *
+ * The interpreter would answer an interrupt with a traceback until pylink has told it what to do, so
+ * interrupts are held until then (src/pylink/command/program.py).
  */
 #define _GNU_SOURCE /* struct ucred, stpcpy */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +25,9 @@
 #define SCRIPT "pylink-python"
 #define FOLDER "# pylink is in "
 #define SITE "../lib/" PYLINK_LIB "/site-packages"
-#define NAME "PYLINK_STARTED_AS" /* as in src/pylink/command/program.py */
+/* As in src/pylink/command/program.py. */
+#define NAME "PYLINK_STARTED_AS"
+#define HELD "PYLINK_INTERRUPTS_HELD"
 
 /* Whether a file is a whole bundle, in the bytecode of this interpreter. */
 static int is_bundle(const char *path) {
@@ -46,6 +52,16 @@ static char *rest_of(char *line, const char *start) {
         return NULL;
     *end = '\0';
     return line + size;
+}
+
+/* Hold interrupts, and say so: who starts a program may have reasons to hold them himself. */
+static int hold_interrupts(void) {
+    sigset_t interrupts, before;
+    sigemptyset(&interrupts);
+    sigaddset(&interrupts, SIGINT);
+    if (sigprocmask(SIG_BLOCK, &interrupts, &before) != 0 || sigismember(&before, SIGINT))
+        return unsetenv(HELD);
+    return setenv(HELD, "1", 1);
 }
 
 /* Whether the rest of a first line is an interpreter of Python by itself, to be started with words
@@ -80,7 +96,7 @@ int main(int argc, char **argv) {
     second = strchr(text, '\n');
     folder = second ? rest_of(second + 1, FOLDER) : NULL;
     python = rest_of(text, "#!/");
-    if (setenv(NAME, argc > 0 ? argv[0] : SCRIPT, 1) != 0)
+    if (setenv(NAME, argc > 0 ? argv[0] : SCRIPT, 1) != 0 || hold_interrupts() != 0)
         return fail("start", script);
     if (python == NULL || !is_python(--python)) { /* not for us to understand */
         words[n++] = script;

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-# The name that the program was started under, from the native program that starts Python.
+# From the native program that starts Python: the name that it was started under, and whether it
+# holds interrupts back.
 STARTED_AS = "PYLINK_STARTED_AS"
+HELD = "PYLINK_INTERRUPTS_HELD"
 
 
 def run(*, bundled: bool = False) -> NoReturn:
@@ -55,3 +57,5 @@ def end_on_interrupt() -> None:
     """
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    if os.environ.pop(HELD, None) is not None:
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGINT,))

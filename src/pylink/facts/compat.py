@@ -7,8 +7,6 @@ stand in docs/format-notes.md and docs/releases.md.
 
 from __future__ import annotations
 
-from struct import pack
-
 from pylink.facts.attributes import BVAL, HVAL, SVAL
 from pylink.facts.target import FAMILY_B, FAMILY_C
 
@@ -82,6 +80,6 @@ def compiled(toolkit: int, family: int) -> bytes:
     """The rows of one link, packed: attribute, format, how, flags, 16-bit value."""
     rows = {row.attribute: row for row in ROWS if row.since <= toolkit and family in row.families}
     return b"".join(
-        pack("<4BH", row.attribute, row.format, row.how, row.flags, row.value)
+        bytes((row.attribute, row.format, row.how, row.flags)) + row.value.to_bytes(2, "little")
         for row in rows.values()
     )

@@ -19,7 +19,7 @@ from pylink.fleet.walk import Stamp
 from pylink.inputs import kinds
 from pylink.inputs.incoming import read_incoming
 from pylink.inspect.containers import Allowance, UnreadableFile, is_known, parts
-from pylink.tables import EXTENT
+from pylink.tables import extent, extent_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -96,13 +96,12 @@ def _read_some(files: Sequence[Found], first: int, results: list[FileResult]) ->
     batch, places = Batch(arena), []
     containers: list[tuple[int, bytes]] = []
     for number, (file, kind) in enumerate(zip(files, told, strict=True)):
-        place = extents[number * EXTENT.size : (number + 1) * EXTENT.size]
-        offset, size = EXTENT.unpack(place)
+        offset, size = extent_at(extents, number)
         result = FileResult(KIND_NAMES.get(kind, OTHER), None, file.stamp)
         results.append(result)
         if kind == kinds.CUBIN and _is_cubin(arena[offset : offset + 20]):
             batch.cubins.append(Source(first + number, "", 0, "cubin", size))
-            places.append(place)
+            places.append(extent(offset, size))
         elif kind in KIND_NAMES and kind != kinds.CUBIN:
             containers.append((number, arena[offset : offset + size]))
         else:

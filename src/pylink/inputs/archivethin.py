@@ -9,7 +9,7 @@ from pylink._native import inputfiles
 from pylink.errors import reason_of
 from pylink.inputs.archiveformat import ArchiveError, Entry, is_thin, read_archive
 from pylink.inputs.pieces import Source
-from pylink.tables import EXTENT
+from pylink.tables import extent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def external_members(
 
 def classify(arena: bytes, rows: list[tuple[int, int]]) -> bytes:
     """The kind of each of these pieces, offset and size, of the arena."""
-    extents = b"".join(EXTENT.pack(*row) for row in rows)
+    extents = b"".join(extent(*row) for row in rows)
     return inputfiles.classify(arena, extents) or bytes(len(rows))
 
 

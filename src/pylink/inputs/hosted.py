@@ -12,7 +12,7 @@ from pylink.inputs.kinds import CUBIN, ELF_MAGIC, FATBIN, HOST, LTOIR, OF_HOST, 
 from pylink.inputs.loaded import SYSTEM_LIBRARY
 from pylink.inputs.payload import DamagedPayload, Unpacker, codec_of, is_compressed
 from pylink.inputs.pieces import Hosted, Piece
-from pylink.tables import EXTENT
+from pylink.tables import extent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def scan(group: list[Source], found: dict[Source, Hosted], sink: Sink) -> tuple[
     arena = group[0].arena
     entries, rows, faults = fatbin.find_entries(
         arena,
-        b"".join(EXTENT.pack(source.offset, source.size) for source in group),
+        b"".join(extent(source.offset, source.size) for source in group),
         bytes([source.kind for source in group]),
     )
     report_damage(faults, group, sink)

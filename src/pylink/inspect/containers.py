@@ -24,7 +24,7 @@ from pylink.inputs.hosted import ENTRY
 from pylink.inputs.incoming import read_incoming
 from pylink.inputs.kinds import ELF_MAGIC, FATBIN
 from pylink.inputs.payload import DEFAULT_LIMIT, DamagedPayload, Unpacker
-from pylink.tables import EXTENT
+from pylink.tables import extent
 
 ARCHIVE_MAGICS = (b"!<arch>\n", b"!<thin>\n")
 FATBIN_NAMES = (b".nv_fatbin", b"__nv_relfatbin")
@@ -153,7 +153,7 @@ def _of_containers(name: str, data: bytes, allowance: Allowance) -> Iterator[Par
 
 
 def _of_container(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
-    entries, _, faults = find_entries(data, EXTENT.pack(0, len(data)), bytes([FATBIN]))
+    entries, _, faults = find_entries(data, extent(0, len(data)), bytes([FATBIN]))
     if faults:
         raise UnreadableFile(f"{name}: fat binary is damaged")
     unpacker = allowance.unpacker

@@ -16,7 +16,7 @@ from pylink.inputs.kinds import SHARED
 from pylink.inputs.payload import DamagedPayload, Unpacker
 from pylink.inputs.pieces import Hosted
 from pylink.inputs.sharedlib import module_ids
-from pylink.tables import EXTENT, text
+from pylink.tables import extent, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _modules(job: Job, library: Library) -> Iterator[tuple[bytes, set[str]]]:
             data = stream.read()
     except OSError:
         return
-    entries, sources, faults = fatbin.find_entries(data, EXTENT.pack(0, len(data)), bytes([SHARED]))
+    entries, sources, faults = fatbin.find_entries(data, extent(0, len(data)), bytes([SHARED]))
     if faults:
         return
     ids = module_ids(Hosted(SOURCE.unpack(sources), data))
@@ -76,7 +76,7 @@ def _modules(job: Job, library: Library) -> Iterator[tuple[bytes, set[str]]]:
 
 def _defined(cubin: bytes) -> set[str]:
     """The global symbols that a cubin defines."""
-    _, _, symbols, fault = elfread.parse(cubin, EXTENT.pack(0, len(cubin)))
+    _, _, symbols, fault = elfread.parse(cubin, extent(0, len(cubin)))
     if fault:
         return set()
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink.tables import EXTENT, text
+from pylink.tables import extent_at, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def report_fault(
     def explain(diagnostic: Diagnostic) -> None:
         from pylink.locate.relocation import explain_relocation  # noqa: PLC0415 -- when looked at
 
-        start, size = EXTENT.unpack_from(extents, file * EXTENT.size)
+        start, size = extent_at(extents, file)
         image = arena[start : start + size]
         explain_relocation(diagnostic, image, section, index, job.source_files())
 
@@ -111,7 +111,7 @@ def report_fault(
     if kind in WITHOUT_WORDS:
         from pylink.locate.filehints import what_it_is  # noqa: PLC0415 -- an error
 
-        start, size = EXTENT.unpack_from(extents, file * EXTENT.size)
+        start, size = extent_at(extents, file)
         hints = what_it_is(arena[start : start + size])
     sink.report(
         kind,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pylink._native import elfread, notes
 from pylink.facts import sectionkinds
-from pylink.tables import EARLY, EXTENT, section_name
+from pylink.tables import EARLY, extent, section_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _mode(objects: Objects) -> int | None:
 def _report_broken(objects: Objects, faults: Faults, sink: Sink) -> None:
     from pylink.phases.faults import report_fault  # noqa: PLC0415 -- an error
 
-    extents = b"".join(EXTENT.pack(row.offset, row.size) for row in objects.files)
+    extents = b"".join(extent(row.offset, row.size) for row in objects.files)
     report_fault(
         faults[0],
         objects.arena,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from struct import pack
-
 from pylink import __version__
 from pylink._native import notes
 from pylink.diagnostics.stream import to_bytes
@@ -28,7 +26,12 @@ FASTPATH_CODE = 0x08  # bit of attribute 0x0b of .nv.compat that depends on the 
 
 def note(kind: int, contents: bytes) -> bytes:
     """An ELF note of NVIDIA: sizes, type, name, contents."""
-    return pack("<III12s", 12, len(contents), kind, b"NVIDIA Corp\0") + contents
+    return words(12, len(contents), kind) + b"NVIDIA Corp\0" + contents
+
+
+def words(*values: int, size: int = 4) -> bytes:
+    """Unsigned integers of `size` bytes."""
+    return b"".join(value.to_bytes(size, "little") for value in values)
 
 
 def tkinfo_note(options: Options, release: Release) -> bytes:
@@ -43,7 +46,7 @@ def tkinfo_note(options: Options, release: Release) -> bytes:
         offsets.append(len(strings))
         strings += to_bytes(text) + b"\0"
     strings += b"\0" * (-len(strings) % 4)
-    return note(NT_TKINFO, pack("<6I", 2, *offsets) + strings)
+    return note(NT_TKINFO, words(2, *offsets) + strings)
 
 
 def object_name(options: Options) -> str:
@@ -75,7 +78,7 @@ def cuinfo_note(objects: Objects, sink: Sink) -> bytes:
             highest=highest,
         )
     virtual = min(lowest, objects.job.target.sm) if low >= 0 else objects.job.target.sm
-    return note(NT_CUINFO, pack("<4H", 2, virtual, objects.release.toolkit, 0))
+    return note(NT_CUINFO, words(2, virtual, objects.release.toolkit, 0, size=2))
 
 
 def compat_note(merged: Merged, *, has_code: bool) -> bytes:
@@ -84,8 +87,8 @@ def compat_note(merged: Merged, *, has_code: bool) -> bytes:
     target = objects.job.target
     if not objects.names and target.family != FAMILY_A:
         # Of a link without any cubin: the target's suffix, and no features.
-        specific = pack("<BBBx", 2, 9, target.specific)
-        return specific + (pack("<BBH8x", 4, 0x0B, 8) if target.family == FAMILY_C else b"")
+        specific = bytes((2, 9, target.specific, 0))
+        return specific + (bytes((4, 0x0B, 8, *[0] * 9)) if target.family == FAMILY_C else b"")
     features = target.features if has_code else 0
     fastpath = 0
     if features & FASTPATH_CODE:

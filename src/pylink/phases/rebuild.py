@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from struct import unpack_from
-
 from pylink._native import debug, rebuild
 from pylink._native.tables import Spans
 from pylink.tables import REPLACED, section_name
@@ -61,7 +59,8 @@ def _rebuild_one(
         else:
             contents, _ = debug.rebuild_reg_sass(arena, pieces, rebuild.live_names(merged))
     except debug.MalformedDebugSection as fault:
-        (section,) = unpack_from("<i", inputs, 4 * fault.piece)
+        piece = inputs[4 * fault.piece : 4 * fault.piece + 4]
+        section = int.from_bytes(piece, "little", signed=True)
         sink.report(
             "debug-format",
             file=objects.names[objects.sections[section].file],

@@ -27,7 +27,7 @@ from pylink.phases.relocate import relocate
 from pylink.phases.results import Objects
 from pylink.profile.collect import Recorder, profile_of
 from pylink.profile.results import Results
-from pylink.tables import EXTENT
+from pylink.tables import extent
 from pylink.watch.observers import Steps
 from pylink.watch.progress import Progress
 
@@ -144,7 +144,7 @@ def _run(record: Recorder, part: Objects, sink: Lenient) -> Profile | None:
     record.seen["init"] = part.job
     record.resume()
     steps = part.job.steps
-    extents = b"".join(EXTENT.pack(file.offset, file.size) for file in part.files)
+    extents = b"".join(extent(file.offset, file.size) for file in part.files)
     _read_again(part, steps)
     times = steps.times(len(part.names))
     elfread.parse(part.arena, extents, times)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import gc
 import os
 import resource
@@ -54,6 +55,12 @@ MEBIBYTE = 1 << 20
 # when one has taken so much memory (KiB).
 MOST_LINKS = 1000
 MOST_MEMORY = 256 << 10
+
+# As of shells, for a command that there is not, or that is no program.
+NOT_FOUND, NOT_STARTED = 127, 126
+
+# Bytes of sigset_t, of struct signalfd_siginfo, and SI_KERNEL.
+SIGNALS, SIGNAL_INFO, BY_KERNEL = 128, 128, 0x80
 
 # What a child tells.
 TOOK, WAITS = 0, 1
@@ -175,6 +182,8 @@ class Server:
         heard = [number for number in STOPS if signal.getsignal(number) != signal.SIG_IGN]
         for number in heard:
             signal.signal(number, lambda number, _: stopped.append(number))
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        interrupts = Interrupts() if command and signal.SIGINT in heard else None
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self.fill()
         started = 0
@@ -182,16 +191,26 @@ class Server:
             environment = {**os.environ, VARIABLE: path}
             # What nohup or a shell has ignored stays so; the interpreter ignores two more.
             defaults = [*heard, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
-            started = os.posix_spawnp(command[0], command, environment, setsigdef=defaults)
+            try:
+                started = os.posix_spawnp(
+                    command[0], command, environment, setsigdef=defaults, setsigmask=mask
+                )
+            except OSError as error:
+                self.drop()
+                write(None, f"pylink serve: {printable(command[0])}: {error.strerror}\n")
+                return NOT_FOUND if error.errno == errno.ENOENT else NOT_STARTED
         else:
             write(sys.stdout, f"export {VARIABLE}={shlex.quote(path)}\n")
         last, status = time.monotonic(), None
         while status is None or self.linking:
             left = None if command else max(0.0, last + idle - time.monotonic())
-            for source in select.select([self.reader, wake], [], [], left)[0]:
+            sources = [self.reader, wake, *([interrupts.descriptor] if interrupts else [])]
+            for source in select.select(sources, [], [], left)[0]:
                 if source == self.reader:
                     self.hear()
                     last = time.monotonic()
+                elif interrupts is not None and source == interrupts.descriptor:
+                    stopped += [signal.SIGINT] * interrupts.take()
                 else:
                     os.read(source, 4096)
             ended = self.reap(started)
@@ -201,9 +220,8 @@ class Server:
                 status, started = ended, 0
                 self.drop()
             elif started:
-                while stopped:  # a terminal's interrupt comes to the command by itself
-                    if (last_heard := stopped.pop()) != signal.SIGINT:
-                        os.kill(started, last_heard)
+                while stopped:
+                    os.kill(started, stopped.pop())
                 self.refresh()
             elif stopped:
                 status = 128 + stopped[0]
@@ -281,6 +299,7 @@ class Server:
     def serve(self) -> None:
         """Wait for a client, link and end; what is no good request is answered, and waits again."""
         signal.set_wakeup_fd(-1)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         if self.memory is not None:
@@ -337,6 +356,37 @@ class Server:
     def tell(self, what: int) -> None:
         """Tell the process that forked this one what it does now."""
         os.write(self.writer, (os.getpid() << 1 | what).to_bytes(4, "little"))
+
+
+class Interrupts:
+    """The interrupts of this process that its command does not get by itself.
+
+    That of a terminal comes to both. Who sent one is not told to handlers of the interpreter, so
+    interrupts are blocked and read from a descriptor.
+    """
+
+    def __init__(self) -> None:
+        """Block interrupts from now on; OSError where the system has no such descriptor."""
+        import ctypes  # noqa: PLC0415 -- not in the processes of links without a command
+
+        library = ctypes.CDLL(None, use_errno=True)
+        mask = ctypes.create_string_buffer(SIGNALS)
+        library.sigemptyset(mask)
+        library.sigaddset(mask, signal.SIGINT)
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+        self.descriptor: int = library.signalfd(-1, mask, os.O_NONBLOCK | os.O_CLOEXEC)
+        if self.descriptor < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+    def take(self) -> int:
+        """How many came since, without those of a terminal."""
+        try:
+            data = os.read(self.descriptor, 16 * SIGNAL_INFO)
+        except BlockingIOError:
+            return 0
+        # ssi_code of struct signalfd_siginfo.
+        codes = [data[at + 8 : at + 12] for at in range(0, len(data), SIGNAL_INFO)]
+        return sum(int.from_bytes(code, "little") != BY_KERNEL for code in codes)
 
 
 def signature(files: list[str]) -> list[tuple[int, int]]:

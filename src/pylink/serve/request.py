@@ -12,14 +12,21 @@ import os
 import select
 import signal
 import socket
+import stat
 import struct
 import sys
 
 from pylink.command.cli import NVLINK, main
 from pylink.command.commands import COMMANDS
+from pylink.command.optionfile import split_items, split_words
+from pylink.command.optionparse import VARIABLE
+from pylink.command.optiontable import BY_ATTRIBUTE, SPELLINGS
+from pylink.diagnostics import Sink
+from pylink.errors import LinkError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TextIO
 
 # Answers: a request is taken, and will be followed by the status; or the client links by itself.
@@ -34,6 +41,10 @@ DECISIVE = ("LC_ALL", "LC_CTYPE", "LANG", "PYTHONUTF8", "PYTHONIOENCODING")
 
 # Words of these mean files of the client's process, of which only the standard streams are lent.
 OWN_FILES = ("/dev/fd", "/proc/self", "/proc/thread-self")
+# Variables that hold words or folders of a link.
+VARIABLES = (b"LIBRARY_PATH", VARIABLE.encode())
+OPTIONS_FILE = BY_ATTRIBUTE["options_file"]
+DEEPEST = 15  # options files in each other, as nvlink has them
 
 
 class Request:
@@ -101,11 +112,60 @@ class Request:
         name, first = os.path.basename(self.words[0]), "".join(self.words[1:2])
         if name != NVLINK and first != "link" and first in COMMANDS:
             return False  # they may last, want a terminal, or serve links themselves
-        if any(place in word for word in self.words for place in OWN_FILES):
+        if self._names_own_files():
             return False
         return self.script == script and all(
             own.get(name) == self.environment.get(name) for name in map(os.fsencode, DECISIVE)
         )
+
+    def _names_own_files(self) -> bool:
+        """Whether words may name files of the client's process, here or in options files.
+
+        A server that reads a pipe leaves nothing for the client, so one with options counts, too.
+        """
+        folders, options = (os.fsdecode(self.environment.get(name, b"")) for name in VARIABLES)
+        try:
+            words = [*self.words, folders, *split_words(options, Sink())]
+            return is_own(words, self.lent[STREAMS])
+        except LinkError:  # a mistake, of which a link by itself has the words
+            return True
+
+
+def is_own(words: Sequence[str], folder: int, depth: int = 0) -> bool:
+    """Whether one of the words, or of the options files among them, names such files.
+
+    `folder` is a descriptor of the directory that they are named from. LinkError for a mistake.
+    """
+    for number, word in enumerate(words):
+        if any(place in word for place in OWN_FILES):
+            return True
+        name, equals, value = word.partition("=")
+        if word.startswith("@"):
+            files = [word[1:]]
+        elif SPELLINGS.get(name) is OPTIONS_FILE:
+            text = value if equals else "".join(words[number + 1 : number + 2])
+            files = split_items(text, Sink())
+        else:
+            continue
+        if any(_holds_own(file, folder, depth) for file in files):
+            return True
+    return False
+
+
+def _holds_own(file: str, folder: int, depth: int) -> bool:
+    """The same of the words of an options file; one that is not there has none."""
+    try:
+        status = os.stat(file, dir_fd=folder)
+        if stat.S_ISDIR(status.st_mode):
+            return False
+        # Who opens a pipe has met its writer, whether anything is read or not.
+        if depth == DEEPEST or not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+            return True
+        with open(os.open(file, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder), "rb") as stream:
+            text = os.fsdecode(stream.read())
+    except (OSError, ValueError):
+        return False
+    return is_own(split_words(text, Sink()), folder, depth + 1)
 
 
 def link(connection: socket.socket, request: Request) -> int:
