@@ -16,7 +16,7 @@ import pylink
 from pylink._native import elfread, inputfiles
 from pylink._native.tables import ObjectTables
 from pylink.command.cli import main
-from pylink.facts import sectionkinds
+from pylink.facts import elf, sectionkinds, sectiontable
 from pylink.tables import file_sections, section_name, symbol_name
 
 ARCH = "-arch=sm_80"
@@ -241,6 +241,30 @@ def test_the_kind_of_a_section(
     name: str, type_: int, flags: int, expected: tuple[int, ...]
 ) -> None:
     assert kind_and_bank(name, type_, flags) == expected
+
+
+def section_rows() -> list[tuple[str, int, int, int, int]]:
+    """Name, type, flags, kind and bank of sections that need nothing around them."""
+    rows = []
+    for row in sectiontable.kinds():
+        points = row.info in (sectiontable.HEAD_TARGET, sectiontable.HEAD_FUNCTION)
+        table = row.size in (sectiontable.SIZE_SYMBOLS, sectiontable.SIZE_INDICES)
+        calls = row.what & sectiontable.IS_CALLS
+        if points or table or calls or row.owner == sectionkinds.CAPMERC:
+            continue
+        for name, type_ in zip(row.names, row.types, strict=False):
+            text = name.decode().replace("{bank}", "3") + "f" * name.endswith(b".")
+            bank = 3 if row.banked else 0
+            rows.append((text, type_ + bank, row.flags, row.number, bank))
+    return rows
+
+
+def test_every_row_of_the_table_tells_its_sections() -> None:
+    rows = section_rows()
+    assert len({kind for _, _, _, kind, _ in rows}) >= 25
+    for name, type_, flags, kind, bank in rows:
+        mercury = flags & elf.SHF_MERCURY != 0
+        assert kind_and_bank(name, type_, flags, mercury=mercury) == (kind, bank), name
 
 
 def test_data_of_no_kind_from_sm_100_on() -> None:
