@@ -8,7 +8,7 @@ EXTRAS ?= test,oracle,cuda
 
 # Releases of CUDA besides 13.0.88 that links are compared with, and all that there are.
 ORACLES ?= 13.5
-ALL_ORACLES := 13.1 13.2 13.3 13.4 13.5
+ALL_ORACLES := 12.9 13.1 13.2 13.3 13.4 13.5
 
 # A header for the kernels is made of the tables of facts.
 NATIVE := $(wildcard src/_native/*/* src/pylink/_native/*.pxd src/pylink/facts/*.py)
@@ -80,7 +80,7 @@ pytest: $(VENV)/extras $(VENV)/bundled $(if $(findstring oracle,$(EXTRAS)),$(ORA
 test-releases: $(VENV)/extras $(VENV)/built $(ALL_ORACLES:%=build/oracles/%.stamp)
 	PYLINK_REQUIRE_RELEASES="$(ALL_ORACLES)" \
 	    $(BIN)/pytest -n auto tests/differential/test_releases_linked.py \
-	    tests/differential/test_second_stages.py
+	    tests/differential/test_second_stages.py tests/differential/test_release_12_9.py
 
 # BENCH=--bench-large also links 10,000 cubins; BENCH="-k startup" runs a part.
 bench: $(VENV)/extras $(VENV)/bundled

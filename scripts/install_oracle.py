@@ -1,8 +1,9 @@
-"""Install nvcc, ptxas and nvlink of other CUDA releases, for the tests that compare with them.
+"""Install tools of other CUDA releases, for the tests that compare with them.
 
     python scripts/install_oracle.py 13.5 13.1
 
-Each release goes into a folder of its own below build/oracles (PYLINK_ORACLES), where the tests
+These are nvcc, ptxas and nvlink; of 12.9, which has no nvlink there, ptxas and nvJitLink. Each
+release goes into a folder of its own below build/oracles (PYLINK_ORACLES), where the tests
 look for it; one that is there already stays. About 120 MB to fetch and 400 MB on disk for each. The
 tools of 13.0.88 come with the extra `oracle`.
 """
@@ -29,8 +30,21 @@ WHEELS = {
 }
 
 
+# Those of 12.9 have other names, and folders of their own.
+EARLY_WHEELS = {
+    "12.9": (
+        "nvidia-cuda-nvcc-cu12==12.9.86",
+        "nvidia-nvjitlink-cu12==12.9.86",
+        "nvidia-cuda-runtime-cu12==12.9.79",
+    )
+}
+LINKERS = ("nvidia/cu13/bin/nvlink", "nvidia/nvjitlink/lib/libnvJitLink.so.12")
+
+
 def wheels(release: str) -> list[str]:
     """What pip installs for a release."""
+    if release in EARLY_WHEELS:
+        return list(EARLY_WHEELS[release])
     tools, runtime, cccl = WHEELS[release]
     return [
         *(f"nvidia-{name}=={tools}" for name in ("cuda-nvcc", "nvvm", "cuda-crt")),
@@ -42,7 +56,7 @@ def wheels(release: str) -> list[str]:
 def install(release: str) -> None:
     """Install one release; whole or not at all."""
     target = FOLDER / release
-    if (target / "nvidia/cu13/bin/nvlink").exists():
+    if any((target / linker).exists() for linker in LINKERS):
         return
     unfinished = FOLDER / f"{release}.unfinished"
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -57,7 +71,7 @@ def install(release: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument("releases", nargs="+", choices=WHEELS)
+    parser.add_argument("releases", nargs="+", choices=(*EARLY_WHEELS, *WHEELS))
     for release in parser.parse_args().releases:
         try:
             install(release)

@@ -66,6 +66,18 @@ OLDER: dict[str, dict[str, tuple[str, str]]] = {
 # Releases that `make test` does not install, and where each links its own objects.
 RELEASES = ("13.1", "13.2", "13.3", "13.4")
 RELEASE_ARCHS = ("80", "90a", "100")
+# What is recorded of releases without nvlink: by arch and case the ptxas of each module.
+BY_LIBRARY: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {
+    "12.9": {
+        "75": {"calls": ("12.9", "12.9")},
+        "86": {"debug": ("12.9", "12.9")},
+        "89": {"weak": ("12.9", "12.4")},
+        "90": {"templates": ("12.9", "12.9")},
+        "90a": {"calls": ("12.4", "12.9"), "shared": ("12.9", "12.9")},
+        "100": {"calls": ("12.9", "12.8")},
+        "120": {"shared": ("12.9", "12.9")},
+    }
+}
 BASE = {"exec": (), "r": ("-r",)}
 OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "guard": BASE,
@@ -127,17 +139,30 @@ def older_links(arch: str, cubins: list[str]) -> dict[str, Link]:
     }
 
 
-def make(case: str, arch: str, releases: Sequence[str] = ()) -> int:
+def library_links(case: str, arch: str, cubins: list[str]) -> dict[str, Link]:
+    """What nvJitLink can link: nothing relocatable, and no second stage."""
+    options = {"exec": (), "g": ("-g",), **OPTIONS[case]}
+    made = {"order": Link(tuple(reversed(cubins)), (), arch)}
+    for name in ("exec", "g", "kernels-used"):
+        if name in options:
+            made[name] = Link(tuple(cubins), options[name], arch)
+    return made
+
+
+def make(case: str, arch: str, releases: Sequence[str] = (), follow: str = "") -> int:
     """Make one case, with objects of other releases if any is named; returns the bytes it takes.
 
-    A single release links its own objects, several are those whose objects 13.0 links.
+    A single release links its own objects, several are those whose objects 13.0 links, or the
+    library of `follow`.
     """
-    with oracle.release(releases[0] if len(releases) == 1 else oracle.DEFAULT):
-        return record(case, arch, releases)
+    own = releases[0] if len(releases) == 1 else oracle.DEFAULT
+    with oracle.release(follow or own):
+        return record(case, arch, releases, follow)
 
 
-def record(case: str, arch: str, releases: Sequence[str]) -> int:
-    folder = GOLDEN / arch / (f"{case}-{'-'.join(releases)}" if releases else case)
+def record(case: str, arch: str, releases: Sequence[str], follow: str) -> int:
+    parts = [case, *releases, *(("as", follow) if follow else ())]
+    folder = GOLDEN / arch / "-".join(parts)
     if folder.exists():
         shutil.rmtree(folder)
     modules = [
@@ -146,7 +171,9 @@ def record(case: str, arch: str, releases: Sequence[str]) -> int:
     ]
     cubins = cases.compile_modules(modules, arch, folder, releases)
     recorded = {}
-    if len(releases) == 1:
+    if follow:
+        made = library_links(case, arch, cubins)
+    elif len(releases) == 1:
         made = release_links(arch, cubins)
     else:
         made = older_links(arch, cubins) if releases else links(case, arch, cubins)
@@ -158,8 +185,24 @@ def record(case: str, arch: str, releases: Sequence[str]) -> int:
         "sources": [[name, *flags] for name, flags in MODULES[case]],
         "variants": recorded,
     }
+    if follow:
+        case_record["release"] = follow
     (folder / cases.RECORD).write_text(json.dumps(case_record, indent=1) + "\n")
     return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def make_by_library() -> int:
+    """The cases of releases without nvlink, as far as their tools are there."""
+    total = 0
+    for follow, by_arch in BY_LIBRARY.items():
+        with oracle.release(follow):
+            for arch, by_case in by_arch.items():
+                for case, releases in by_case.items():
+                    if oracle.find() and all(older.find(release) for release in releases):
+                        total += make(case, arch, releases, follow)
+                    else:
+                        print(f"no tools of {follow}: {case} for {arch} stays")
+    return total
 
 
 def main() -> int:
@@ -178,6 +221,7 @@ def main() -> int:
             print(f"no tools of {release}: its links stay")
             continue
         total += sum(make("stages", arch, (release,)) for arch in RELEASE_ARCHS)
+    total += make_by_library()
     print(f"{total} bytes in {GOLDEN}")
     return 0
 

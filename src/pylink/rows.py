@@ -192,6 +192,7 @@ class FunctionRow:
     merc_info: int  # input section: .nv.merc.nv.info.F, or -1
     recursive_calls: int  # kernels: callees without a bound on their stack
     keeps: int  # kernels: KeepsBit bits
+    barriers: int  # kernels: the largest number that sh_flags of functions reached say
 
 
 class SpanRow:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from differential.variants import VARIANTS, Link
+from differential.variants import LIBRARY, VARIANTS, Link
 from helpers import older, oracle
 from helpers.archive_builder import gnu
 from helpers.programs import Module, Program
@@ -40,12 +40,16 @@ class Expected:
 
 @dataclass(frozen=True)
 class Case:
-    """A folder of cubins with nvlink's answers for one arch; `nvlink` is its version, if known."""
+    """A folder of cubins with nvlink's answers for one arch; `nvlink` is its version, if known.
+
+    `release` is that of nvlink where pylink has to be told; else it follows from the cubins.
+    """
 
     folder: Path
     arch: str
     links: tuple[Expected, ...]
     nvlink: str = ""
+    release: str = ""
 
     @property
     def name(self) -> str:
@@ -66,7 +70,8 @@ def load(folder: Path) -> Case:
         )
         for variant, entry in record["variants"].items()
     )
-    return Case(folder, record["arch"], links, record.get("nvlink", ""))
+    nvlink, follow = record.get("nvlink", ""), record.get("release", "")
+    return Case(folder, record["arch"], links, nvlink, follow)
 
 
 def compile_modules(
@@ -77,6 +82,8 @@ def compile_modules(
     `releases` are those whose ptxas makes them, in turn; CannotAssemble if one does not.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    if not releases and oracle.current() in oracle.BY_LIBRARY:
+        releases = (oracle.current(),)
     names = []
     for index, module in enumerate(modules):
         release = releases[index % len(releases)] if releases else ""
@@ -101,16 +108,19 @@ def make_inputs(program: Program, arch: str, folder: Path, link: Link) -> None:
 def record_link(
     folder: Path, variant: str, link: Link, *, keep: bool = True
 ) -> dict[str, Any] | None:
-    """Run nvlink's side of a link; None when a first stage already failed.
+    """Run nvlink's side of a link; None when a first stage failed, or nvlink's stand-in cannot.
 
     Without `keep` only what it printed is recorded, not the image.
     """
-    for step, before in link.first:
-        if oracle.run_nvlink(before.argv(step), folder, step).code:
-            return None
     output = f"{variant}.nvlink.cubin"
     (folder / output).unlink(missing_ok=True)
-    result = oracle.run_nvlink(link.argv(output), folder, output)
+    try:
+        for step, before in link.first:
+            if oracle.run_nvlink(before.argv(step), folder, step).code:
+                return None
+        result = oracle.run_nvlink(link.argv(output), folder, output)
+    except oracle.NotLinkable:
+        return None
     if not keep:
         (folder / output).unlink(missing_ok=True)
     return {
@@ -142,6 +152,8 @@ def prepare(
     for index, module in enumerate(program.modules):
         (folder / f"m{index}{Path(module.name).suffix}").write_text(module.source)
     for variant in variants:
+        if variant in LIBRARY and oracle.current() in oracle.BY_LIBRARY:
+            continue  # nvJitLink takes in all of a library, nvlink what is needed
         link = VARIANTS[variant](program, arch, cubins)
         if link:
             make_inputs(program, arch, folder, link)
@@ -157,5 +169,7 @@ def prepare(
         "flags": [module.flags for module in program.modules],
         "variants": recorded,
     }
+    if oracle.current() in oracle.BY_LIBRARY:
+        record["release"] = oracle.current()
     (folder / RECORD).write_text(json.dumps(record, indent=1) + "\n")
     return load(folder)

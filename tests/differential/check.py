@@ -102,7 +102,7 @@ def keywords(options: Sequence[str]) -> dict[str, Any]:
 def check_api(case: Case, expected: Expected, release: str | None = None) -> list[str]:
     """Differences of a link through `pylink.link`, run inside the case's folder: image and text.
 
-    `release` is the one to follow, if the inputs are not to say.
+    `release` is the one to follow, if neither the inputs nor the case are to say.
     """
     import pylink  # noqa: PLC0415 - preparing cases works without the package
 
@@ -110,8 +110,8 @@ def check_api(case: Case, expected: Expected, release: str | None = None) -> lis
     reference = expected.image_bytes(case.folder)
     log = io.StringIO()
     chosen = keywords(link.options)
-    if release:
-        chosen["nvlink_version"] = release
+    if release or case.release:
+        chosen["nvlink_version"] = release or case.release
     # With -g the name of the output is in the tool note: here of nvlink's length.
     output = Path(f"{expected.variant}.pylink.cubin")
     before = Path.cwd()
@@ -159,8 +159,9 @@ def check_cli(case: Case, expected: Expected) -> list[str]:
     output = f"{expected.variant}.pylink.cubin"
     path = case.folder / output
     path.unlink(missing_ok=True)
+    follow = [f"--nvlink-version={case.release}"] if case.release else []
     done = subprocess.run(
-        [sys.executable, "-m", "pylink", *expected.link.argv(output)],
+        [sys.executable, "-m", "pylink", *follow, *expected.link.argv(output)],
         cwd=case.folder,
         capture_output=True,
         text=True,

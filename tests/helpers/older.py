@@ -11,7 +11,6 @@ and nvidia-cuda-nvcc-cu11==11.8.89 for 11.8. Those of 13.x are the oracle's own.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,7 +28,6 @@ PTX_VERSIONS = {
     "12.8": "8.7",
     "12.9": "8.8",
 }
-VERSION = re.compile(r"^(\s*\.version\s+)\S+", re.MULTILINE)
 
 
 class CannotAssemble(Exception):
@@ -57,7 +55,7 @@ def assemble(ptx: str, arch: str, flags: Sequence[str], release: str) -> bytes:
     ptxas = find(release)
     if ptxas is None:
         raise oracle.OracleError(f"no ptxas {release} below build/oracles (PYLINK_ORACLES)")
-    text = VERSION.sub(rf"\g<1>{ptx_version(release)}", ptx, count=1)
+    text = oracle.PTX_VERSION.sub(rf"\g<1>{ptx_version(release)}", ptx, count=1)
     try:
         return oracle.assemble(text, arch, flags, ptxas=str(ptxas))
     except oracle.OracleError as error:

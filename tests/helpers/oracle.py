@@ -16,6 +16,7 @@ import fcntl
 import functools
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,10 +27,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from helpers import library_link
 
 ROOT = Path(__file__).resolve().parents[2]
 # What nvlink of each release says of itself; `scripts/install_oracle.py` installs these.
 VERSIONS = {
+    "12.9": "12.9.86",
     "13.0": "13.0.88",
     "13.1": "13.1.115",
     "13.2": "13.2.86",
@@ -38,6 +41,10 @@ VERSIONS = {
     "13.5": "13.5.37",
 }
 DEFAULT = "13.0"
+# Of these the index has no nvlink and no nvcc: nvJitLink links (`library_link`), and ptxas takes
+# PTX of 13.0 as of the version given here.
+BY_LIBRARY = {"12.9": "8.8"}
+PTX_VERSION = re.compile(r"^(\s*\.version\s+)\S+", re.MULTILINE)
 NVLINK_RELEASE = f"V{VERSIONS[DEFAULT]}"
 SOURCE_TIME = 1_700_000_000  # of every compiled source, in seconds
 REQUIRED = os.environ.get("PYLINK_REQUIRE_ORACLE") == "1"
@@ -61,14 +68,25 @@ class OracleError(RuntimeError):
     """A tool of the oracle failed where the test needs it to succeed."""
 
 
+class NotLinkable(OracleError):
+    """The library in the place of this release's nvlink has no such option."""
+
+
 @dataclass(frozen=True)
 class Toolchain:
     """The directory that holds nvcc, ptxas and nvlink of the expected release."""
 
     bin: Path
+    library: Path | None = None  # nvJitLink in nvlink's place
 
     def tool(self, name: str) -> str:
         return str(self.bin / name)
+
+    def linker(self) -> list[str]:
+        """The command that links, without its arguments."""
+        if self.library is None:
+            return [self.tool("nvlink")]
+        return [sys.executable, library_link.__file__, str(self.library)]
 
 
 @dataclass(frozen=True)
@@ -95,10 +113,15 @@ def release(name: str) -> Iterator[None]:
         _release = before
 
 
+def current() -> str:
+    """The release whose tools everything here is done with."""
+    return _release
+
+
 def _folder(name: str) -> Path:
     """Where the tools of a release other than the default stand."""
     root = os.environ.get("PYLINK_ORACLES")
-    return (Path(root) if root else ROOT / "build" / "oracles") / name / "nvidia/cu13/bin"
+    return (Path(root) if root else ROOT / "build" / "oracles") / name / "nvidia"
 
 
 def _candidates() -> list[Path]:
@@ -124,7 +147,9 @@ def find() -> Toolchain | None:
 @functools.cache
 def find_release(name: str) -> Toolchain | None:
     """That of one release, or None."""
-    for path in [_folder(name), *(_candidates() if name == DEFAULT else [])]:
+    if name in BY_LIBRARY:
+        return _find_library(_folder(name))
+    for path in [_folder(name) / "cu13/bin", *(_candidates() if name == DEFAULT else [])]:
         # Without the profile, nvcc is a script that starts the one of another directory.
         if not all((path / name).is_file() for name in ("nvcc", "nvcc.profile", "ptxas", "nvlink")):
             continue
@@ -134,6 +159,13 @@ def find_release(name: str) -> Toolchain | None:
         if f"V{VERSIONS[name]}" in version.stdout:
             return Toolchain(path)
     return None
+
+
+def _find_library(folder: Path) -> Toolchain | None:
+    """The toolchain in wheels of CUDA 12, each of which has a folder for itself."""
+    library = folder / "nvjitlink/lib/libnvJitLink.so.12"
+    tools = folder / "cuda_nvcc/bin"
+    return Toolchain(tools, library) if library.is_file() and (tools / "ptxas").is_file() else None
 
 
 def toolchain() -> Toolchain:
@@ -160,11 +192,20 @@ needs_oracle = pytest.mark.skipif(
 
 
 def others() -> list[str]:
-    """The releases besides the default that tests compare with.
+    """The releases besides the default that tests compare with nvlink of.
 
     Those of PYLINK_REQUIRE_RELEASES (`make test` asks for one, `make test-releases` for all), whose
     absence then fails the tests, and what else is installed.
     """
+    return [name for name in _installed() if name not in BY_LIBRARY]
+
+
+def by_library() -> list[str]:
+    """Those of which nvJitLink stands in nvlink's place."""
+    return [name for name in _installed() if name in BY_LIBRARY]
+
+
+def _installed() -> list[str]:
     asked = os.environ.get("PYLINK_REQUIRE_RELEASES", "").split()
     return [
         name
@@ -176,7 +217,8 @@ def others() -> list[str]:
 def device_runtime() -> Path:
     """The folder of libcudadevrt.a."""
     root = toolchain().bin.parent
-    found = [path for path in (root / "lib", root / "lib64") if (path / "libcudadevrt.a").is_file()]
+    places = (root / "lib", root / "lib64", root.parent / "cuda_runtime/lib")
+    found = [path for path in places if (path / "libcudadevrt.a").is_file()]
     if not found:
         raise OracleError("no libcudadevrt.a beside nvlink (pip install '.[oracle]')")
     return found[0]
@@ -221,6 +263,9 @@ def _compile(target: Path, name: str, text: str, argv: Sequence[str]) -> None:
 
 def compile_ptx(source: str, arch: str, flags: Sequence[str] = (), *, name: str = "m.cu") -> str:
     """PTX of one CUDA source for compute_`arch`, cached by content."""
+    if _release in BY_LIBRARY:
+        with release(DEFAULT):
+            return compile_ptx(source, arch, flags, name=name)
     target = _cached(".ptx", ("ptx", source, arch, name, *flags))
     if not target.is_file():
         argv = [toolchain().tool("nvcc"), "-rdc=true", "-ptx", f"-arch=compute_{arch}", *flags]
@@ -233,6 +278,8 @@ def assemble(ptx: str, arch: str, flags: Sequence[str] = (), *, ptxas: str | Non
 
     `ptxas` is that of another release, if not the one beside nvlink.
     """
+    if _release in BY_LIBRARY and ptxas is None:
+        ptx = PTX_VERSION.sub(rf"\g<1>{BY_LIBRARY[_release]}", ptx, count=1)
     by = (ptxas,) if ptxas else ()
     target = _cached(".cubin", ("cubin", ptx, arch, *flags, *by))
     if not target.is_file():
@@ -272,10 +319,11 @@ def run_nvlink(
 ) -> NvlinkResult:
     """Run nvlink with `argv` in `cwd`; `output` names the file whose bytes become the image.
 
-    TimeoutExpired when it takes longer than `seconds`.
+    TimeoutExpired when it takes longer than `seconds`, NotLinkable for an option that what stands
+    in nvlink's place does not have.
     """
     done = subprocess.run(
-        [toolchain().tool("nvlink"), *argv],
+        [*toolchain().linker(), *argv],
         cwd=cwd,
         capture_output=True,
         text=True,
@@ -283,6 +331,8 @@ def run_nvlink(
         check=False,
         timeout=seconds,
     )
+    if toolchain().library is not None and done.returncode == library_link.UNKNOWN:
+        raise NotLinkable(done.stderr)
     path = cwd / output if output else None
     image = path.read_bytes() if path and path.is_file() else None
     return NvlinkResult(done.returncode, done.stdout, done.stderr, image)

@@ -7,6 +7,7 @@ import struct
 from helpers.cubin_builder import SHT_NOTE, Section, one_kernel
 
 CUINFO_FLAGS = 0x01000000
+EARLY_ABI = 0x33
 
 
 def note(toolkit: int) -> bytes:
@@ -21,7 +22,9 @@ def cubin_by(toolkit: int, name: str = "kernel") -> bytes:
 
 
 def toolkit_of(image: bytes) -> int:
-    """The toolkit that the output names."""
+    """The toolkit that the output names: in a note, before 13.0 in its header."""
+    if image[7] == EARLY_ABI:
+        return int.from_bytes(image[20:24], "little")
     places = [place for place in range(len(image)) if image.startswith(b"NVIDIA Corp\0", place)]
     notes = [struct.unpack_from("<II12s4H", image, place - 8) for place in places]
     return int(next(one[5] for one in notes if one[1] == 1000))

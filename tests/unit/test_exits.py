@@ -229,8 +229,8 @@ def test_a_malformed_section_is_named(section: str, at: int, value: int, reason:
 
 
 def test_an_unknown_mode_is_refused() -> None:
-    with pytest.raises(ValueError, match="mode 4"):
-        rewrite_exits(build([Kernel("k", [plain()])]), 4)
+    with pytest.raises(ValueError, match="mode 5"):
+        rewrite_exits(build([Kernel("k", [plain()])]), 5)
 
 
 def test_files_that_number_more_sections_than_their_header_can() -> None:

@@ -14,7 +14,7 @@ import pylink
 from pylink.facts import releases
 from pylink.report import read_report
 
-Name = Literal["13.0", "13.1", "13.2", "13.3", "13.4", "13.5"]
+Name = Literal["12.9", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5"]
 
 
 def made_by(toolkit: int, name: str = "kernel") -> pylink.Input:
@@ -41,9 +41,8 @@ def test_without_a_note_the_first_release_is_followed() -> None:
     "release", [releases.BY_NAME[name] for name in releases.FOLLOWED], ids=lambda row: row.name
 )
 def test_a_release_can_be_asked_for(release: releases.Release) -> None:
-    image = pylink.link(
-        [made_by(130)], arch="sm_80", nvlink_version=cast("Name", release.name)
-    ).image
+    made = made_by(min(130, release.toolkit))
+    image = pylink.link([made], arch="sm_80", nvlink_version=cast("Name", release.name)).image
     assert toolkit_of(image) == release.toolkit
 
 
@@ -52,6 +51,13 @@ def test_an_input_newer_than_the_release_asked_for_is_refused_in_the_words_of_nv
         pylink.link([made_by(130), made_by(135, "b")], arch="sm_80", nvlink_version="13.2")
     (error,) = [one for one in caught.value.diagnostics if one.severity >= pylink.Severity.ERROR]
     assert error.message == "Input file 'b.o' newer than toolkit (135 vs 132)"
+
+
+def test_12_9_links_no_object_of_later_releases() -> None:
+    """Its own nvlink takes such files for older ones than any: docs/nvlink-differences.md."""
+    with pytest.raises(pylink.LinkError) as caught:
+        pylink.link([made_by(130)], arch="sm_80", nvlink_version="12.9")
+    assert "Input file 'kernel.o' newer than toolkit (130 vs 129)" in str(caught.value)
 
 
 def test_an_input_newer_than_all_that_is_known_is_refused() -> None:

@@ -251,7 +251,9 @@ def write_symbols(Canvas image not None, PlacedTables placed not None, bint pres
         for i in range(n):
             write_symbol(&w, &symbol[order[i]], &table[i + 1],
                          wide + i + 1 if wide != NULL else NULL)
-            if symbol[order[i]].part != PART_GLOBAL:
+            # From sm_100 on section symbols stand behind the global ones, and count since 13.0.
+            if symbol[order[i]].part == PART_LOCAL or (
+                    symbol[order[i]].part == PART_TAIL and not w.traits & TRAIT_EARLY_FILES):
                 info = <uint32_t>(i + 2)
             if mercury != NULL and symbol[order[i]].part != PART_TAIL:
                 if merc_wide != NULL:
@@ -266,10 +268,12 @@ def write_symbols(Canvas image not None, PlacedTables placed not None, bint pres
 
 
 def write_headers(Canvas image not None, PlacedTables placed not None, uint32_t symtab_info,
-                  uint32_t mercury_info, uint32_t e_flags, int64_t note):
+                  uint32_t mercury_info, bytes abi not None, uint32_t e_version,
+                  uint32_t e_flags, int64_t note):
     """Write string tables, capsule heads, section headers, program headers and the ELF header.
 
-    `note` is by how many bytes nvlink's own note is longer than ours.
+    `abi` are OS ABI and ABI version. The index that e_flags have of a note is added. `note` is by
+    how many bytes nvlink's own note is longer than ours.
     """
     cdef size_t count = placed.section_order.count, i
     cdef const int32_t* order = placed.section_order.rows
@@ -283,6 +287,9 @@ def write_headers(Canvas image not None, PlacedTables placed not None, uint32_t 
     cdef uint64_t phnum = PyBytes_GET_SIZE(placed.phdrs) // sizeof(Phdr)
     cdef const char* shstrings = PyBytes_AS_STRING(placed.shstrtab)
     cdef const char* strings = PyBytes_AS_STRING(placed.strtab)
+    cdef const char* abi_bytes = PyBytes_AS_STRING(abi)
+    if PyBytes_GET_SIZE(abi) != 2:
+        raise ValueError("abi: two bytes")
     open_writer(&w, image, placed)
     w.symbol_index = placed.symbol_index.rows
     w.locals = [symtab_info, mercury_info]
@@ -304,10 +311,11 @@ def write_headers(Canvas image not None, PlacedTables placed not None, uint32_t 
         if index_of(&w, K_MERC_SYSTEM_SHARED):
             write_system_shared(&w, order, count, w.only[K_MERC_SYSTEM_SHARED], strings, note)
         memset(header, 0, sizeof(Ehdr))
-        memcpy(header.e_ident, <const char*>b"\x7fELF\x02\x01\x01\x41\x08", 9)
+        memcpy(header.e_ident, <const char*>b"\x7fELF\x02\x01\x01", 7)
+        memcpy(header.e_ident + 7, abi_bytes, 2)
         header.e_type = ET_EXEC if w.executable else ET_REL
         header.e_machine = EM_CUDA
-        header.e_version = 1
+        header.e_version = e_version
         header.e_shoff = shoff
         if not w.traits & TRAIT_MERCURY:
             cuinfo = min(cuinfo, <uint32_t>0xff)

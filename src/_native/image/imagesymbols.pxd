@@ -29,7 +29,7 @@ cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
     e = &w.entities[row.entity]
     s = &w.symbols[e.winner]
     binding = s.info >> 4
-    type = s.info & 15
+    type = STT_FUNC if e.kind == E_NULL else s.info & 15
     out.st_other = s.other
     if not e.flags & EF_DEFINED:
         binding = STB_LOCAL if e.flags & EF_LOCAL else STB_GLOBAL

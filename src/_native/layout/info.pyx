@@ -354,7 +354,7 @@ cdef bint emit_function_info(Info* m, int32_t e, bint mercury) noexcept nogil:
     if not mercury and at >= 0 and sass != NULL:
         match_records(m, sass)
     start = m.blob.count
-    if m.traits & TRAIT_MERCURY and not put_isa_version(m, s):
+    if m.traits & TRAIT_MERCURY and not m.traits & TRAIT_EARLY_FILES and not put_isa_version(m, s):
         return False
     for i in range(m.records.count):
         record = <Record*>m.records.data + (m.records.count - 1 - i)
@@ -434,6 +434,7 @@ cdef bint put_record(Info* m, Record* record, bint keep_empty) noexcept nogil:
     cdef const uint8_t* data = record.twin if record.twin != NULL else record.data
     cdef uint8_t* place
     cdef uint32_t symbol, index, i, count = 0
+    cdef int32_t at
     cdef uint8_t head[4]
     if data[0] == 4 and data[1] == EIATTR_EXTERNS:
         memcpy(head, data, 4)
@@ -461,6 +462,11 @@ cdef bint put_record(Info* m, Record* record, bint keep_empty) noexcept nogil:
     if data[0] == 4 and data[1] == EIATTR_PARAM_CBANK:
         symbol = section_symbol(m, record.file, load32(data + 4))
         memcpy(place + 4, &symbol, 4)
+    elif data[0] == 4 and data[1] == EIATTR_KPARAM_INFO and load32(data + 4) == 0:
+        # It names the null symbol, which stays that but for some releases and -g.
+        at = m.entity[m.files[record.file].first_symbol]
+        if at >= 0:
+            memcpy(place + 4, &m.index[at], 4)
     return True
 
 

@@ -9,6 +9,7 @@ from elf64 cimport *
 from graph cimport *
 from kinds cimport *
 from rows cimport *
+from traits cimport *
 from vec cimport *
 
 
@@ -132,10 +133,12 @@ cdef inline const SectionRow* info_source(Info* m, int32_t entity) noexcept nogi
 cdef inline bint has_barriers(Info* m, const SectionRow* s, uint8_t* record) noexcept nogil:
     """Fill in NUM_BARRIERS, which code from before 13.0 has in sh_flags; False where there is none.
 
-    `s` has the function's other records. A relocatable output keeps the flags.
+    `s` has the function's other records. A relocatable output keeps the flags, as do releases of
+    that time.
     """
     cdef uint64_t flags = m.sections[s.target].flags & SHF_BARRIERS
-    if not m.executable or KIND[s.kind].mercury or flags == 0:
+    if (not m.executable or m.traits & TRAIT_EARLY_FILES or KIND[s.kind].mercury
+            or flags == 0):
         return False
     record[0] = 2
     record[1] = EIATTR_NUM_BARRIERS

@@ -87,10 +87,10 @@ cdef inline void order_waits(Draft* draft) noexcept nogil:
     set_stall(last, rest)
 
 
-cdef inline bint emit_early(Draft* draft, const Slot* slot, bint early) noexcept nogil:
+cdef inline bint emit_early(Draft* draft, const Slot* slot, int mode, bint early) noexcept nogil:
     """Any slot but the last; `early` is that of its capsule."""
     cdef uint32_t op = opcode(slot.words)
-    if slot.count > 1 and slot.record_size > 6:
+    if mode == M_EARLY and slot.count > 1 and slot.record_size > 6:
         if (load32(slot.record + 2) & WARPSYNC_MASK == WARPSYNC_RECORD and slot.count == 2
                 and opcode(slot.words + WORD) == OP_NOP):
             return (emit_short(draft, slot.record + 2)
@@ -107,8 +107,8 @@ cdef inline bint emit_early(Draft* draft, const Slot* slot, bint early) noexcept
     return emit_slot(draft, slot)
 
 
-cdef inline bint convert_code(View* text, View* capsule, Code* code, Draft* draft, Vec* places,
-                              bint* changed, Fault* fault) noexcept nogil:
+cdef inline bint convert_code(View* text, View* capsule, int mode, Code* code, Draft* draft,
+                              Vec* places, bint* changed, Fault* fault) noexcept nogil:
     """Bring one function up to date; `changed` says whether its text did, not only the capsule."""
     cdef Walk walk
     cdef Slot slot
@@ -124,12 +124,12 @@ cdef inline bint convert_code(View* text, View* capsule, Code* code, Draft* draf
         if slot.last:
             done = emit_counted(draft, 1, NULL, 0) and emit(draft, slot.words, slot.offset)
         else:
-            done = emit_early(draft, &slot, walk.early)
+            done = emit_early(draft, &slot, mode, walk.early)
         if not done:
             return fail(fault, 0, 0, R_MEMORY)
         if waits and not slot.last and is_wait(&slot):
             order_waits(draft)
-        waits = is_wait(&slot)
+        waits = mode == M_EARLY and is_wait(&slot)
     # Instructions were also changed where they stand.
     for i in range(draft.words.count):
         changed[0] = changed[0] or memcmp(draft.words.data + i * WORD, text.data + i * WORD,

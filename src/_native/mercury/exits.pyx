@@ -28,7 +28,7 @@ from exitearly cimport convert_code
 from exitfile cimport *
 from exitplaces cimport *
 from exitrows cimport *
-from exitwords cimport M_EARLY, M_FENCES, WORD
+from exitwords cimport M_CAPSULES, M_EARLY, M_FENCES, WORD
 from pages cimport prefer_large_pages
 from pylink._native.tables cimport ObjectTables, Sections, Symbols
 from rows cimport FileRow, SectionRow, SymbolRow
@@ -89,8 +89,8 @@ cdef bint rewrite_functions(File* file, int mode, Fault* fault) noexcept nogil:
         if file.code_of[code.text] >= 0:
             continue
         if file.early:
-            done = convert_code(&file.views[code.text], &file.views[code.capsule], &code, &draft,
-                                &file.places, &changed, fault)
+            done = convert_code(&file.views[code.text], &file.views[code.capsule], mode, &code,
+                                &draft, &file.places, &changed, fault)
         else:
             done = rewrite_code(&file.views[code.text], &file.views[code.capsule], mode, &code,
                                 &draft, &file.places, &changed, fault)
@@ -244,7 +244,7 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
     vec_init(&fresh.data, 1)
     try:
         for number, mode in steps:
-            if not M_FENCES <= mode <= M_EARLY:
+            if not M_FENCES <= mode <= M_CAPSULES:
                 raise ValueError(f"mode {mode} is not known")
             if number >= objects.files.count:
                 raise IndexError(f"file {number} of {objects.files.count}")
@@ -255,7 +255,7 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
             file.first_section = <int32_t>row.first_section
             file.symbols = <SymbolRow*>PyBytes_AS_STRING(symbols) + row.first_symbol
             file.symbol_count = row.symbol_count
-            file.early = mode == M_EARLY
+            file.early = mode >= M_EARLY
             vec_init(&file.kernels, sizeof(Code))
             vec_init(&file.places, sizeof(Place))
             fail(&fault, 0, 0, R_MEMORY)

@@ -22,6 +22,7 @@ cdef enum Mode:
     M_SHORT                 # executable with error barriers
     M_LONG                  # with -g or -r
     M_EARLY                 # none of these: code from before 13.0 becomes what 13.0 has
+    M_CAPSULES              # only capsules from before 12.9 become what later ones are
 
 
 cdef enum Kind:

@@ -1,4 +1,4 @@
-"""What a kernel inherits from the functions it reaches: registers, stack, recursion.
+"""What a kernel inherits from the functions it reaches: registers, barriers, stack, recursion.
 
 One that sets the number of its registers itself (REG_RECONFIG), or reaches a function that does,
 keeps its own count.
@@ -16,6 +16,7 @@ from graph cimport *
 from pylink._native.tables cimport Functions, MergedTables, ObjectTables
 from kinds cimport *
 from rows cimport *
+from traits cimport *
 
 
 # State of one depth-first search that finds strongly connected components (Tarjan): a component
@@ -31,6 +32,7 @@ ctypedef struct Search:
     uint32_t* regcount      # largest seen so far
     int32_t* highest        # the entity it comes from
     uint32_t* stack
+    uint32_t* barriers      # largest seen so far
     uint8_t* kernel
     uint8_t* reconfigures   # sets the number of registers, or reaches a function that does
 
@@ -46,10 +48,13 @@ def analyze(MergedTables merged not None):
     cdef uint32_t* memory
     cdef int64_t alone
     cdef Search s
+    cdef const SectionRow* sections = merged.objects.sections.rows
+    cdef const SymbolRow* symbols = merged.objects.symbols.rows
+    cdef bint flags_count = merged.objects.traits & TRAIT_EARLY_FILES != 0
     if not graph_init(&s.graph, merged.calls.rows,
                       merged.calls.count, n, nodes):
         raise MemoryError
-    memory = <uint32_t*>calloc(12 * (nodes + 1), 4)
+    memory = <uint32_t*>calloc(13 * (nodes + 1), 4)
     if memory == NULL:
         graph_free(&s.graph)
         raise MemoryError
@@ -64,6 +69,7 @@ def analyze(MergedTables merged not None):
     s.highest = <int32_t*>(memory + 7 * (nodes + 1))
     s.stack = memory + 8 * (nodes + 1)
     s.kernel = <uint8_t*>(memory + 9 * (nodes + 1))
+    s.barriers = memory + 12 * (nodes + 1)
     find_info(rows, n, merged)
     find_reconfiguring(merged, rows, n, s.reconfigures)
     with nogil:
@@ -72,6 +78,8 @@ def analyze(MergedTables merged not None):
             s.kernel[i] = i < n and e[i].flags & EF_KERNEL != 0
             if i < n and e[i].flags & EF_DEFINED:
                 s.regcount[i] = e[i].regcount
+                if flags_count:
+                    s.barriers[i] = flag_barriers(sections, symbols, &e[i])
         search(&s, e, n)
         count_recursive(&s.graph, e, n, s.stack, memory + 10 * (nodes + 1),
                         memory + 11 * (nodes + 1), rows)
@@ -81,7 +89,9 @@ def analyze(MergedTables merged not None):
             rows[i].regcount = e[i].regcount
             rows[i].raised_by = s.highest[i] if s.highest[i] != <int32_t>i else -1
             rows[i].stack = s.stack[i]
+            rows[i].barriers = 0
             if e[i].flags & EF_KERNEL:
+                rows[i].barriers = s.barriers[i]
                 rows[i].keeps = what_it_keeps(&s, e, n, i, alone)
                 if rows[i].keeps:
                     rows[i].raised_by = -1
@@ -90,6 +100,15 @@ def analyze(MergedTables merged not None):
     graph_free(&s.graph)
     free(memory)
     merged.functions = Functions(result)
+
+
+cdef inline uint32_t flag_barriers(const SectionRow* sections, const SymbolRow* symbols,
+                                   const EntityRow* e) noexcept nogil:
+    """The number of barriers that code from before 13.0 and sm_100 has in sh_flags."""
+    cdef int32_t section = symbols[e.winner].section
+    if section < 0:
+        return 0
+    return <uint32_t>((sections[section].flags & SHF_BARRIERS) >> SHF_BARRIERS_FIRST)
 
 
 cdef int64_t lone_kernel(const EntityRow* e, size_t n) noexcept nogil:
@@ -206,6 +225,7 @@ cdef inline void inherit(Search* s, uint32_t caller, uint32_t callee) noexcept n
         s.highest[caller] = s.highest[callee]
     if s.stack[callee] > s.stack[caller]:
         s.stack[caller] = s.stack[callee]
+    s.barriers[caller] = max(s.barriers[caller], s.barriers[callee])
     s.reconfigures[caller] |= s.reconfigures[callee]
 
 
@@ -213,7 +233,7 @@ cdef size_t close_component(Search* s, uint32_t root, size_t waiting, const Enti
                             size_t n) noexcept nogil:
     """Give the component its common values; `stack` holds the deepest callee until here."""
     cdef size_t first = waiting, i
-    cdef uint32_t node, best = root, stack = 0
+    cdef uint32_t node, best = root, stack = 0, barriers = 0
     cdef uint8_t reconfigures = 0
     while True:
         first -= 1
@@ -223,6 +243,7 @@ cdef size_t close_component(Search* s, uint32_t root, size_t waiting, const Enti
             best = node
         if s.stack[node] > stack:
             stack = s.stack[node]
+        barriers = max(barriers, s.barriers[node])
         reconfigures |= s.reconfigures[node]
         if node == root:
             break
@@ -234,6 +255,7 @@ cdef size_t close_component(Search* s, uint32_t root, size_t waiting, const Enti
             s.regcount[node] = s.regcount[best]
             s.highest[node] = s.highest[best]
         s.reconfigures[node] = reconfigures
+        s.barriers[node] = barriers
         s.stack[node] = stack
         if stack != NO_STACK_BOUND and node < n and e[node].flags & EF_DEFINED:
             s.stack[node] = stack + e[node].frame

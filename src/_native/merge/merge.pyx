@@ -51,6 +51,7 @@ def merge(MergedTables merged not None):
     m.entities = <EntityRow*>PyBytes_AS_STRING(merged.entities.data)
     m.entity = merged.symbol_entity.rows
     m.role = merged.symbol_role.rows
+    m.analysis = merged.functions.rows
     m.file_count = objects.files.count
     m.section_count = objects.sections.count
     m.symbol_count = objects.symbols.count
@@ -202,15 +203,29 @@ cdef void start(Merge* m) noexcept nogil:
     own_section(m, K_SYMTAB)
     m.wide_place = m.section_list.count
     keep_name(m, <const uint8_t*>b".symtab_shndx", 13)
-    simple(m, K_TKINFO)
-    simple(m, K_CUINFO)
-    if not m.traits & TRAIT_COMPAT and not m.failed:
-        out_row(m, <int32_t>m.outs.count - 1).flags &= ~<uint64_t>SHF_INFO_LINK
+    if m.traits & TRAIT_EARLY_FILES:
+        early_notes(m)
+    else:
+        simple(m, K_TKINFO)
+        simple(m, K_CUINFO)
+        if not m.traits & TRAIT_COMPAT and not m.failed:
+            out_row(m, <int32_t>m.outs.count - 1).flags &= ~<uint64_t>SHF_INFO_LINK
     own_section(m, K_INFO)
-    if m.traits & TRAIT_COMPAT:
+    if m.traits & TRAIT_COMPAT and not m.traits & TRAIT_EARLY_FILES:
         own_section(m, K_COMPAT)
     if not m.mode & M_RELOCATABLE:
         list_number(m)          # without name or trace
+
+
+cdef void early_notes(Merge* m) noexcept nogil:
+    """The notes of releases before 13.0: from sm_100 on, one of another name, without symbols."""
+    cdef int32_t out
+    if not m.traits & TRAIT_MERCURY:
+        return
+    own_section(m, K_TKINFO)
+    out = new_made(m, K_CUINFO)
+    if out >= 0:
+        name_out(m, out, <const uint8_t*>b".note.nv.cuver", 14)
 
 
 cdef void prototype_strings(Merge* m, const FileRow* file) noexcept nogil:
@@ -237,9 +252,7 @@ cdef void prototype_strings(Merge* m, const FileRow* file) noexcept nogil:
                     size = <uint32_t>strlen(<const char*>text)
                     if size == 0:
                         # That of kernels launched from the device: a string of its own.
-                        if m.no_prototype == 0:
-                            m.no_prototype = <uint32_t>m.str.size
-                            m.failed |= strings_append(&m.str, text, 0) < 0
+                        empty_string(m)
                     elif strings_intern(&m.str, text, size) < 0:
                         m.failed = True
 
@@ -251,7 +264,7 @@ cdef void prototype_names(Merge* m, const uint64_t* prototypes, size_t count,
     for i in range(count):
         size = <uint32_t>strlen(<const char*>m.arena + prototypes[i])
         offsets[i] = (strings_find(&m.str, m.arena + prototypes[i], size).at if size
-                      else m.no_prototype)
+                      else m.nameless)
 
 
 cdef void instances(Merge* m) noexcept nogil:

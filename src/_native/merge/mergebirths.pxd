@@ -67,7 +67,7 @@ cdef inline bint stays_shared(Merge* m, int32_t entity) noexcept nogil:
 
 cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
     cdef uint32_t i
-    cdef int32_t e, out
+    cdef int32_t e, null, out
     cdef const SymbolRow* s
     cdef const SectionRow* text
     cdef const KindFacts* facts
@@ -86,6 +86,9 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
         defined = was_current(m.role[i])
         if m.born[e] < 0:
             enter_symbol(m, e, stands_early(m, s, defined))
+            null = m.entity[file.first_symbol]
+            if null >= 0 and s.section < 0 and m.born[null] < 0:
+                m.born[null] = new_local(m, null, <const uint8_t*>b"", 0)
         if not defined or not is_a(m.sections[s.section].kind, IS_CODE):
             continue
         if code_of(m, e) >= 0:
@@ -380,7 +383,7 @@ cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
         row.type = s.type
         row.flags = s.flags
         if is_a(s.kind, IS_CODE) and not m.mode & M_RELOCATABLE:
-            row.flags &= ~<uint64_t>SHF_BARRIERS        # a record has them, see `has_barriers`
+            text_barriers(m, e, row)
         elif is_a(s.kind, IS_LITERALS):
             row.flags |= KIND[s.kind].flags     # objects before 12.1 lack one
         m.out_of[at] = out
@@ -409,6 +412,16 @@ cdef inline void place_piece(Merge* m, int32_t at) noexcept nogil:
             out = optimizer_twin(m, out, at)
             m.out_of[at] = out
             out_row(m, out).size = s.size
+
+
+cdef inline void text_barriers(Merge* m, int32_t e, OutRow* row) noexcept nogil:
+    """The number of barriers is a record, see `has_barriers`; of early releases it stays here."""
+    cdef uint64_t reached
+    if not m.traits & TRAIT_EARLY_FILES:
+        row.flags &= ~<uint64_t>SHF_BARRIERS
+    elif m.entities[e].flags & EF_KERNEL:
+        reached = m.analysis[e].barriers
+        row.flags = row.flags & ~<uint64_t>SHF_BARRIERS | reached << SHF_BARRIERS_FIRST
 
 
 cdef inline bint repeats_plain(Merge* m, int32_t at) noexcept nogil:
@@ -455,6 +468,9 @@ cdef inline void info_sections(Merge* m, const FileRow* file) noexcept nogil:
     cdef const SectionRow* s
     for i in range(file.first_section, file.first_section + file.section_count):
         s = &m.sections[i]
+        if s.kind == K_COMPAT and m.traits & TRAIT_EARLY_FILES and not m.has_compat:
+            own_section(m, K_COMPAT)
+            m.has_compat = True
         if not is_function_info(s.kind):
             continue
         e = function_read(m, <int32_t>i)

@@ -28,7 +28,7 @@ cdef inline void write_names(Merge* m) noexcept nogil:
             out_row(m, row.out).name = <uint32_t>at
     for i in range(m.local_list.count):
         row = next_of(&m.local_list, &m.str, i)
-        at = written(m, &m.str, row)
+        at = written(m, &m.str, row) if row.size or row.symbol < 0 else empty_string(m)
         if row.out >= 0:
             out_row(m, row.out).symbol_name = <uint32_t>at
         if row.symbol >= 0:

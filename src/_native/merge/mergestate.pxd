@@ -41,6 +41,7 @@ ctypedef struct Merge:
     EntityRow* entities
     const int32_t* entity       # by symbol
     const uint8_t* role         # by symbol
+    const FunctionRow* analysis     # by entity
     size_t file_count
     size_t section_count
     size_t symbol_count
@@ -57,7 +58,7 @@ ctypedef struct Merge:
     Vec local_list              # Listed: every section's symbol and the local symbols
     StringTable shstr
     StringTable str
-    uint32_t no_prototype       # offset of the empty prototype string, or 0
+    uint32_t nameless           # offset of an empty string of its own, or 0
     NameIndex by_name           # file-scope sections
     TextPool pool
     int32_t* out_of             # by input section
@@ -76,6 +77,7 @@ ctypedef struct Merge:
     uint8_t* buried             # by entity: Buried bits
     size_t wide_place           # of .symtab_shndx in the section list
     bint has_commons
+    bint has_compat             # of releases that write it where inputs do
     bint failed                 # memory is exhausted
 
 
@@ -96,6 +98,14 @@ cdef inline Listed* add_listed(Merge* m, Vec* list, const uint8_t* text, uint32_
     row.out = out
     row.symbol = symbol
     return row
+
+
+cdef inline uint32_t empty_string(Merge* m) noexcept nogil:
+    """The offset in .strtab of the empty string that prototypes and nameless symbols share."""
+    if m.nameless == 0:
+        m.nameless = <uint32_t>m.str.size
+        m.failed |= strings_append(&m.str, <const uint8_t*>b"", 0) < 0
+    return m.nameless
 
 
 cdef inline void list_number(Merge* m) noexcept nogil:

@@ -36,6 +36,7 @@ def resolve(MergedTables merged not None):
     cdef bint ok
     r.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     r.traits = objects.traits
+    r.mode = objects.mode
     r.files = objects.files.rows
     r.sections = objects.sections.rows
     r.symbols = objects.symbols.rows
@@ -89,7 +90,7 @@ cdef bint resolve_all(Resolver* r) noexcept nogil:
         first = r.files[f].first_symbol
         end = first + r.files[f].symbol_count
         for i in range(first, end):
-            if (r.symbols[i].info & 15) == STT_FUNC and not enter(r, <int32_t>i):
+            if (r.symbols[i].info & 15) == STT_FUNC and not enter_function(r, first, <int32_t>i):
                 return False
         for i in range(first, end):
             if ((r.symbols[i].info & 15) != STT_FUNC and (r.symbols[i].info & 15) != STT_SECTION

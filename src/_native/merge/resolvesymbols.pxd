@@ -20,6 +20,7 @@ ctypedef struct Resolver:
     const SymbolRow* symbols
     size_t file_count
     uint32_t traits         # TRAIT_ bits of the release
+    uint32_t mode
     int32_t* entity         # by symbol row
     uint8_t* role           # by symbol row
     uint32_t* regcount      # by symbol row, from the file's .nv.info
@@ -190,6 +191,32 @@ cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noex
         return True
     r.role[old] = ROLE_REPLACED
     choose(r, at, e)
+    return True
+
+
+cdef inline bint enter_function(Resolver* r, uint32_t first, int32_t at) noexcept nogil:
+    """Give a function of the file whose symbols begin at `first` its entity.
+
+    Releases before 13.0 take one that is new and not defined for one of section 0, and make a
+    function of that section's symbol, the null symbol. It goes with the dead code, if that goes.
+    Those releases have no -r; here it brings none of these.
+    """
+    cdef size_t before = r.entities.count
+    cdef EntityRow* e
+    if not enter(r, at):
+        return False
+    if (not r.traits & TRAIT_NULL_FUNCTIONS or not r.mode & M_KEEP_CODE
+            or r.mode & M_RELOCATABLE or r.entities.count == before
+            or r.symbols[at].section >= 0 or r.entity[first] >= 0):
+        return True
+    e = <EntityRow*>vec_push(&r.entities)
+    if e == NULL:
+        return False
+    memset(e, 0, sizeof(EntityRow))
+    r.entity[first] = <int32_t>(r.entities.count - 1)
+    e.first = e.winner = <int32_t>first
+    e.kind = E_NULL
+    e.flags = EF_LOCAL
     return True
 
 

@@ -48,6 +48,7 @@ def kernel_use(PlacedTables placed not None):
     cdef const OutRow* out = placed.outs.rows
     cdef uint32_t stack
     cdef dict barriers = {}, shared = {}, banks = {}
+    cdef uint64_t flagged
     cdef list result = []
     for blob, made in zip(placed.blobs, placed.spans):
         count_barriers(out, out_count, blob, made, barriers)
@@ -67,7 +68,9 @@ def kernel_use(PlacedTables placed not None):
         if objects.executable and (stack == NO_STACK_BOUND or f[k].keeps & KEEPS_ALL):
             stack = e[k].frame
         registers = f[k].regcount if objects.executable else e[k].regcount
-        result.append((k, registers, barriers.get(k, 0),
+        # Objects from before 13.0 and outputs of such releases have no record.
+        flagged = (out[i].flags & SHF_BARRIERS) >> SHF_BARRIERS_FIRST
+        result.append((k, registers, barriers.get(k, flagged),
                        stack, shared.get(k, 0), sorted(banks.get(k, []))))
     result.reverse()
     return result

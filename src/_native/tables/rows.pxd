@@ -89,6 +89,7 @@ cdef enum EntityKind:
     E_CONST0_SIZE = 6       # .nv.ptx.const0.size
     E_OTHER = 7
     E_SYSTEM_SHARED = 8     # lives in .nv.shared.reserved.0
+    E_NULL = 9              # the null symbol of a file, where the output has one for it
 
 cdef enum EntityFlag:
     EF_KERNEL = 1
@@ -279,6 +280,7 @@ cdef packed struct FunctionRow:
     int32_t merc_info           # input section: .nv.merc.nv.info.F, or -1
     uint32_t recursive_calls    # kernels: callees without a bound on their stack
     uint32_t keeps              # kernels: KeepsBit bits
+    uint32_t barriers           # kernels: the largest number that sh_flags of functions reached say
 
 cdef enum:
     NO_STACK_BOUND = 0xffffffffU

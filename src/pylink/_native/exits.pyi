@@ -12,7 +12,7 @@ def rewrite_exits(
     that stay valid whatever is linked in later: every link with ``-g``, also one with ``-r``, and
     ``-r`` when some input has the attribute. Any other link with ``-r`` leaves its kernels alone. 3
     is for files from before 13.0, whatever the link: all their functions become what 13.0 has, and
-    no exit changes.
+    no exit changes. 4 is for the same files: their capsules become what 12.9 has.
 
     The results are those of ``objects`` where nothing changed. Else changed contents lie behind the
     end of the old arena, where the rows of their sections point; files and numbers stay. Each fault

@@ -60,11 +60,15 @@ def write_headers(
     placed: PlacedTables,
     symtab_info: int,
     mercury_info: int,
+    abi: bytes,
+    e_version: int,
     e_flags: int,
     note: int,
 ) -> None:
     """Write string tables, capsule heads, section headers, program headers and the ELF header.
 
-    ``symtab_info`` and ``mercury_info`` are what ``write_symbols`` returned. ``note`` is by how
-    many bytes nvlink's own note is longer than ours: .nv.merc.nv.shared.reserved.0 depends on it.
+    ``symtab_info`` and ``mercury_info`` are what ``write_symbols`` returned, ``abi`` the bytes of
+    OS ABI and ABI version; the index of the note that e_flags have is added here. ``note`` is by
+    how many bytes nvlink's own note is longer than ours: .nv.merc.nv.shared.reserved.0 depends on
+    it. ValueError when ``abi`` has not two bytes.
     """

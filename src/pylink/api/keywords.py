@@ -64,7 +64,7 @@ class LinkKeywords(TypedDict, total=False):
     metrics: str | Iterable[str] | None
     no_source_context: bool | None
     no_wrap_diagnostics: bool | None
-    nvlink_version: Literal["13.0", "13.1", "13.2", "13.3", "13.4", "13.5"] | None
+    nvlink_version: Literal["12.9", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5"] | None
     nvvmpath: Path | None
     Ofast_compile: str | None
     output_mode: Literal["nvlink", "text", "sarif"] | None

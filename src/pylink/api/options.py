@@ -83,7 +83,8 @@ class LinkOptions(OptionValues):
         metrics: str | Iterable[str] | None = None,
         no_source_context: bool | None = None,
         no_wrap_diagnostics: bool | None = None,
-        nvlink_version: Literal["13.0", "13.1", "13.2", "13.3", "13.4", "13.5"] | None = None,
+        nvlink_version: Literal["12.9", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5"]
+        | None = None,
         nvvmpath: Path | None = None,
         Ofast_compile: str | None = None,
         output_mode: Literal["nvlink", "text", "sarif"] | None = None,

@@ -16,8 +16,8 @@ class ObjectFormat:
     `sm_mask` bits of e_flags from bit `sm_first` on, that of the PTX it was made from, where
     `ptx_mask` is not 0, from `ptx_first` on; else a note has it. Bits of e_flags: `specific` says
     that code is for one architecture alone, `wide` that addresses have 64 bits (0: all have),
-    `refused` ones no linker takes. Sections may lack the flags `optional`. From SM `versioned` on
-    e_version is the number of the toolkit.
+    `refused` ones no linker takes, `written` those that every output has. Sections may lack the
+    flags `optional`. From SM `versioned` on e_version is the number of the toolkit.
     """
 
     __slots__ = (
@@ -32,6 +32,7 @@ class ObjectFormat:
         "specific",
         "versioned",
         "wide",
+        "written",
     )
 
     def __init__(
@@ -46,6 +47,7 @@ class ObjectFormat:
         specific: int = 0,
         wide: int = 0,
         refused: int = 0,
+        written: int = 0,
         optional: int = 0,
         versioned: int = 0,
     ) -> None:
@@ -58,8 +60,19 @@ class ObjectFormat:
         self.specific = specific
         self.wide = wide
         self.refused = refused
+        self.written = written
         self.optional = optional
         self.versioned = versioned
+
+    @property
+    def abi(self) -> bytes:
+        """The two bytes of e_ident that tell the format."""
+        return bytes((self.os_abi, self.abi_version))
+
+    def flags(self, sm: int, ptx_sm: int, *, specific: bool) -> int:
+        """e_flags of an output."""
+        suffix = self.specific if specific else 0
+        return self.written | sm << self.sm_first | ptx_sm << self.ptx_first | suffix
 
 
 OBJECT_FORMATS = (
@@ -75,6 +88,7 @@ OBJECT_FORMATS = (
         ptx_mask=0xFF,
         specific=0x800,
         wide=0x400,
+        written=0x500,
         refused=0x80004000,
         optional=SHF_INFO_LINK,  # to 12.0
     ),

@@ -17,6 +17,10 @@ TRAIT_MERC_CALLS = 16  # from sm_100 on the call graph has a mercury form
 TRAIT_SHARED_LOCAL = 32  # symbols of shared variables that executables give a kernel are local
 TRAIT_NAMELESS_SHARED = 128  # shared sections without variables have their bytes in the kernel
 TRAIT_LEAN_NAMES = 64  # from sm_90 on string tables hold what sections and symbols use
+TRAIT_EARLY_FILES = (
+    256  # headers, notes and numbers of barriers stand where objects of 12 have them
+)
+TRAIT_NULL_FUNCTIONS = 512  # a function that its first file lacks makes the null symbol one
 
 
 class Release:
@@ -76,6 +80,7 @@ class Release:
         return f"nvlink of Cuda compilation tools, release {self.name}, V{self.version}"
 
 
+_TO_12_9 = TRAIT_EARLY_FILES | TRAIT_NULL_FUNCTIONS
 _FROM_13_1 = TRAIT_ALIGNS_ARRAYS
 _FROM_13_2 = _FROM_13_1 | TRAIT_KEEPS_SHARED
 _FROM_13_3 = _FROM_13_2 | TRAIT_COMMON_YIELDS
@@ -89,7 +94,7 @@ _CLOSING_13_2 = bytes((HVAL, 0x6B, 1, 0))
 _CLOSING_13_4 = _CLOSING_13_2 + bytes((BVAL, 0x6D, 0, 0))
 
 RELEASES = (
-    Release("12.9", toolkit=129),
+    Release("12.9", "12.9.86", toolkit=129, traits=_TO_12_9),
     Release("13.0", "13.0.88", toolkit=130),
     Release("13.1", "13.1.115", toolkit=131, tool_strings=98, traits=_FROM_13_1),
     Release("13.2", "13.2.86", toolkit=132, traits=_FROM_13_2, closing=_CLOSING_13_2),

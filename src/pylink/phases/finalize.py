@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pylink._native import image as native_image
-from pylink.phases.notes import note_deficit
+from pylink.facts.objectformats import CURRENT, OBJECT_FORMATS, VERSIONED
+from pylink.facts.releases import TRAIT_EARLY_FILES
+from pylink.facts.target import FAMILY_C
+from pylink.phases.notes import note_deficit, virtual_sm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.phases.init import Job
     from pylink.phases.relocate import Image
+    from pylink.phases.results import Objects
 
 
 class Final:
@@ -35,9 +39,22 @@ def finalize(image: Image, sink: Sink) -> Final:
         placed,
         symtab_info,
         mercury_info,
-        job.target.elf_flags,
+        *_identity(placed.merged.objects),
         note_deficit(job.options, placed.merged.objects.release),
     )
     job.steps.done("write_headers")
     made = image.draft.image
     return Final(job, made if isinstance(made, bytes) else b"")
+
+
+def _identity(objects: Objects) -> tuple[bytes, int, int]:
+    """OS ABI with its version, e_version and e_flags, as files of the release have them."""
+    target, release = objects.job.target, objects.release
+    if not release.traits & TRAIT_EARLY_FILES:
+        return CURRENT.abi, 1, target.elf_flags
+    if target.family == FAMILY_C:
+        suffix = CURRENT.specific if target.specific else 0
+        return CURRENT.abi, 1, target.elf_flags | suffix
+    early = OBJECT_FORMATS[VERSIONED]
+    flags = early.flags(target.sm, virtual_sm(objects), specific=target.specific)
+    return early.abi, release.toolkit, flags

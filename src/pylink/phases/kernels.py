@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pylink._native import elfread, notes
 from pylink.facts import sectionkinds
+from pylink.facts.releases import TRAIT_EARLY_FILES
 from pylink.tables import EARLY, extent, section_name
 
 TYPE_CHECKING = False
@@ -23,12 +24,14 @@ NO_BARRIERS = 0
 BARRIERS = 1
 LASTING_BARRIERS = 2
 EARLY_CODE = 3
+EARLY_CAPSULES = 4
 
 
 def rewrite_kernels(objects: Objects, sink: Sink) -> Objects:
     """The inputs with rewritten kernels; `objects` itself when there is nothing to do."""
-    # What the finalizer makes of old code counts as its input.
-    steps = [(number, EARLY_CODE) for number in elfread.find_saying(objects.files, EARLY)]
+    # What the finalizer makes of old code counts as its input. That of 12.9 leaves code as it is.
+    early = EARLY_CAPSULES if objects.traits & TRAIT_EARLY_FILES else EARLY_CODE
+    steps = [(number, early) for number in elfread.find_saying(objects.files, EARLY)]
     mode = _mode(objects)
     if mode is not None:
         numbers = elfread.find_kernels(objects, mode != NO_BARRIERS)

@@ -8,7 +8,7 @@ from pylink._native.tables import Spans
 from pylink.facts import inherited, sectionkinds
 from pylink.facts.releases import TRAIT_LEAN_NAMES, TRAIT_MERC_CALLS
 from pylink.facts.target import FAMILY_B, FAMILY_C, SYSTEM_SHARED
-from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note
+from pylink.phases.notes import REL_ACTION, compat_note, cuinfo_note, tkinfo_note, warn_lowered
 from pylink.phases.results import Placed
 from pylink.phases.shared import place_shared
 from pylink.tables import entity_name
@@ -125,12 +125,13 @@ def _make_contents(placed: Placed, sink: Sink) -> None:
     traits = objects.release.traits
     if job.target.family == FAMILY_C and traits & TRAIT_LEAN_NAMES:
         graph, prototypes = native_layout.lean_names(placed, graph, prototypes)
+    warn_lowered(objects, sink)
     earlier = notes.join_sections(objects, sectionkinds.TKINFO) if job.executable else b""
     made = {
         sectionkinds.CALLGRAPH: graph,
         sectionkinds.PROTOTYPE: prototypes,
         sectionkinds.TKINFO: tkinfo_note(job.options, objects.release) + earlier,
-        sectionkinds.CUINFO: cuinfo_note(objects, sink),
+        sectionkinds.CUINFO: cuinfo_note(objects),
         sectionkinds.COMPAT: compat_note(
             merged, has_code=native_layout.find_kind(placed.outs, sectionkinds.TEXT) >= 0
         ),

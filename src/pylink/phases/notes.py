@@ -6,6 +6,7 @@ from pylink import __version__
 from pylink._native import notes
 from pylink.diagnostics.stream import to_bytes
 from pylink.facts import compat
+from pylink.facts.releases import TRAIT_EARLY_FILES
 from pylink.facts.target import FAMILY_A, FAMILY_C
 
 TYPE_CHECKING = False
@@ -35,7 +36,7 @@ def words(*values: int, size: int = 4) -> bytes:
 
 
 def tkinfo_note(options: Options, release: Release) -> bytes:
-    """Which tool linked, and how: version 2, five string offsets, strings padded to 4 bytes.
+    """Which tool linked, and how: version, five string offsets, strings padded to 4 bytes.
 
     Where nvlink has the number of its build stands the linker that was followed.
     """
@@ -46,7 +47,8 @@ def tkinfo_note(options: Options, release: Release) -> bytes:
         offsets.append(len(strings))
         strings += to_bytes(text) + b"\0"
     strings += b"\0" * (-len(strings) % 4)
-    return note(NT_TKINFO, words(2, *offsets) + strings)
+    version = release.toolkit if release.traits & TRAIT_EARLY_FILES else 2
+    return note(NT_TKINFO, words(version, *offsets) + strings)
 
 
 def object_name(options: Options) -> str:
@@ -61,12 +63,27 @@ def note_deficit(options: Options, release: Release) -> int:
     return 48 + (theirs + 3) // 4 * 4 - len(tkinfo_note(options, release))
 
 
-def cuinfo_note(objects: Objects, sink: Sink) -> bytes:
-    """Which target: version 2, SM number, toolkit, 0.
+def virtual_sm(objects: Objects) -> int:
+    """The lowest SM number of the PTX that inputs were made from, at most that of the target.
 
-    The SM number is the lowest of the PTX that inputs were made from. The driver gives it to all
-    kernels, so inputs that do not agree are worth a word.
+    Before 13.0 and from sm_100 on it is that of the last input.
     """
+    target = objects.job.target
+    if objects.traits & TRAIT_EARLY_FILES and target.family == FAMILY_C and objects.names:
+        return min(objects.files[len(objects.names) - 1].ptx_sm, target.sm)
+    lowest, low, *_ = notes.virtual_archs(objects)
+    return min(lowest, target.sm) if low >= 0 else target.sm
+
+
+def cuinfo_note(objects: Objects) -> bytes:
+    """Which target: version 2, SM number, toolkit, 0; before 13.0 version 1, SM number, 1, 1."""
+    if objects.traits & TRAIT_EARLY_FILES:
+        return note(NT_CUINFO, words(1, virtual_sm(objects), 1, 0, 1, 0, size=2))
+    return note(NT_CUINFO, words(2, virtual_sm(objects), objects.release.toolkit, 0, size=2))
+
+
+def warn_lowered(objects: Objects, sink: Sink) -> None:
+    """The driver gives all kernels the lowest SM number: inputs that differ are worth a word."""
     lowest, low, low_files, highest, high = notes.virtual_archs(objects)
     if lowest < highest:
         sink.report(
@@ -77,8 +94,6 @@ def cuinfo_note(objects: Objects, sink: Sink) -> bytes:
             other=objects.names[high],
             highest=highest,
         )
-    virtual = min(lowest, objects.job.target.sm) if low >= 0 else objects.job.target.sm
-    return note(NT_CUINFO, words(2, virtual, objects.release.toolkit, 0, size=2))
 
 
 def compat_note(merged: Merged, *, has_code: bool) -> bytes:

@@ -1,0 +1,78 @@
+"""nvlink of a release that has none on the package index, by its nvJitLink: a program.
+
+    python library_link.py LIBRARY -arch=sm_80 [-g] FILE... [-L FOLDER] [-l NAME] -o OUTPUT
+
+It takes the options that the library knows and says what nvlink would say. Exit status `UNKNOWN`
+means that it cannot tell what nvlink does: of an option that the library has not, and of errors
+that do not end a link of the library. Of 13.0 both tools make the same bytes but for the tool's own
+note (18 links on three families), and of 12.4 the same (8 links on two). A library such as
+cudadevrt it takes in as a whole, where nvlink takes what is needed.
+"""
+
+# ruff: noqa: T201 - standard error is the reply
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from helpers import jitlink_client
+
+UNKNOWN = 64
+FAILED = 255
+LIBRARY, ANY = 6, 10
+GOES_ON = ("Size doesn't match", "Multiple definition", "Memory space doesn't match")
+UNKNOWN_OPTION = "unrecognized option: "
+
+
+def main(library: str, argv: list[str]) -> int:
+    options, steps, output = understand(argv)
+    with tempfile.TemporaryFile() as said:
+        kept = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        _, found = jitlink_client.ask(ctypes.CDLL(library), (options, [*steps, ("complete",)]))
+        os.dup2(kept, 2)
+        said.seek(0)
+        log = (found["ErrorLog"].rstrip(b"\0") + said.read()).decode(errors="surrogateescape")
+    if log.startswith(UNKNOWN_OPTION):
+        print(log, file=sys.stderr)
+        return UNKNOWN
+    if any(word in log for word in GOES_ON):
+        return UNKNOWN
+    for line in (found["InfoLog"].rstrip(b"\0").decode() + log).splitlines():
+        if not line.startswith("ERROR "):
+            print("nvlink", line, file=sys.stderr)
+    if not log:
+        Path(output).write_bytes(found["LinkedCubin"])
+        return 0
+    return FAILED
+
+
+def understand(argv: list[str]) -> tuple[list[str], list[jitlink_client.Step], str]:
+    """The options of the library, its inputs, and the file to write."""
+    options, steps, output, folder = [], [], "a.out", Path()
+    words = iter(argv)
+    for word in words:
+        name, _, value = word.partition("=")
+        if word == "-o":
+            output = next(words)
+        elif name in ("--library-path", "-L"):
+            folder = Path(value or next(words))
+        elif name in ("--library", "-l"):
+            archive = folder / f"lib{value or next(words)}.a"
+            steps.append(("data", LIBRARY, archive.read_bytes(), str(archive).encode()))
+        elif name in ("--kernels-used", "--variables-used"):
+            options += [f"{name[1:]}={one}" for one in value.split(",")]
+        elif word.startswith("-"):
+            options.append(word)
+        else:
+            steps.append(("data", ANY, Path(word).read_bytes(), word.encode()))
+    return options, steps, output
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1], sys.argv[2:]))
