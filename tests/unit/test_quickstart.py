@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
+import marshal
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.cubin_builder import one_kernel
 from helpers.fatbin_builder import container, entry
 from helpers.installed import Installed, build_scripts
+
+import pylink
+from pylink.command.lean import compile_lean
 
 BY_SCRIPT = "from the script\n"
 
@@ -163,3 +169,69 @@ def test_a_script_that_a_shell_starts_is_left_to_it(installed: Installed) -> Non
     assert installed.link() == BY_SCRIPT
     script.write_text(f"#!{sys.executable} -B\n{text}")
     assert installed.link() == BY_SCRIPT
+
+
+SOURCE = '''
+"""A module."""
+from __future__ import annotations
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import nothing_of_that_name
+else:
+    other = 1
+Pair = tuple[int, int]
+def documented(a: int, *rest: str, b: float = 2.5) -> int:
+    """Documented."""
+def asserting(a: Pair) -> Pair:
+    f"no docstring {a}"
+    assert a, "nothing"
+    found: list[int] = [1]
+    unset: int
+    return a
+class Slots:
+    """A class."""
+    __slots__ = ("a",)
+    a: int
+class Empty:
+    """Nothing else."""
+@mark
+class Marked:
+    a: int
+    b: int = 2
+'''
+
+
+def test_lean_code_does_the_same() -> None:
+    marked: list[type] = []
+
+    def mark(made: type) -> type:
+        marked.append(made)
+        return made
+
+    space: dict[str, Any] = {"mark": mark, "__name__": "lean"}
+    code = compile_lean(SOURCE.encode(), "lean.py")
+    exec(code, space)
+    assert space["other"] == 1
+    assert "nothing_of_that_name" not in code.co_names
+    for name in ("documented", "asserting", "Slots", "Empty"):
+        assert space[name].__doc__ is None
+        assert not inspect.get_annotations(space[name])
+    assert space["documented"].__kwdefaults__ == {"b": 2.5}
+    assert marked[0].__annotations__ == {"a": "int", "b": "int"}
+    assert space["Slots"]().__class__.a.__class__.__name__ == "member_descriptor"
+    assert space["asserting"]((1, 2)) == (1, 2)
+    with pytest.raises(AssertionError, match="nothing") as caught:
+        space["asserting"](())
+    assert (
+        caught.traceback[-1].lineno + 1 == SOURCE.split("\n").index('    assert a, "nothing"') + 1
+    )
+
+
+def test_every_module_has_lean_code() -> None:
+    for path in Path(pylink.__file__).parent.rglob("*.py"):
+        source = path.read_bytes()
+        lean, whole = (
+            len(marshal.dumps(code))
+            for code in (compile_lean(source, "x"), compile(source, "x", "exec", dont_inherit=True))
+        )
+        assert lean <= whole

@@ -2,9 +2,10 @@
 
 Opening, checking and reading sixty files takes longer than a small link does. The bundle lies where
 the interpreter keeps compiled modules, and is good while each source has the size and the time that
-it was made of. Where there is none that is, the program starts as any Python script, and makes one
-for the next time if that may be written. It is a compiled main program: `quickstart.py`, and a row
-for each module. src/_native/launcher starts the interpreter with it.
+it was made of; its code has no docstrings and no annotations. Where there is none that is, the
+program starts as any Python script, and makes one for the next time if that may be written. It is a
+compiled main program: `quickstart.py`, and a row for each module. src/_native/launcher starts the
+interpreter with it.
 
     python -m pylink.command.bundle     # makes it now: for folders that cannot be written later
 """
@@ -93,6 +94,8 @@ def row(module: ModuleType, kernels: str) -> Row | None:
     """The row of a module, None of one that the bundle leaves to the interpreter."""
     from marshal import dumps  # noqa: PLC0415
 
+    from pylink.command.lean import compile_lean  # noqa: PLC0415 -- most processes make no bundle
+
     name, path = module.__name__, module.__file__ or ""
     if path == kernels:
         return name, "", 0, 0, b""
@@ -100,7 +103,7 @@ def row(module: ModuleType, kernels: str) -> Row | None:
         return None
     with open(path, "rb") as stream:  # compiled modules know the time of theirs in seconds alone
         status = os.fstat(stream.fileno())
-        code = compile(stream.read(), path, "exec", dont_inherit=True)
+        code = compile_lean(stream.read(), path)
     return name, path, status.st_size, status.st_mtime_ns, dumps(code)
 
 

@@ -1,0 +1,67 @@
+"""Code without what only readers and type checkers need, as bundles have it: it is read faster.
+
+Docstrings, annotations and what stands below `if TYPE_CHECKING:` go; statements, assertions and the
+numbers of lines stay. What a class says of its fields stays where something may look at that: in
+classes with a decorator, a base or a keyword.
+"""
+
+from __future__ import annotations
+
+import ast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+
+
+def compile_lean(source: bytes, path: str) -> CodeType:
+    """The code of the module at `path`, which behaves as that of all its source does."""
+    tree = Lean().visit(ast.parse(source, path))
+    return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
+
+
+class Lean(ast.NodeTransformer):
+    """Takes that out of a tree, in place."""
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        return self._without_docstring(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.returns = None
+        return self._without_docstring(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:
+        node.returns = None
+        return self._without_docstring(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        if not (node.decorator_list or node.bases or node.keywords):
+            node.body = [one for one in node.body if not _declares(one)] or [ast.Pass()]
+        return self._without_docstring(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.annotation = None
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.stmt | list[ast.stmt]:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            return node.orelse or ast.copy_location(ast.Pass(), node)
+        return node
+
+    def _without_docstring(self, node: Node) -> Node:
+        self.generic_visit(node)
+        if ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.copy_location(ast.Pass(), node.body[0])]
+        return node
+
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Node = TypeVar("Node", ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _declares(node: ast.stmt) -> bool:
+    """Whether a statement says the type of a name and nothing else."""
+    return isinstance(node, ast.AnnAssign) and node.value is None
