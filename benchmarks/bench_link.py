@@ -55,7 +55,7 @@ def test_bench_link(
 
     if benchmark.stats is not None:  # None when benchmarks are disabled
         times[API] = list(benchmark.stats.stats.data)
-    rested: dict[str, list[float]] = {CLI: [], COPY: []}
+    rested: dict[str, list[float]] = {CLI: [], API: [], COPY: []}
     if benchmark.stats is not None and count >= RESTED:
         for _ in range(RESTED_ROUNDS):
             for name, taken in rested.items():

@@ -20,18 +20,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--bench-large",
         action="store_true",
-        help=f"also link {LARGE} cubins (nvlink needs minutes)",
+        help=f"also link {LARGE} cubins (nvlink needs minutes), and 100,000 and 5 GB of them",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[REPORT] = Report()
+    config.addinivalue_line("markers", "bench_large: runs with --bench-large only")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--bench-large"):
         return
-    large = [item for item in items if _count(item) == LARGE]
+    large = [
+        item for item in items if _count(item) == LARGE or item.get_closest_marker("bench_large")
+    ]
     if large:
         config.hook.pytest_deselected(items=large)
         items[:] = [item for item in items if item not in large]

@@ -3,13 +3,26 @@
 The modules of each pair call one another; every module has kernels, and a constant, a table and a
 counter that it uses; the large ones also share templates and have a static function each. Names
 hold the group's, so that any number of pairs and groups links and none needs another. A link has
-64 KiB for constants: at four bytes a module, 16,384 modules fit.
+64 KiB for constants: at four bytes a module, 16,384 modules fit; tiny ones have none.
 """
 
 from __future__ import annotations
 
 MODULES = 10
 GROUP = "g00000"  # the name of a group: every other has as many characters
+
+# Little but names, and nothing in the constant bank: any number of modules fits.
+TINY = """\
+__device__ float force_GROUP_mPARTNER(float a);
+__device__ float force_GROUP_mNUMBER(float a)
+{
+    return a * NUMBER.5f;
+}
+__global__ void field_GROUP_mNUMBER(float *field)
+{
+    field[threadIdx.x] = force_GROUP_mPARTNER(field[threadIdx.x]);
+}
+"""
 
 HEADER = """\
 struct Body {
@@ -86,8 +99,11 @@ KERNELS = 4
 
 # Size of a module's cubin for sm_100, roughly -> its text. Those for sm_90a are a quarter smaller.
 BODIES = {
-    "15KB": SMALL,
-    "50KB": LARGE + "".join(KERNEL.replace("KERNEL", str(number)) for number in range(KERNELS)),
+    "TINY": TINY,
+    "15KB": HEADER + SMALL,
+    "50KB": HEADER
+    + LARGE
+    + "".join(KERNEL.replace("KERNEL", str(number)) for number in range(KERNELS)),
 }
 
 
@@ -96,7 +112,7 @@ def sources(size: str) -> dict[str, str]:
     files = {}
     for number in range(MODULES):
         table = ", ".join(f"{(i * 37 + number * 11) % 101 / 101:.4f}f" for i in range(32))
-        text = (HEADER + BODIES[size]).replace("TABLE", table).replace("GROUP", GROUP)
+        text = BODIES[size].replace("TABLE", table).replace("GROUP", GROUP)
         text = text.replace("PARTNER", str(number ^ 1)).replace("NUMBER", str(number))
         files[f"{GROUP}_m{number}.cu"] = text
     return files

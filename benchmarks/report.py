@@ -66,7 +66,8 @@ class Report:
     the processor seconds of the plain one, of the one that is profiled, and of those that write a
     file; `archives` by link how many times as long as pylink nvlink takes, how many times as long
     as copying and decompressing, and the goal of the first; `jitlink` by arch the
-    milliseconds of a link, and of each of several at once, with the stand-in and with nvJitLink.
+    milliseconds of a link, and of each of several at once, with the stand-in and with nvJitLink;
+    `growth` by arch and number of tiny inputs processor seconds and bytes of memory.
     """
 
     def __init__(self) -> None:
@@ -77,12 +78,15 @@ class Report:
         self.profiles: dict[str, dict[str, list[float]]] = {}
         self.archives: dict[str, tuple[float, float, float]] = {}
         self.jitlink: dict[str, tuple[float, float, float, float]] = {}
+        self.growth: dict[str, dict[int, tuple[float, int]]] = {}
 
     def lines(self) -> list[str]:
         lines = []
         for _, links in groupby(self.outcomes, lambda one: (one.arch, one.size)):
             same = sorted(links, key=lambda one: one.count)
             lines += [*table(same), *goals(same), ""]
+        for arch, found in self.growth.items():
+            lines += growth_of_tiny(arch, found)
         for arch, ratio in self.starts.items():
             lines.append(f"sm_{arch}, 2 inputs: a CLI process / python -c pass")
             lines.append(verdict("CLI / python -c pass", ratio, 1.25, least=False))
@@ -106,6 +110,21 @@ class Report:
         for name, ratio in self.silences.items():
             lines.append(verdict(f"{name} / plain", ratio, 1.02, least=False))
         return lines
+
+
+def growth_of_tiny(arch: str, found: dict[int, tuple[float, int]]) -> list[str]:
+    """The lines on links of tiny inputs, with exponents by least squares over the logarithms."""
+    lines = [f"sm_{arch}, tiny modules through the API"]
+    lines += [
+        f"  {count:6} inputs: {1000 * seconds:9.1f} ms of processor time, {rss / MB:7.1f} MB"
+        for count, (seconds, rss) in found.items()
+    ]
+    counts = [math.log(count) for count in found]
+    for place, what in enumerate(("processor time", "memory")):
+        taken = [math.log(max(one[place], 1e-9)) for one in found.values()]
+        exponent = linear_regression(counts, taken).slope
+        lines.append(verdict(f"growth exponent of {what}", exponent, 1.05, least=False))
+    return lines
 
 
 def growth(outcomes: list[Outcome], contender: str) -> float:
@@ -146,8 +165,9 @@ def table(outcomes: list[Outcome]) -> list[str]:
             rested = ", ".join(
                 f"{name} {1000 * median(all_):.1f} ms" for name, all_ in taken.items()
             )
-            factor = ratio(one.rested[CLI], one.rested[COPY])
-            lines.append(f"  {one.count:6} after a rest: {rested}, CLI/copy {factor:.2f}")
+            cli, api = (ratio(one.rested[name], one.rested[COPY]) for name in (CLI, API))
+            factors = f"API/copy {api:.2f}, CLI/copy {cli:.2f}"
+            lines.append(f"  {one.count:6} after a rest: {rested}, {factors}")
     if not math.isnan(growth(outcomes, COPY)):
         exponents = ", ".join(f"{name} {growth(outcomes, name):.2f}" for name in CONTENDERS)
         lines.append(f"  growth exponent from {GROWTH_FROM} inputs: {exponents}")

@@ -125,6 +125,14 @@ def to_link(one: Input, name: str, sink: Sink) -> LinkInput:
         sink.fatal("cannot-open-input", file=name)
 
 
+def is_plain(one: Input) -> bool:
+    """Whether there is nothing to check or to say of an input: most are added without a sink."""
+    try:
+        return one.kind == "any" and (one.path is None or os.stat(one.path) is not None)
+    except (OSError, ValueError):
+        return False
+
+
 def check_input(one: Input, name: str, sink: Sink) -> None:
     """Refuse a file that is not there, and what is not of the kind that the caller says."""
     head = one.data

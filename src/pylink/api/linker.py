@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from io import StringIO
 
-from pylink.api.inputs import Input, as_input, check_input, name_of, to_link
+from pylink.api.inputs import Input, as_input, check_input, is_plain, name_of, to_link
 from pylink.api.result import LinkResult
 from pylink.api.values import check_choices, checked, given
 from pylink.command.optioncheck import check
@@ -115,7 +115,8 @@ class Linker:
         added = as_input(one, number)
         name = name_of(added, number, self._numbers)
         self._numbers.setdefault(name, number)
-        self._check(lambda sink: check_input(added, name, sink))
+        if not is_plain(added):
+            self._check(lambda sink: check_input(added, name, sink))
         self._inputs.append((name, added))
 
     def add_file(self, path: Path) -> None:
