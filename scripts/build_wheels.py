@@ -134,12 +134,15 @@ def check(wheel: Path, target: Target) -> None:
 
 
 def check_needed(wheel: Path, name: str, module: bytes) -> None:
-    """End the program when a module for musl needs more than musl.
+    """End the program when a module or program for musl needs more than musl.
 
     It has one library with one version of each symbol, which it finds under any name like libc.so;
-    auditwheel knows the name alone that distributions link with.
+    auditwheel knows the name alone that distributions link with. Zig links programs statically:
+    they need nothing.
     """
     dynamic = ELFFile(io.BytesIO(module)).get_section_by_name(".dynamic")
+    if dynamic is None and not name.endswith(".so"):
+        return
     assert isinstance(dynamic, DynamicSection)
     needed = {getattr(tag, "needed", "") for tag in dynamic.iter_tags("DT_NEEDED")}
     if needed - {"libc.so"}:

@@ -87,3 +87,20 @@ def test_urls_are_those_of_the_documentation() -> None:
     site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("plugins:")[0])
     assert f"Documentation, {site['site_url']}" in urls
     assert site["site_url"] == HOME
+
+
+@pytest.mark.parametrize(
+    ("name", "accepted"),
+    [("pylink.data/scripts/pylink", True), ("pylink/_native/kernels.so", False)],
+)
+def test_a_program_for_musl_may_be_static(name: str, accepted: bool) -> None:
+    """Zig links programs so: they have no `.dynamic`, as the ELF file here; a module has to."""
+    program = (
+        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
+        "import build_wheels\n"
+        "build_wheels.check_needed(Path('w.whl'), sys.argv[2], Path(sys.argv[3]).read_bytes())"
+    )
+    elf = ROOT / "demo" / "cubins" / "sm_90a" / "force_0.cubin"
+    words = [sys.executable, "-c", program, str(ROOT / "scripts"), name, str(elf)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) is accepted, done.stderr
