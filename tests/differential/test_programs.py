@@ -22,8 +22,8 @@ SEEDS = range(36)
 FAMILIES = ("75", "90a", "100")
 OTHERS = tuple(arch for arch in oracle.ARCHS if arch not in FAMILIES)
 
-# What is not equal: docs/nvlink-differences.md has the list, and says of "order" that no input tells
-# what nvlink makes of registers of a copy that another replaced.
+# What is not equal: docs/nvlink-differences.md has the list, and says of "order" that no input
+# tells what nvlink makes of registers of a copy that another replaced.
 OPEN: dict[str, set[int]] = {
     "order": {17},
     "preserve": {31},

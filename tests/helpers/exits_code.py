@@ -117,7 +117,7 @@ class Code:
                     else:
                         new.append(old[-1])
                     size = len(wanted) + 1
-                    record = record[2:] or barrier_record(predicate)
+                    record = record[2:] or barrier_record(old[-1][0])
                     record = struct.pack("<H", 0x51 | size << 7) + record
             elif count > 1:
                 new = [
@@ -230,7 +230,11 @@ def guard(word: bytes, predicate: int) -> bytes:
     return word[:1] + bytes([word[1] & 15 | predicate]) + word[2:]
 
 
-def barrier_record(predicate: int) -> bytes:
-    number, negated = predicate >> 4 & 7, predicate >> 7
-    byte = (0x1F if number == 7 else number) << 3 | negated
-    return BARRIER_RECORD[:4] + bytes([byte]) + BARRIER_RECORD[5:]
+def barrier_record(exit_: bytes) -> bytes:
+    """The record of a barrier inserted before an EXIT, with both predicates of that."""
+    word = int.from_bytes(exit_, "little")
+    first, second = (
+        bytes([(0x1F if word >> at & 7 == 7 else word >> at & 7) << 3 | word >> at + 3 & 1])
+        for at in (12, 87)
+    )
+    return BARRIER_RECORD[:4] + first + BARRIER_RECORD[5:11] + second + BARRIER_RECORD[12:]

@@ -60,6 +60,12 @@ extern "C" __global__ void surface(cudaSurfaceObject_t s, int n) {
   if (n == 3) return;
   surf2Dwrite<int>(n, s, n * 4, 1);
 }
+// An EXIT with two predicates.
+extern "C" __global__ void leaves(float* r, const float* p, bool f) {
+  float d = p[threadIdx.x];
+  if (d != 123 && f) return;
+  r[threadIdx.x] = d * 2;
+}
 // On sm_110 ptxas leaves out the line of each `min` here, and keeps the advance that led to it.
 extern "C" __global__ void clamps(unsigned* p, unsigned n) {
   p[0] = min(p[1], 3u);
@@ -163,4 +169,4 @@ def test_kernels_equal_those_of_nvlink(
         frames = call_frames(output)
         for name, frame in call_frames(file).items():
             assert frame == frames[name], name
-    assert kernels == 9
+    assert kernels == 10

@@ -51,9 +51,14 @@ cdef inline bint emit_guarded(Draft* draft, const Slot* slot, Kind kind) noexcep
 
 
 cdef inline void put_barrier(uint8_t* body) noexcept nogil:
-    """The capsule record of an error barrier before an EXIT without predicate."""
+    """The capsule record of an error barrier before an EXIT without predicates."""
     put64(body, 0x000000f80a001101ULL)
     put64(body + 8, 0x00000000f8000000ULL)
+
+
+cdef inline uint8_t recorded(uint8_t predicate) noexcept nogil:
+    """A predicate, its number and a bit for "not", in a capsule."""
+    return (0x1f if predicate & 7 == 7 else predicate & 7) << 3 | predicate >> 3
 
 
 cdef inline uint32_t take_waits(Draft* draft) noexcept nogil:
@@ -98,7 +103,8 @@ cdef inline bint emit_exit(Draft* draft, const Slot* slot, const Needs* needs) n
                 # Only an EXIT that is taken asks for two cycles after such an instruction.
                 set_stall(last, 1)
         put_barrier(body)
-        body[4] = (0x1f if predicate & 7 == 7 else predicate & 7) << 3 | predicate >> 3
+        body[4] = recorded(predicate)
+        body[11] = recorded((exit_[11] & 7) << 1 | exit_[10] >> 7)  # of `EXIT P2`
     else:
         memcpy(body, slot.record + 2, BARRIER_BODY)
     if cycles > LONGEST_STALL and not emit_counted(draft, 1, NULL, 0):

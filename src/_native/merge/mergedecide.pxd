@@ -115,10 +115,9 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
                     return KEEP if m.second and not mercury else DROP
                 # The rest of a copy that lost names the winner, and goes with it only later.
                 return GONE
-            if role == ROLE_REPLACED and m.traits & TRAIT_KEEPS_REPLACED and facts.clear:
-                return GONE     # as in a live copy that was replaced
             if facts.clear:
-                return CLEAR
+                # What went with a replaced copy clears nothing when its function dies.
+                return GONE if out_of_debug(m, symbol, True) else CLEAR
             # .debug_info and .debug_loc lose their entries only later, frames and lines at once.
             return DEAD if is_frame_or_line(m, target) else GONE
         if out_of_debug(m, symbol, cleaned) and is_frame_or_line(m, target):

@@ -11,11 +11,10 @@ FAMILY_C = 2  # sm_100 and later: RELA, mercury
 TRAIT_MERCURY = 1 << 16  # mercury code is linked, and a second program makes the final file of that
 TRAIT_COMPAT = 1 << 17  # there is .nv.compat
 TRAIT_REGCOUNT_INFO = 1 << 18  # sh_info of code has the function's registers
-TRAIT_KEEPS_REPLACED = 1 << 19  # frames of dead copies that were replaced are not cleared
 TRAIT_SHARED_RESERVE = 1 << 20  # kernels leave shared memory to the system
 TRAIT_FILLS_SHARED = 1 << 21  # sections of shared memory are there for that alone
 FAMILY_TRAITS = (
-    TRAIT_REGCOUNT_INFO | TRAIT_KEEPS_REPLACED,
+    TRAIT_REGCOUNT_INFO,
     TRAIT_COMPAT | TRAIT_SHARED_RESERVE | TRAIT_FILLS_SHARED,
     TRAIT_COMPAT | TRAIT_SHARED_RESERVE | TRAIT_MERCURY,
 )
