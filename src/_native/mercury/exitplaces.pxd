@@ -34,23 +34,6 @@ cdef enum FrameOp:
     CFA_EXPRESSION = 0x10
 
 
-cdef inline uint32_t entry_size(uint8_t attribute) noexcept nogil:
-    """Bytes of an entry of an attribute that lists instructions, or 0: entries begin with offsets.
-
-    EXIT, S2RCTAID, LD_CACHEMOD, ATOM_SYS, COOP_GROUP, INT_WARP_WIDE, SYSCALL, STACK_CANARY_TRAP,
-    LOCAL_CTA_ASYNC_STORE, IGNOREOOB_CP_ASYNC_BULK and INSTR_OFFSETS list offsets alone;
-    UNUSED_LOAD_BYTE_OFFSET, ATOM16_EMUL_INSTR_REG_MAP, INSTR_REG_MAP and MBARRIER_INSTR_OFFSETS
-    describe each.
-    """
-    if attribute in (0x1c, 0x1d, 0x25, 0x27, 0x28, 0x31, 0x46, 0x57, 0x59, 0x65, 0x6c):
-        return 4
-    if attribute == 0x2e or attribute == 0x44:
-        return 8
-    if attribute == 0x40:
-        return 12
-    return 16 if attribute == 0x39 else 0
-
-
 cdef inline void move_word(uint8_t* at, const Code* code, const Place* places,
                            bint own) noexcept nogil:
     put32(at, <uint32_t>moved(code, places, load32(at), own))
@@ -113,7 +96,7 @@ cdef inline bint move_info(View* view, size_t section, const Code* code, const P
             end += load16(data + at + 2)
             if end > view.size:
                 return fail(fault, section, at, R_INFO)
-            size = entry_size(data[at + 1])
+            size = ATTRIBUTE[data[at + 1]].entry
             if data[at + 1] == EIATTR_INDIRECT_BRANCH_TARGETS:
                 if not move_targets(data, at + 4, end, code, places):
                     return fail(fault, section, at, R_INFO)

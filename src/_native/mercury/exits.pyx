@@ -19,8 +19,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
 
-from elf64 cimport (SHT_CUDA_CAPMERC, SHT_CUDA_INFO, SHT_CUDA_MERC_RELA, SHT_RELA, STO_ENTRY,
-                    STT_FUNC, STT_SECTION, Rela, round_up)
+from elf64 cimport (SHT_CUDA_CAPMERC, SHT_CUDA_CONSTANT_B0, SHT_CUDA_INFO, SHT_CUDA_MERC_RELA,
+                    SHT_RELA, STO_ENTRY, STT_FUNC, STT_SECTION, Rela, round_up)
 from exitcapsule cimport Draft
 from exitcode cimport *
 from exitdebug cimport move_debug
@@ -35,7 +35,7 @@ from rows cimport FileRow, SectionRow, SymbolRow
 from vec cimport *
 
 cdef enum:
-    SHT_CUDA_CONSTANT_B2 = 0x70000066
+    SHT_CUDA_CONSTANT_B2 = SHT_CUDA_CONSTANT_B0 + 2
     PLACEMENT = 16          # alignment of rewritten contents in the arena
 
 cdef tuple REASONS = (

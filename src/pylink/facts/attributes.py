@@ -42,26 +42,52 @@ _EICOMPAT = """
 """
 EICOMPAT = dict(enumerate(_EICOMPAT.split()))
 
-MAX_THREADS, REQNTID = 0x05, 0x10
-PARAM_CBANK, EXTERNS, KPARAM_INFO, CRS_STACK_SIZE = 0x0A, 0x0F, 0x17, 0x1E
-MERCURY_ISA_VERSION, FIRST_ISA_VERSION = 0x5F, 0x100
+NUMBER = {name: number for number, name in EIATTR.items()}
+
+MAX_THREADS, REQNTID = NUMBER["MAX_THREADS"], NUMBER["REQNTID"]
+PARAM_CBANK, EXTERNS = NUMBER["PARAM_CBANK"], NUMBER["EXTERNS"]
+KPARAM_INFO, CRS_STACK_SIZE = NUMBER["KPARAM_INFO"], NUMBER["CRS_STACK_SIZE"]
+REGCOUNT, MERCURY_ISA_VERSION = NUMBER["REGCOUNT"], NUMBER["MERCURY_ISA_VERSION"]
+FIRST_ISA_VERSION = 0x100
 COMPAT_MERCURY_ISA_VERSION = 7
-# In .nv.info these are pairs of a symbol and a number: REGCOUNT, the sizes of stack and frame.
-REGCOUNT = 0x2F
-OF_SYMBOL = frozenset({0x11, 0x12, 0x23, REGCOUNT})
+# In .nv.info these are pairs of a symbol and a number.
+OF_SYMBOL = frozenset(
+    NUMBER[name] for name in ("FRAME_SIZE", "MIN_STACK_SIZE", "MAX_STACK_SIZE", "REGCOUNT")
+)
+# Lists of instructions, by the bytes of an entry, which begins with the offset of one.
+_LISTS = {
+    4: """
+        EXIT_INSTR_OFFSETS S2RCTAID_INSTR_OFFSETS LD_CACHEMOD_INSTR_OFFSETS ATOM_SYS_INSTR_OFFSETS
+        COOP_GROUP_INSTR_OFFSETS INT_WARP_WIDE_INSTR_OFFSETS SYSCALL_OFFSETS
+        STACK_CANARY_TRAP_OFFSETS LOCAL_CTA_ASYNC_STORE_OFFSETS
+        IGNOREOOB_CP_ASYNC_BULK_INSTR_OFFSETS INSTR_OFFSETS
+    """,
+    8: "ATOM16_EMUL_INSTR_REG_MAP UNUSED_LOAD_BYTE_OFFSET",
+    12: "INSTR_REG_MAP",
+    16: "MBARRIER_INSTR_OFFSETS",
+}
 
 
 class Facts:
     """What the link reads of a record: its words, 0 for those of one that it only copies.
 
     `of_function`: the record of .nv.info is about the function that the first word names.
-    `symbols`: every word names a symbol, however many there are.
+    `symbols`: every word names a symbol, however many there are. `entry`: bytes of an entry of a
+    list of instructions, 0 for what is none.
     """
 
-    __slots__ = ("of_function", "symbols", "words")
+    __slots__ = ("entry", "of_function", "symbols", "words")
 
-    def __init__(self, words: int = 0, *, of_function: bool = False, symbols: bool = False) -> None:
+    def __init__(
+        self,
+        words: int = 0,
+        *,
+        of_function: bool = False,
+        symbols: bool = False,
+        entry: int = 0,
+    ) -> None:
         self.words = words
+        self.entry = entry
         self.of_function = of_function
         self.symbols = symbols
 
@@ -74,7 +100,8 @@ def facts(number: int) -> Facts:
         return Facts(2)
     if number == CRS_STACK_SIZE:
         return Facts(1)
-    return Facts(symbols=number == EXTERNS)
+    entries = (size for size, names in _LISTS.items() if EIATTR.get(number) in names.split())
+    return Facts(symbols=number == EXTERNS, entry=next(entries, 0))
 
 
 def eiattr_name(number: int) -> str:

@@ -280,18 +280,18 @@ def attribute_tables() -> Iterator[str]:
     yield from enum(numbers(inherited, ("JOIN_",)))
     yield from enum(numbers(compat, ("COMPAT_",)))
     rows = (
-        f"{{{row.words}, {row.of_function:d}, {row.symbols:d}}}"
+        f"{{{row.words}, {row.of_function:d}, {row.symbols:d}, {row.entry}}}"
         for row in map(attributes.facts, range(256))
     )
     yield "cdef extern from *:"
     yield '    """'
-    yield "    typedef struct { uint8_t words, of_function, symbols; } AttributeFacts;"
+    yield "    typedef struct { uint8_t words, of_function, symbols, entry; } AttributeFacts;"
     yield "    static const AttributeFacts ATTRIBUTE[] FACTS_UNUSED = {"
     yield from (f"        {row}," for row in rows)
     yield "    };"
     yield '    """'
     yield "    ctypedef struct AttributeFacts:"
-    yield "        uint8_t words, of_function, symbols"
+    yield "        uint8_t words, of_function, symbols, entry"
     yield "    const AttributeFacts ATTRIBUTE[]"
     yield ""
 

@@ -6,7 +6,7 @@ docs/format-notes.md, "Attributes of kernels".
 
 from __future__ import annotations
 
-from pylink.facts.attributes import BVAL, HVAL, NVAL, SVAL
+from pylink.facts.attributes import BVAL, HVAL, NUMBER, NVAL, SVAL
 
 # How a function's value joins the kernel's.
 JOIN_NOTHING = 0  # stays where it is
@@ -26,21 +26,21 @@ JOIN_WORDS = 12  # a list of words, each once, which the functions keep
 # Attribute, format of a record that a kernel gets, how values join, and how they do in a link with
 # one kernel, which takes over from all functions, attribute by attribute in this order.
 INHERITED: tuple[tuple[int, int, int, int], ...] = (
-    (0x50, HVAL, JOIN_UNION, JOIN_UNION),  # SPARSE_MMA_MASK
-    (0x04, NVAL, JOIN_FLAG, JOIN_FLAG),  # CTAIDZ_USED
-    (0x41, NVAL, JOIN_FLAG, JOIN_FLAG),  # RESERVED_SMEM_USED
-    (0x4A, BVAL, JOIN_MAXIMUM, JOIN_OWN),  # VRC_CTA_INIT_COUNT
-    (0x51, NVAL, JOIN_FLAG, JOIN_FLAG),  # TCGEN05_1CTA_USED
-    (0x52, NVAL, JOIN_FLAG, JOIN_FLAG),  # TCGEN05_2CTA_USED
-    (0x4C, BVAL, JOIN_MAXIMUM, JOIN_POSITIVE),  # NUM_BARRIERS
-    (0x54, NVAL, JOIN_LAST, JOIN_MARK),  # REG_RECONFIG
-    (0x38, HVAL, JOIN_SUM, JOIN_COUNT),  # NUM_MBARRIERS
-    (0x0F, SVAL, JOIN_SYMBOLS, JOIN_SYMBOLS),  # EXTERNS
-    (0x4F, SVAL, JOIN_NUMBERS, JOIN_NUMBERS),  # AT_ENTRY_FRAGMENTS
+    (NUMBER["SPARSE_MMA_MASK"], HVAL, JOIN_UNION, JOIN_UNION),
+    (NUMBER["CTAIDZ_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
+    (NUMBER["RESERVED_SMEM_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
+    (NUMBER["VRC_CTA_INIT_COUNT"], BVAL, JOIN_MAXIMUM, JOIN_OWN),
+    (NUMBER["TCGEN05_1CTA_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
+    (NUMBER["TCGEN05_2CTA_USED"], NVAL, JOIN_FLAG, JOIN_FLAG),
+    (NUMBER["NUM_BARRIERS"], BVAL, JOIN_MAXIMUM, JOIN_POSITIVE),
+    (NUMBER["REG_RECONFIG"], NVAL, JOIN_LAST, JOIN_MARK),
+    (NUMBER["NUM_MBARRIERS"], HVAL, JOIN_SUM, JOIN_COUNT),
+    (NUMBER["EXTERNS"], SVAL, JOIN_SYMBOLS, JOIN_SYMBOLS),
+    (NUMBER["AT_ENTRY_FRAGMENTS"], SVAL, JOIN_NUMBERS, JOIN_NUMBERS),
 )
 # Rows that later releases have besides, with the toolkit of the first.
 LATER: tuple[tuple[int, tuple[int, int, int, int]], ...] = (
-    (132, (0x66, SVAL, JOIN_WORDS, JOIN_WORDS)),  # LANGUAGE
+    (132, (NUMBER["LANGUAGE"], SVAL, JOIN_WORDS, JOIN_WORDS)),
 )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pylink._native import elfread, notes
 from pylink.facts import sectionkinds
+from pylink.facts.attributes import NUMBER
 from pylink.facts.releases import TRAIT_EARLY_FILES
 from pylink.tables import EARLY, extent, section_name
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pylink.phases.results import Objects
 
 # Attribute of .nv.info: kernels end with an error barrier (every -G object has it).
-GEN_ERRBAR_AT_EXIT = 0x53
+GEN_ERRBAR_AT_EXIT = NUMBER["GEN_ERRBAR_AT_EXIT"]
 
 # Modes of pylink._native.exits.rewrite_exits.
 NO_BARRIERS = 0
