@@ -14,7 +14,6 @@ from typing import NamedTuple
 PIECE = struct.Struct("<QQQ")  # offset, size, count
 RELOC = struct.Struct("<QII")  # r_offset, target, outcome
 PATCH = struct.Struct("<QQ")  # r_offset, value
-PLACED = struct.Struct("<QQ")  # base, size
 MOVED = struct.Struct("<QQ")  # r_offset, row
 UNIT = struct.Struct("<QQQ")  # piece, start, base
 
@@ -71,19 +70,17 @@ def line_units(data: bytes) -> Iterator[tuple[int, int, int]]:
 
 def rebuild_line(
     arena: bytes, pieces: bytes, relocs: bytes, headers: bytes = b"", patches: bytes = b""
-) -> tuple[bytes, bytes, bytes, bytes]:
+) -> tuple[bytes, bytes, bytes]:
     """Rebuild .debug_line or .nv_debug_line_sass: live sequences by output symbol index.
 
     A sequence starts at the extended opcode that holds a set-address relocation and ends
     where the next one starts. Header bytes stay, apart from the patched fields.
     """
     out = bytearray()
-    placed = bytearray()
     moved = bytearray()
     moved_units = bytearray()
     twins = read_pieces(arena, headers, patches, PATCH) if headers else None
     for number, piece in enumerate(read_pieces(arena, pieces, relocs, RELOC)):
-        base = len(out)
         units = list(line_units(piece.data))
         bases = []
         rows = function_rows(piece)
@@ -108,10 +105,9 @@ def rebuild_line(
             struct.pack_into("<I", out, bases[-1], len(out) - bases[-1] - 4)
         if rows:
             raise ValueError("set-address relocation outside every unit")
-        placed += PLACED.pack(base, len(out) - base)
         if twins is not None:
             patch_headers(out, twins[number], units, bases)
-    return bytes(out), bytes(placed), bytes(moved), bytes(moved_units)
+    return bytes(out), bytes(moved), bytes(moved_units)
 
 
 def function_rows(piece: Piece) -> list[tuple[int, tuple[int, ...]]]:
@@ -143,7 +139,7 @@ def patch_headers(
             raise ValueError(f"header relocation at {r_offset:#x} is in no line header")
 
 
-def rebuild_frame(arena: bytes, pieces: bytes, relocs: bytes) -> tuple[bytes, bytes, bytes]:
+def rebuild_frame(arena: bytes, pieces: bytes, relocs: bytes) -> tuple[bytes, bytes]:
     """Rebuild .debug_frame without the FDEs of functions that are not in the output.
 
     A CIE goes with the FDEs behind it, and the CIE pointer of a kept FDE is the offset of the
@@ -151,10 +147,8 @@ def rebuild_frame(arena: bytes, pieces: bytes, relocs: bytes) -> tuple[bytes, by
     a piece in reverse.
     """
     out = bytearray()
-    placed = bytearray()
     moved: list[list[bytes]] = []
     for piece in read_pieces(arena, pieces, relocs, RELOC):
-        base = len(out)
         at = {r_offset: (row, outcome) for row, (r_offset, _, outcome) in function_rows(piece)}
         new: dict[int, int] = {}
         cie = b""
@@ -174,9 +168,8 @@ def rebuild_frame(arena: bytes, pieces: bytes, relocs: bytes) -> tuple[bytes, by
             if row >= 0:
                 new[row] = len(out) + FDE_ADDRESS
             out += record[:12] + cie_base.to_bytes(8, "little") + record[20:]
-        placed += PLACED.pack(base, len(out) - base)
         moved.append([MOVED.pack(new[row], row) for row, _ in reversed(piece.rows) if row in new])
-    return bytes(out), bytes(placed), b"".join(b"".join(rows) for rows in reversed(moved))
+    return bytes(out), b"".join(b"".join(rows) for rows in reversed(moved))
 
 
 def frame_records(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -194,7 +187,7 @@ def frame_records(data: bytes) -> Iterator[tuple[int, bytes]]:
         start += 12 + length
 
 
-def rebuild_reg_sass(arena: bytes, pieces: bytes, names: bytes) -> tuple[bytes, bytes]:
+def rebuild_reg_sass(arena: bytes, pieces: bytes, names: bytes) -> bytes:
     """Concatenate .nv_debug_info_reg_sass, clearing register ranges that describe no code.
 
     ``names`` holds the names of the output's functions, each ended by NUL. The first entry of
@@ -202,7 +195,6 @@ def rebuild_reg_sass(arena: bytes, pieces: bytes, names: bytes) -> tuple[bytes, 
     """
     fresh = set(names.split(b"\0")[:-1])
     out = bytearray()
-    placed = bytearray()
     for piece in read_pieces(arena, pieces, b"", RELOC):
         base = len(out)
         out += piece.data
@@ -211,8 +203,7 @@ def rebuild_reg_sass(arena: bytes, pieces: bytes, names: bytes) -> tuple[bytes, 
                 for offset in ranges:
                     out[base + offset : base + offset + 8] = bytes(8)
             fresh.discard(name)
-        placed += PLACED.pack(base, len(piece.data))
-    return bytes(out), bytes(placed)
+    return bytes(out)
 
 
 def reg_entries(data: bytes) -> Iterator[tuple[bytes, list[int]]]:

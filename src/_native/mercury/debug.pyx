@@ -17,7 +17,6 @@ Every table is packed little-endian rows. In:
 
 Out:
 
-* placed (base u64, size u64), one per piece: where it lies in the new section;
 * moved (r_offset u64, row u64), one per relocation that is kept, in the order of the output
   relocation section: offset in the new section and row of the input table;
 * unit (piece u64, start u64, base u64), one per line unit, ascending: where a unit that began at
@@ -26,9 +25,8 @@ Out:
 Cost: linear in the bytes, plus sorting the relocations that do not come in order.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
-from libc.string cimport memcpy
 
 from debugframe cimport move_all_frames
 from debugline cimport move_lines
@@ -90,118 +88,104 @@ cdef object raise_fault(const Fault* fault):
     raise MalformedDebugSection(fault.piece, fault.offset, mercury, REASONS[fault.reason])
 
 
+cdef int begin(Rebuilt* b, bytes arena, bytes pieces, bytes relocs) except -1:
+    """Check the tables, and make room for the section; `end` gives that back."""
+    cdef uint64_t total = check_pieces(arena, pieces, relocs, sizeof(RelocRow))
+    b.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
+    b.pieces = <const PieceRow*>PyBytes_AS_STRING(pieces)
+    b.count = PyBytes_GET_SIZE(pieces) // sizeof(PieceRow)
+    b.relocs = <const RelocRow*>PyBytes_AS_STRING(relocs)
+    b.reloc_count = PyBytes_GET_SIZE(relocs) // sizeof(RelocRow)
+    b.fault.reason = R_MEMORY
+    b.fault.mercury = False
+    vec_init(&b.out, 1)
+    vec_init(&b.moved, sizeof(MovedRow))
+    vec_init(&b.cuts, sizeof(Cut))
+    if not vec_reserve(&b.out, total):
+        raise MemoryError
+    return 0
+
+
+cdef void end(Rebuilt* b) noexcept:
+    vec_free(&b.out)
+    vec_free(&b.moved)
+    vec_free(&b.cuts)
+
+
 def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not None,
                  bytes headers not None=b"", bytes patches not None=b""):
     """Rebuild `.debug_line` or `.nv_debug_line_sass`; see the stub."""
-    cdef uint64_t total = check_pieces(arena, pieces, relocs, sizeof(RelocRow)), used = 0
-    cdef size_t count = PyBytes_GET_SIZE(pieces) // sizeof(PieceRow)
+    cdef Rebuilt b
     cdef const PieceRow* twin_rows = NULL
+    cdef const DebugPatchRow* patch_rows = <const DebugPatchRow*>PyBytes_AS_STRING(patches)
+    cdef Vec unit_rows, units, twins
+    cdef bint done
     check_pieces(arena, headers, patches, sizeof(DebugPatchRow))
     if PyBytes_GET_SIZE(headers):
         if PyBytes_GET_SIZE(headers) != PyBytes_GET_SIZE(pieces):
             raise ValueError("there is not one mercury piece for each piece")
         twin_rows = <const PieceRow*>PyBytes_AS_STRING(headers)
-    cdef bytes placed = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(count * sizeof(PlacedRow)))
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const PieceRow* piece_rows = <const PieceRow*>PyBytes_AS_STRING(pieces)
-    cdef const RelocRow* reloc_rows = <const RelocRow*>PyBytes_AS_STRING(relocs)
-    cdef const DebugPatchRow* patch_rows = <const DebugPatchRow*>PyBytes_AS_STRING(patches)
-    cdef PlacedRow* placed_rows = <PlacedRow*>PyBytes_AS_STRING(placed)
-    cdef Vec out, moved, unit_rows, units, twins, cuts
-    cdef Fault fault
-    cdef bint done
-    fault.reason = R_MEMORY
-    fault.mercury = False
-    vec_init(&out, 1)
-    vec_init(&moved, sizeof(MovedRow))
+    begin(&b, arena, pieces, relocs)
     vec_init(&unit_rows, sizeof(UnitRow))
     vec_init(&units, sizeof(Unit))
     vec_init(&twins, sizeof(Unit))
-    vec_init(&cuts, sizeof(Cut))
-    with nogil:
-        done = vec_reserve(&out, total) and move_lines(
-            base, piece_rows, twin_rows, count, reloc_rows, patch_rows, out.data, &used,
-            placed_rows, &moved, &units, &twins, &cuts, &unit_rows, &fault)
+    try:
+        with nogil:
+            done = move_lines(&b, twin_rows, patch_rows, &units, &twins, &unit_rows)
+        if not done:
+            raise_fault(&b.fault)
+        return vec_take(&b.out), vec_take(&b.moved), vec_take(&unit_rows)
+    finally:
+        end(&b)
+        vec_free(&unit_rows)
         vec_free(&units)
         vec_free(&twins)
-        vec_free(&cuts)
-    try:
-        if not done:
-            raise_fault(&fault)
-        out.count = used
-        return vec_take(&out), placed, vec_take(&moved), vec_take(&unit_rows)
-    finally:
-        vec_free(&out)
-        vec_free(&unit_rows)
-        vec_free(&moved)
 
 
 def rebuild_frame(bytes arena not None, bytes pieces not None, bytes relocs not None):
     """Rebuild `.debug_frame`; see the stub."""
-    cdef uint64_t total = check_pieces(arena, pieces, relocs, sizeof(RelocRow)), used = 0
-    cdef size_t count = PyBytes_GET_SIZE(pieces) // sizeof(PieceRow)
-    cdef size_t reloc_count = PyBytes_GET_SIZE(relocs) // sizeof(RelocRow)
-    cdef bytes placed = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(count * sizeof(PlacedRow)))
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef const PieceRow* piece_rows = <const PieceRow*>PyBytes_AS_STRING(pieces)
-    cdef const RelocRow* reloc_rows = <const RelocRow*>PyBytes_AS_STRING(relocs)
-    cdef PlacedRow* placed_rows = <PlacedRow*>PyBytes_AS_STRING(placed)
-    cdef Vec out, moved, places, cuts
-    cdef Fault fault
+    cdef Rebuilt b
+    cdef Vec places
     cdef bint done
-    fault.reason = R_MEMORY
-    fault.mercury = False
-    vec_init(&out, 1)
-    vec_init(&moved, sizeof(MovedRow))
+    begin(&b, arena, pieces, relocs)
     vec_init(&places, sizeof(uint64_t))
-    vec_init(&cuts, sizeof(Cut))
-    with nogil:
-        done = vec_reserve(&out, total) and move_all_frames(
-            base, piece_rows, count, reloc_rows, reloc_count, out.data, &used, placed_rows,
-            &moved, &places, &cuts, &fault)
-        vec_free(&places)
-        vec_free(&cuts)
     try:
+        with nogil:
+            done = move_all_frames(&b, &places)
         if not done:
-            raise_fault(&fault)
-        out.count = used
-        return vec_take(&out), placed, vec_take(&moved)
+            raise_fault(&b.fault)
+        return vec_take(&b.out), vec_take(&b.moved)
     finally:
-        vec_free(&out)
-        vec_free(&moved)
+        end(&b)
+        vec_free(&places)
 
 
 def rebuild_reg_sass(bytes arena not None, bytes pieces not None, bytes names not None):
     """Rebuild `.nv_debug_info_reg_sass`; see the stub."""
-    cdef uint64_t total = check_pieces(arena, pieces, b"", sizeof(RelocRow)), used = 0
-    cdef size_t count = PyBytes_GET_SIZE(pieces) // sizeof(PieceRow), i
+    cdef Rebuilt b
     cdef uint64_t names_size = PyBytes_GET_SIZE(names)
-    cdef bytes contents = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
-    cdef bytes placed = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(count * sizeof(PlacedRow)))
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef const uint8_t* text = <const uint8_t*>PyBytes_AS_STRING(names)
-    cdef const PieceRow* piece = <const PieceRow*>PyBytes_AS_STRING(pieces)
-    cdef PlacedRow* place = <PlacedRow*>PyBytes_AS_STRING(placed)
-    cdef uint8_t* out = <uint8_t*>PyBytes_AS_STRING(contents)
+    cdef const PieceRow* piece
     cdef NameIndex index
-    cdef Fault fault
+    cdef size_t i
     cdef bint done
     if names_size and text[names_size - 1] != 0:
         raise ValueError("the last name has no end")
-    fault.reason = R_MEMORY
-    fault.mercury = False
-    with nogil:
-        done = index_init(&index, 0) and read_names(text, names_size, &index, &fault)
-        for i in range(count):
-            if not done:
-                break
-            fault.piece = i
-            memcpy(out + used, base + piece[i].offset, piece[i].size)
-            done = clear_registers(out + used, piece[i].size, &index, &fault)
-            place[i].base = used
-            place[i].size = piece[i].size
-            used += piece[i].size
-        index_free(&index)
-    if not done:
-        raise_fault(&fault)
-    return contents, placed
+    begin(&b, arena, pieces, b"")
+    try:
+        with nogil:
+            done = index_init(&index, 0) and read_names(text, names_size, &index, &b.fault)
+            for i in range(b.count):
+                if not done:
+                    break
+                b.fault.piece = i
+                piece = &b.pieces[i]
+                vec_append(&b.out, b.arena + piece.offset, piece.size)
+                done = clear_registers(b.out.data + b.out.count - piece.size, piece.size, &index,
+                                       &b.fault)
+            index_free(&index)
+        if not done:
+            raise_fault(&b.fault)
+        return vec_take(&b.out)
+    finally:
+        end(&b)

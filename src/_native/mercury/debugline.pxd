@@ -35,122 +35,115 @@ cdef inline bint read_units(const uint8_t* data, uint64_t size, Vec* units,
     return True
 
 
-cdef inline bint move_unit(const uint8_t* data, Unit* unit, Cut* cuts, size_t count, uint8_t* out,
-                           uint64_t* used, Vec* moved, Fault* fault) noexcept nogil:
+cdef inline bint move_unit(Rebuilt* b, const uint8_t* data, Unit* unit, Cut* cuts,
+                           size_t count) noexcept nogil:
     """Append one unit; `cuts` are its sequences, by offset, and are sorted anew."""
-    cdef uint64_t first = unit.end, size
+    cdef uint64_t first = unit.end, length
     cdef size_t i, live = 0
-    cdef MovedRow* row
     if count:
         first = cuts[0].offset
         if first < unit.program:
-            return fail(fault, first + PREFIX, R_ADDRESS)
+            return fail(&b.fault, first + PREFIX, R_ADDRESS)
     for i in range(count):
         cuts[i].stop = cuts[i + 1].offset if i + 1 < count else unit.end
         if (cuts[i].stop - cuts[i].offset < SEQUENCE or data[cuts[i].offset] != 0
                 or data[cuts[i].offset + 1] != 9 or data[cuts[i].offset + 2] != 2):
-            return fail(fault, cuts[i].offset + PREFIX, R_ADDRESS)
+            return fail(&b.fault, cuts[i].offset + PREFIX, R_ADDRESS)
     for i in range(count):
         if cuts[i].outcome == LIVE:
             cuts[live] = cuts[i]
             live += 1
     sort_cuts(cuts, live, by_target)
-    unit.base = used[0]
-    memcpy(out + used[0], data + unit.start, first - unit.start)
-    used[0] += first - unit.start
+    unit.base = b.out.count
+    vec_append(&b.out, data + unit.start, first - unit.start)
     for i in range(live):
-        row = <MovedRow*>vec_push(moved)
-        if row == NULL:
-            return fail(fault, 0, R_MEMORY)
-        row.r_offset = used[0] + PREFIX
-        row.row = cuts[i].row
-        size = cuts[i].stop - cuts[i].offset
-        memcpy(out + used[0], data + cuts[i].offset, size)
-        used[0] += size
-    size = used[0] - unit.base - 4
-    memcpy(out + unit.base, &size, 4)
+        if not keep_row(b, b.out.count + PREFIX, cuts[i].row):
+            return False
+        vec_append(&b.out, data + cuts[i].offset, cuts[i].stop - cuts[i].offset)
+    length = b.out.count - unit.base - 4
+    memcpy(b.out.data + unit.base, &length, 4)
     return True
 
 
-cdef inline bint patch_headers(const uint8_t* data, uint64_t size, const DebugPatchRow* rows,
-                               uint64_t count, const Vec* units, Vec* twins, Vec* cuts,
-                               uint8_t* out, Fault* fault) noexcept nogil:
+cdef inline bint patch_headers(Rebuilt* b, const PieceRow* twin_piece, const DebugPatchRow* rows,
+                               const Vec* units, Vec* twins) noexcept nogil:
     """Write resolved mercury header fields into the same fields of the rebuilt headers."""
     cdef const Unit* unit = <const Unit*>units.data
     cdef const Unit* twin
     cdef Cut* cut
     cdef size_t at = 0
-    cdef uint64_t i, value
-    if not read_units(data, size, twins, fault):
+    cdef uint64_t i, value, count = twin_piece.count
+    if not read_units(b.arena + twin_piece.offset, twin_piece.size, twins, &b.fault):
         return False
     twin = <const Unit*>twins.data
     if twins.count != units.count:
-        return fail(fault, size, R_UNITS)
-    cuts.count = 0
+        return fail(&b.fault, twin_piece.size, R_UNITS)
+    b.cuts.count = 0
     for i in range(count):
-        cut = <Cut*>vec_push(cuts)
+        cut = <Cut*>vec_push(&b.cuts)
         if cut == NULL:
-            return fail(fault, 0, R_MEMORY)
+            return fail(&b.fault, 0, R_MEMORY)
         cut.offset = rows[i].r_offset
         cut.row = i
-    cut = <Cut*>cuts.data
+    cut = <Cut*>b.cuts.data
     sort_cuts(cut, count, by_offset)
     for i in range(count):
         while at < twins.count and twin[at].end <= cut[i].offset:
             at += 1
         if (at == twins.count or cut[i].offset > twin[at].program
                 or twin[at].program - cut[i].offset < 4):
-            return fail(fault, cut[i].offset, R_PATCH)
+            return fail(&b.fault, cut[i].offset, R_PATCH)
         if twin[at].program - twin[at].start != unit[at].program - unit[at].start:
-            return fail(fault, twin[at].start, R_UNITS)
+            return fail(&b.fault, twin[at].start, R_UNITS)
         value = rows[cut[i].row].value
-        memcpy(out + unit[at].base + cut[i].offset - twin[at].start, &value, 4)
+        memcpy(b.out.data + unit[at].base + cut[i].offset - twin[at].start, &value, 4)
     return True
 
 
-cdef inline bint move_lines(const uint8_t* arena, const PieceRow* pieces, const PieceRow* headers,
-                            size_t count, const RelocRow* relocs, const DebugPatchRow* patches,
-                            uint8_t* out, uint64_t* used, PlacedRow* placed, Vec* moved, Vec* units,
-                            Vec* twins, Vec* cuts, Vec* unit_rows, Fault* fault) noexcept nogil:
-    cdef uint64_t reloc = 0, patch = 0
+cdef inline bint move_piece(Rebuilt* b, size_t piece, uint64_t first, Vec* units,
+                            Vec* unit_rows) noexcept nogil:
+    """Append the units of one piece, whose relocations begin at row `first`."""
+    cdef const uint8_t* data = b.arena + b.pieces[piece].offset
     cdef UnitRow* row
-    cdef const uint8_t* data
     cdef Unit* unit
     cdef Cut* cut
-    cdef size_t i, u, low, high
-    for i in range(count):
-        fault.piece = i
-        data = arena + pieces[i].offset
-        placed[i].base = used[0]
-        if not read_units(data, pieces[i].size, units, fault):
+    cdef size_t u, low = 0, high
+    if not read_units(data, b.pieces[piece].size, units, &b.fault):
+        return False
+    if not read_cuts(b, first, b.pieces[piece].count, PREFIX):
+        return False
+    cut = <Cut*>b.cuts.data
+    for u in range(units.count):
+        unit = <Unit*>units.data + u
+        high = low
+        while high < b.cuts.count and cut[high].offset + PREFIX < unit.end:
+            high += 1
+        if not move_unit(b, data, unit, cut + low, high - low):
             return False
-        if not read_cuts(relocs, reloc, pieces[i].count, PREFIX, cuts, fault):
+        low = high
+        row = <UnitRow*>vec_push(unit_rows)
+        if row == NULL:
+            return fail(&b.fault, 0, R_MEMORY)
+        row.piece = piece
+        row.start = unit.start
+        row.base = unit.base
+    return low == b.cuts.count or fail(&b.fault, cut[low].offset + PREFIX, R_ADDRESS)
+
+
+cdef inline bint move_lines(Rebuilt* b, const PieceRow* headers, const DebugPatchRow* patches,
+                            Vec* units, Vec* twins, Vec* unit_rows) noexcept nogil:
+    """All pieces; `headers` are their mercury twins, or NULL."""
+    cdef uint64_t reloc = 0
+    cdef size_t i
+    for i in range(b.count):
+        b.fault.piece = i
+        if not move_piece(b, i, reloc, units, unit_rows):
             return False
-        cut = <Cut*>cuts.data
-        low = 0
-        for u in range(units.count):
-            unit = <Unit*>units.data + u
-            high = low
-            while high < cuts.count and cut[high].offset + PREFIX < unit.end:
-                high += 1
-            if not move_unit(data, unit, cut + low, high - low, out, used, moved, fault):
-                return False
-            low = high
-            row = <UnitRow*>vec_push(unit_rows)
-            if row == NULL:
-                return fail(fault, 0, R_MEMORY)
-            row.piece = i
-            row.start = unit.start
-            row.base = unit.base
-        if low < cuts.count:
-            return fail(fault, cut[low].offset + PREFIX, R_ADDRESS)
-        reloc += pieces[i].count
-        placed[i].size = used[0] - placed[i].base
+        reloc += b.pieces[i].count
         if headers != NULL:
-            fault.mercury = True
-            if not patch_headers(arena + headers[i].offset, headers[i].size, patches + patch,
-                                 headers[i].count, units, twins, cuts, out, fault):
+            b.fault.mercury = True
+            if not patch_headers(b, &headers[i], patches, units, twins):
                 return False
-            patch += headers[i].count
-            fault.mercury = False
+            patches += headers[i].count
+            b.fault.mercury = False
     return True

@@ -50,10 +50,6 @@ cdef packed struct DebugPatchRow:
     uint64_t r_offset
     uint64_t value
 
-cdef packed struct PlacedRow:
-    uint64_t base
-    uint64_t size
-
 cdef packed struct MovedRow:
     uint64_t r_offset
     uint64_t row
@@ -82,6 +78,18 @@ ctypedef struct Fault:
     uint64_t offset
     DebugFault reason
     bint mercury            # in the twin that `headers` names
+
+# A section while it is written anew.
+ctypedef struct Rebuilt:
+    const uint8_t* arena
+    const PieceRow* pieces
+    size_t count
+    const RelocRow* relocs
+    size_t reloc_count
+    Vec out                 # bytes, with room for those of all pieces
+    Vec moved               # MovedRow
+    Vec cuts                # Cut: those of the piece at hand
+    Fault fault
 
 
 cdef inline bint fail(Fault* fault, uint64_t offset, DebugFault reason) noexcept nogil:
@@ -112,23 +120,34 @@ cdef inline void sort_cuts(Cut* cuts, size_t count, Compare compare) noexcept no
             return
 
 
-cdef inline bint read_cuts(const RelocRow* rows, uint64_t first, uint64_t count, uint64_t back,
-                           Vec* cuts, Fault* fault) noexcept nogil:
+cdef inline bint read_cuts(Rebuilt* b, uint64_t first, uint64_t count,
+                           uint64_t back) noexcept nogil:
     """Collect the function relocations of one piece, by offset, each `back` bytes before it."""
+    cdef const RelocRow* rows = b.relocs
     cdef uint64_t i
     cdef Cut* cut
-    cuts.count = 0
+    b.cuts.count = 0
     for i in range(first, first + count):
         if rows[i].outcome == OTHER:
             continue
         if rows[i].r_offset < back:
-            return fail(fault, rows[i].r_offset, R_ADDRESS)
-        cut = <Cut*>vec_push(cuts)
+            return fail(&b.fault, rows[i].r_offset, R_ADDRESS)
+        cut = <Cut*>vec_push(&b.cuts)
         if cut == NULL:
-            return fail(fault, 0, R_MEMORY)
+            return fail(&b.fault, 0, R_MEMORY)
         cut.offset = cut.stop = rows[i].r_offset - back
         cut.row = i
         cut.target = rows[i].target
         cut.outcome = rows[i].outcome
-    sort_cuts(<Cut*>cuts.data, cuts.count, by_offset)
+    sort_cuts(<Cut*>b.cuts.data, b.cuts.count, by_offset)
+    return True
+
+
+cdef inline bint keep_row(Rebuilt* b, uint64_t offset, uint64_t row) noexcept nogil:
+    """Note where the field of a relocation is in the new section."""
+    cdef MovedRow* moved = <MovedRow*>vec_push(&b.moved)
+    if moved == NULL:
+        return fail(&b.fault, 0, R_MEMORY)
+    moved.r_offset = offset
+    moved.row = row
     return True

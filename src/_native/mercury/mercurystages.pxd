@@ -83,34 +83,38 @@ cdef inline int stage1(const Object* ref, const Object* cand, Verdict* out,
     return ACCEPTED
 
 
+cdef inline size_t header_twin(const Object* ref, const Header* want, bint hashed,
+                               Comparison* work) noexcept nogil:
+    """The first row equal to `want`; the number of rows where there is none."""
+    cdef size_t j = 0, n = ref.header_count
+    cdef uint32_t row
+    if not hashed:
+        while j < n and not same_header(&ref.headers[j], want):
+            j += 1
+        work.twin_probes += j + (j < n)
+        return j
+    row = table_slot(&ref.by_header, want.key).head
+    while row:
+        work.twin_probes += 1
+        if same_header(&ref.headers[row - 1], want):
+            work.prefilter_hits += 1
+            return row - 1
+        work.false_positives += 1
+        row = ref.by_header.next[row - 1]
+    return n
+
+
 cdef inline int stage2(const Object* ref, const Object* cand, bint hashed, Verdict* out,
                        Comparison* work) noexcept nogil:
     """Section headers: equal number, and a twin for each of the candidate's."""
     cdef size_t i, j, n = ref.header_count
-    cdef uint32_t row
-    cdef const Header* want
     out.index = out.twin = -1
     if n != cand.header_count:
         return HEADER_COUNT
     for i in range(n):
-        want = &cand.headers[i]
         if hashed:
-            j = n
             expect_header(ref, cand, i)
-            row = table_slot(&ref.by_header, want.key).head
-            while row:
-                work.twin_probes += 1
-                if same_header(&ref.headers[row - 1], want):
-                    work.prefilter_hits += 1
-                    j = row - 1
-                    break
-                work.false_positives += 1
-                row = ref.by_header.next[row - 1]
-        else:
-            j = 0
-            while j < n and not same_header(&ref.headers[j], want):
-                j += 1
-            work.twin_probes += j + (j < n)
+        j = header_twin(ref, &cand.headers[i], hashed, work)
         if j == n:
             out.index = <int64_t>i
             return HEADER_TWIN
@@ -136,37 +140,41 @@ cdef inline bint lacks_digests(const Object* ref, const Object* cand) noexcept n
     return False
 
 
+cdef inline size_t target_twin(const Object* ref, const Target* want, bint hashed,
+                               Comparison* work) noexcept nogil:
+    """The same for stage 3."""
+    cdef size_t j = 0, n = ref.target_count
+    cdef uint32_t row
+    cdef const Table* table
+    if not hashed:
+        while j < n and not same_target(&ref.targets[j], want, work):
+            j += 1
+        work.twin_probes += j + (j < n)
+        return j
+    row = target_head(ref, want, &table)
+    while row:
+        work.twin_probes += 1
+        if same_target(&ref.targets[row - 1], want, work):
+            work.prefilter_hits += 1
+            return row - 1
+        work.false_positives += 1
+        row = table.next[row - 1]
+    return n
+
+
 cdef inline int stage3(const Object* ref, const Object* cand, bint hashed, Verdict* out,
                        Comparison* work) noexcept nogil:
     """Relocation targets: equal number, and a twin with equal bytes for each of the candidate's."""
     cdef size_t i, j, n = ref.target_count
-    cdef uint32_t row
-    cdef const Target* want
-    cdef const Table* table
     out.index = out.twin = -1
     if n != cand.target_count:
         return TARGET_COUNT
     if hashed and lacks_digests(ref, cand):
         return NEEDS_DIGESTS
     for i in range(n):
-        want = &cand.targets[i]
         if hashed:
-            j = n
             expect_target(ref, cand, i)
-            row = target_head(ref, want, &table)
-            while row:
-                work.twin_probes += 1
-                if same_target(&ref.targets[row - 1], want, work):
-                    work.prefilter_hits += 1
-                    j = row - 1
-                    break
-                work.false_positives += 1
-                row = table.next[row - 1]
-        else:
-            j = 0
-            while j < n and not same_target(&ref.targets[j], want, work):
-                j += 1
-            work.twin_probes += j + (j < n)
+        j = target_twin(ref, &cand.targets[i], hashed, work)
         if j == n:
             out.index = <int64_t>i
             return TARGET_TWIN

@@ -5,38 +5,14 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
+from debugrows cimport (
+    OTHER, DebugPatchRow, MovedRow, PieceRow, RelocRow, UnitRow
+)
 from elf64 cimport *
 from pylink._native.tables cimport Fixes, Keeps, MergedTables, ObjectTables, Outs
 from kinds cimport *
 from rows cimport *
 from vec cimport *
-
-# Rows of pylink._native.debug; its stub describes them.
-cdef packed struct PieceRow:
-    uint64_t offset
-    uint64_t size
-    uint64_t count
-
-cdef packed struct RelocationRow:
-    uint64_t offset
-    uint32_t target
-    uint32_t outcome
-
-cdef packed struct HeaderRow:
-    uint64_t offset
-    uint64_t value
-
-cdef packed struct MovedRow:
-    uint64_t offset
-    uint64_t row
-
-cdef packed struct UnitRow:
-    uint64_t piece
-    uint64_t start
-    uint64_t base
-
-cdef enum:
-    IGNORED = 3
 
 
 def find_debug(MergedTables merged not None, bytes name not None):
@@ -73,12 +49,12 @@ def pieces_of(MergedTables merged not None, int out):
     cdef uint32_t* key = <uint32_t*>calloc(entity_count + 1, 4)
     cdef Vec pieces, relocations, numbers, inputs
     cdef PieceRow* piece
-    cdef RelocationRow* relocation
+    cdef RelocRow* relocation
     cdef int32_t* number
     cdef int32_t* source
     cdef bint ok = key != NULL
     vec_init(&pieces, sizeof(PieceRow))
-    vec_init(&relocations, sizeof(RelocationRow))
+    vec_init(&relocations, sizeof(RelocRow))
     vec_init(&numbers, 4)
     vec_init(&inputs, 4)
     if ok:
@@ -101,15 +77,15 @@ def pieces_of(MergedTables merged not None, int out):
                 # Both tables are in input order.
                 while at < count and (row[at].out != out or row[at].piece <= <int32_t>i):
                     if row[at].out == out and row[at].piece == <int32_t>i:
-                        relocation = <RelocationRow*>vec_push(&relocations)
+                        relocation = <RelocRow*>vec_push(&relocations)
                         number = <int32_t*>vec_push(&numbers)
                         if relocation == NULL or number == NULL:
                             ok = False
                             break
                         number[0] = <int32_t>at
-                        relocation.offset = row[at].offset
+                        relocation.r_offset = row[at].offset
                         relocation.target = key[row[at].entity] if row[at].entity >= 0 else 0
-                        relocation.outcome = min(row[at].outcome, <uint32_t>IGNORED)
+                        relocation.outcome = min(row[at].outcome, <uint32_t>OTHER)
                         piece.count += 1
                     at += 1
     free(key)
@@ -135,10 +111,10 @@ def headers_of(MergedTables merged not None, int out):
     cdef const FixRow* fix = merged.fixes.rows
     cdef Vec pieces, patches
     cdef PieceRow* piece
-    cdef HeaderRow* patch
+    cdef DebugPatchRow* patch
     cdef bint ok = True
     vec_init(&pieces, sizeof(PieceRow))
-    vec_init(&patches, sizeof(HeaderRow))
+    vec_init(&patches, sizeof(DebugPatchRow))
     with nogil:
         for i in range(n):
             plain += home[i] == out
@@ -153,11 +129,11 @@ def headers_of(MergedTables merged not None, int out):
             piece.count = 0
             while at < count and (fix[at].out != twin or fix[at].offset < start[i] + s[i].size):
                 if fix[at].out == twin and fix[at].section >= 0 and fix[at].how & FIX_MERC:
-                    patch = <HeaderRow*>vec_push(&patches)
+                    patch = <DebugPatchRow*>vec_push(&patches)
                     if patch == NULL:
                         ok = False
                         break
-                    patch.offset = fix[at].offset - start[i]
+                    patch.r_offset = fix[at].offset - start[i]
                     patch.value = <uint64_t>fix[at].addend + start[fix[at].section]
                     piece.count += 1
                 at += 1
@@ -229,7 +205,7 @@ def adopt(MergedTables merged not None, list results not None):
                 ok = False
                 break
             # The list is written newest first.
-            keep.offset = move[count - 1 - i].offset
+            keep.offset = move[count - 1 - i].r_offset
             keep.addend = source[number[move[count - 1 - i].row]].addend
             keep.type = source[number[move[count - 1 - i].row]].type
             keep.entity = source[number[move[count - 1 - i].row]].entity

@@ -14,8 +14,7 @@ patch      r_offset u64, value u64               resolved header field, offset i
 Outcomes: 0 the copy in the output, 1 a function that is not in it, 2 a copy that lost against
 an earlier one, 3 no function (such rows are ignored).
 
-Out: ``placed`` has one row (base u64, size u64) per piece, its place in the new section;
-``moved`` has one row (r_offset u64, row u64) per kept relocation, in the order of the output
+Out: ``moved`` has one row (r_offset u64, row u64) per kept relocation, in the order of the output
 relocation section: offset in the new section, and row of the input table; ``units`` has one
 row (piece u64, start u64, base u64) per line unit, ascending: the unit that began at ``start`` of
 its piece begins at ``base`` of the new section, which is what ``.debug_info`` refers to.
@@ -38,22 +37,22 @@ def rebuild_line(
     relocs: bytes,
     headers: bytes = b"",
     patches: bytes = b"",
-) -> tuple[bytes, bytes, bytes, bytes]:
-    """Rebuild ``.debug_line`` or ``.nv_debug_line_sass``: (contents, placed, moved, units).
+) -> tuple[bytes, bytes, bytes]:
+    """Rebuild ``.debug_line`` or ``.nv_debug_line_sass``: (contents, moved, units).
 
     ``headers`` are the mercury twins of the pieces, in the same order, with ``patches`` as
     their rows: the ``.debug_str`` offset in a line header is relocated there only. DWARF
     versions 2 to 4 with 32-bit lengths.
     """
 
-def rebuild_frame(arena: bytes, pieces: bytes, relocs: bytes) -> tuple[bytes, bytes, bytes]:
-    """Rebuild ``.debug_frame`` (64-bit DWARF): (contents, placed, moved).
+def rebuild_frame(arena: bytes, pieces: bytes, relocs: bytes) -> tuple[bytes, bytes]:
+    """Rebuild ``.debug_frame`` (64-bit DWARF): (contents, moved).
 
     Of the relocations only those at the address field of an FDE count.
     """
 
-def rebuild_reg_sass(arena: bytes, pieces: bytes, names: bytes) -> tuple[bytes, bytes]:
-    """Concatenate ``.nv_debug_info_reg_sass`` and clear stale ranges: (contents, placed).
+def rebuild_reg_sass(arena: bytes, pieces: bytes, names: bytes) -> bytes:
+    """Concatenate ``.nv_debug_info_reg_sass`` and clear stale ranges.
 
     ``names`` holds the names of the output's functions, each ended by NUL. Only the first
     entry of such a name keeps the start and end of its registers. Pieces count no rows.

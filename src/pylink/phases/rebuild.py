@@ -46,18 +46,18 @@ def _rebuild_one(
     try:
         if name in LINES:
             headers, patches = rebuild.headers_of(merged, out)
-            contents, _, moved, units = debug.rebuild_line(
+            contents, moved, units = debug.rebuild_line(
                 arena, pieces, relocations, headers, patches
             )
             retargets.append((inputs, units, out))
         elif name == FRAME:
-            contents, _, moved = debug.rebuild_frame(arena, pieces, relocations)
+            contents, moved = debug.rebuild_frame(arena, pieces, relocations)
             if REPLACED in merged.symbol_role.data:
                 from pylink.phases.rebuild_copies import merge_frames  # noqa: PLC0415 -- rare
 
                 contents, moved = merge_frames(merged, contents, moved, numbers)
         else:
-            contents, _ = debug.rebuild_reg_sass(arena, pieces, rebuild.live_names(merged))
+            contents = debug.rebuild_reg_sass(arena, pieces, rebuild.live_names(merged))
     except debug.MalformedDebugSection as fault:
         piece = inputs[4 * fault.piece : 4 * fault.piece + 4]
         section = int.from_bytes(piece, "little", signed=True)
