@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from helpers import demo, oracle
-from helpers.cubin_builder import one_kernel
+from helpers.cubin_builder import FUNC, Symbol, one_kernel
 
 import pylink
 from pylink.bench import compare
@@ -23,6 +23,7 @@ from pylink.bench.contenders import COPY, Contender, jit_words
 from pylink.bench.contest import Contest, Plan
 from pylink.bench.estimates import change_of, exponent_of, median_of
 from pylink.bench.given import Link
+from pylink.bench.groups import groups_of
 from pylink.bench.launcher import Failed, Launcher, Run
 from pylink.bench.page import page
 from pylink.bench.results import RESTED, WHOLE, MalformedResults, Results, from_csv, to_csv
@@ -168,10 +169,55 @@ def test_parts_that_do_not_link_are_no_growth(
     planted = linker(tmp_path, refuses)
     assert main(["--rounds=1", "--csv=out.csv", *OTHERS, f"--nvlink={planted}", "--", *link]) == 0
     assert results().facts["growth"] == (
-        "not measured: the first 2 of 16 inputs do not link alone, nvlink says: undefined: f"
+        "not measured: 2 of 16 inputs do not link alone, nvlink says: undefined: f"
     )
     assert len(results().runs) == 1
     assert "undefined: f" in capsys.readouterr().out
+
+
+def test_parts_are_made_of_inputs_that_need_one_another(tmp_path: Path) -> None:
+    """Pairs whose second halves come last, so that no first inputs link alone."""
+    names = []
+    for number in range(20):
+        cubin = one_kernel(f"k{number}")
+        if number < 10:
+            cubin.symbols.append(Symbol(f"f{number}", FUNC))
+        else:
+            cubin.symbols.append(Symbol(f"f{number - 10}", FUNC, section=4))
+        names.append(str(tmp_path / f"{number:02}.cubin"))
+        Path(names[-1]).write_bytes(cubin.build())
+    given = Link(["-arch=sm_80", *names], str(tmp_path))
+
+    def is_whole(size: int) -> bool:
+        part = set(given.part(size))
+        return all((number + 10) % 20 in part for number in part)
+
+    def seconds(size: int) -> float:
+        if not is_whole(size):
+            raise Failed("undefined")
+        return 0.001 * size
+
+    taking = [Planted("linker", seconds)]
+    found = Contest(given, taking, Plan(rounds=6), lambda words: None).run()
+    growth = found.growth("linker")
+    assert growth is not None
+    assert growth.value == pytest.approx(1.0)
+    assert found.facts["growth"].startswith("of parts whose inputs need one another")
+    sizes = {
+        next(iter(found.of("linker", part=part).values())).inputs for part in found.parts("linker")
+    }
+    assert sizes == {2, 4, 10, 20}
+
+
+def test_a_program_in_one_piece_has_no_parts(tmp_path: Path) -> None:
+    cubins = []
+    for number in range(20):
+        cubin = one_kernel(f"k{number}")
+        cubin.symbols.append(Symbol(f"f{number}", FUNC, section=4))
+        cubin.symbols.append(Symbol(f"f{(number + 1) % 20}", FUNC))
+        cubins.append(cubin.build())
+    assert groups_of(cubins) == [list(range(20))]
+    assert groups_of([b"no cubin", cubins[3], b"", cubins[4]]) == [[0], [1, 3], [2]]
 
 
 def test_few_inputs_are_no_growth(link: list[str], tmp_path: Path) -> None:
@@ -194,6 +240,23 @@ def test_answers_are_compared(link: list[str], tmp_path: Path) -> None:
     (tmp_path / "truth").write_bytes(b"no cubin")
     assert main(words) == 1
     assert "DIFFERS" in results().answers["pylink API"]
+
+
+def test_an_answer_may_be_that_of_one_of_several_releases(link: list[str], tmp_path: Path) -> None:
+    """Each release has a format of its own, and a link follows one of them."""
+    other = tmp_path / "other"
+    other.mkdir()
+    first = linker(other, "printf another >truth2; set -- truth2")
+    (other / "nvlink").write_text((other / "nvlink").read_text().replace("cat truth", 'cat "$1"'))
+    options = ["--rounds=1", "--no-growth", "--csv=out.csv", f"--nvlink={first}"]
+    words = [*OTHERS[:1], *OTHERS[2:], "--", *link]
+    assert main([*options, *words]) == 1
+    assert "DIFFERS" in results().answers["pylink API"]
+    planted = linker(tmp_path).replace(str(tmp_path), f"{tmp_path}/.")
+    text = Path(planted).read_text()
+    Path(planted).write_text(text.replace("V99.9.1", "V99.9.2"))
+    assert main([*options, f"--nvlink={planted}", *words]) == 0
+    assert results().answers["pylink API"] == "equal byte by byte with nvlink 99.9.2's"
 
 
 def test_files_of_the_user_stay(link: list[str], tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from pylink.bench.results import RESTED, WARM, WHOLE, Results
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pylink.bench.contenders import Contender
     from pylink.bench.given import Link
@@ -94,14 +94,14 @@ class Contest:
             except Failed as error:
                 one.failed = self.results.failures[one.name] = str(error)
         self._contenders = [one for one in self._contenders if not one.failed]
-        reference = next((one for one in made if one.name.startswith(NVLINK)), None)
+        expected = {one.name: made[one] for one in made if one.name.startswith(NVLINK)}
         for one, image in made.items():
-            if reference is None:
+            if not expected:
                 answer = "not compared: there is no output of nvlink"
-            elif one is reference:
+            elif one.name in expected:
                 answer = "what the others are compared with"
             else:
-                answer = self._compared(one, image, made[reference], reference.name)
+                answer = self._answer_of(one, image, expected)
             self.results.answers[one.name] = answer
 
     def _made(self, one: Contender, link: Link) -> bytes:
@@ -115,6 +115,11 @@ class Contest:
                 return stream.read()
         except OSError:
             raise Failed("it wrote no output") from None
+
+    def _answer_of(self, one: Contender, image: bytes, expected: Mapping[str, bytes]) -> str:
+        """How an answer compares with nvlink's, of several releases with the first it equals."""
+        answers = [self._compared(one, image, made, name) for name, made in expected.items()]
+        return next((answer for answer in answers if not is_different(answer)), answers[0])
 
     def _compared(self, one: Contender, image: bytes, expected: bytes, other: str) -> str:
         """How an answer differs; what pylink leaves out on purpose is put back to see the rest."""
@@ -139,9 +144,18 @@ class Contest:
             words = f"{size} inputs" if size != 1 else "1 input"
             facts["growth"] = f"not measured: {words} besides archives, {FEWEST_INPUTS} are needed"
             return {}
-        found = {}
-        for part in PARTS:
-            count = int(size * part)
+        found = self._linked_parts()
+        if not found and self._link.regroup():
+            found = self._linked_parts()
+            if found:
+                facts["growth"] = "of parts whose inputs need one another: the first do not link"
+        return found
+
+    def _linked_parts(self) -> dict[Fraction, int]:
+        """The parts with their sizes if everyone can link all of them; else why not is a fact."""
+        facts, size = self.results.facts, self._link.size
+        found = self._link.sizes(PARTS)
+        for count in found.values():
             self._tell(f"a part of {count} inputs, once before the rounds")
             for one in self._contenders:
                 self._clear()
@@ -150,11 +164,10 @@ class Contest:
                 except Failed as error:
                     reason = str(error).splitlines()[0]
                     facts["growth"] = (
-                        f"not measured: the first {count} of {size} inputs do not link alone, "
+                        f"not measured: {count} of {size} inputs do not link alone, "
                         f"{one.name} says: {reason}"
                     )
                     return {}
-            found[part] = count
         return found
 
     def _takes_part(self, one: Contender, round_: int) -> bool:

@@ -11,6 +11,7 @@ import hashlib
 import os
 import stat
 from copy import copy
+from itertools import accumulate
 
 from pylink.api.inputs import HEAD_SIZE, kind_of
 from pylink.command.optionfile import split_words
@@ -19,11 +20,12 @@ from pylink.command.optiontable import BY_ATTRIBUTE
 from pylink.diagnostics import Sink
 from pylink.errors import LinkError, reason_of
 from pylink.inputs.incoming import read_incoming
-from pylink.inputs.kinds import ARCHIVE, THIN_ARCHIVE
+from pylink.inputs.kinds import ARCHIVE, CUBIN, THIN_ARCHIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from fractions import Fraction
 
     from pylink.command.optiontable import Value
 
@@ -81,6 +83,9 @@ class Link:
             raise BadLink("the link has no inputs")
         self.kinds = [_kind(name) for name in line.inputs]
         self.libraries = _libraries(line)
+        # The inputs that parts are made of as parts take them, and how many each part may have.
+        self._order = [place for place, kind in enumerate(self.kinds) if kind not in ARCHIVES]
+        self._ends: list[int] = []
         self._pieces = list(_pieces(given))
 
     @property
@@ -98,21 +103,41 @@ class Link:
     @property
     def size(self) -> int:
         """How many inputs parts are made of: all but archives, which every part needs."""
-        return sum(kind not in ARCHIVES for kind in self.kinds)
+        return len(self._order)
 
     @property
     def output_path(self) -> str:
         return os.path.join(self.folder, OUTPUT)
 
     def part(self, size: int) -> list[int]:
-        """The places in `inputs` of a part: its first `size` inputs, and all archives."""
-        taken = []
-        left = size
-        for place, kind in enumerate(self.kinds):
-            if kind in ARCHIVES or left > 0:
-                taken.append(place)
-                left -= kind not in ARCHIVES
-        return taken
+        """The places in `inputs` of a part: so many inputs, and all archives."""
+        taken = set(self._order[:size])
+        return [
+            place for place, kind in enumerate(self.kinds) if kind in ARCHIVES or place in taken
+        ]
+
+    def sizes(self, shares: Sequence[Fraction]) -> dict[Fraction, int]:
+        """How many inputs the parts have; none where two would have the same."""
+        ends = self._ends or range(1, self.size + 1)
+        found = {
+            share: min(ends, key=lambda end: abs(end - int(self.size * share))) for share in shares
+        }
+        return found if len({*found.values(), self.size}) > len(found) else {}
+
+    def regroup(self) -> bool:
+        """Make parts of inputs that need one another; False where that is no other way."""
+        if self._ends or any(self.kinds[place] != CUBIN for place in self._order):
+            return False
+        from pylink.bench.groups import groups_of  # noqa: PLC0415 -- where the first do not link
+
+        contents = []
+        for place in self._order:
+            with open(self.inputs[place][0], "rb") as stream:
+                contents.append(stream.read())
+        groups = groups_of(contents)
+        self._ends = list(accumulate(map(len, groups)))
+        self._order = [self._order[number] for group in groups for number in group]
+        return True
 
     def bytes_of(self, size: int) -> int:
         """Bytes of the inputs of a part, libraries included."""

@@ -1,0 +1,65 @@
+"""Which inputs of a link need one another: parts of a program that link alone.
+
+A cubin needs those that define what it leaves undefined. Inputs that are tied so, however often
+around, are a group, and any number of groups link without the others.
+"""
+
+from __future__ import annotations
+
+from pylink.facts.elf import SHN_UNDEF, STB_LOCAL
+from pylink.inspect.image import Image, MalformedCubin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+SYMBOL = "<IBBHQQ"  # Elf64_Sym
+
+
+def groups_of(cubins: Sequence[bytes]) -> list[list[int]]:
+    """The groups of cubins, each by its numbers, in the order of their first ones.
+
+    What is no readable cubin is a group of its own.
+    """
+    defined: dict[str, int] = {}
+    needed: list[set[str]] = []
+    for number, data in enumerate(cubins):
+        undefined = set()
+        for name, is_defined in _globals_of(data):
+            if is_defined:
+                defined.setdefault(name, number)
+            else:
+                undefined.add(name)
+        needed.append(undefined)
+    first = list(range(len(cubins)))
+
+    def root(number: int) -> int:
+        while first[number] != number:
+            first[number] = number = first[first[number]]
+        return number
+
+    for number, names in enumerate(needed):
+        for name in names:
+            if name in defined:
+                one, other = sorted((root(number), root(defined[name])))
+                first[other] = one
+    groups: dict[int, list[int]] = {}
+    for number in range(len(cubins)):
+        groups.setdefault(root(number), []).append(number)
+    return list(groups.values())
+
+
+def _globals_of(data: bytes) -> list[tuple[str, bool]]:
+    """The names that a cubin shares with others, and whether it defines them."""
+    try:
+        image = Image(data)
+        table = image.section(".symtab")
+        rows = image.entries(table, SYMBOL) if table is not None else []
+        return [
+            (name, shndx != SHN_UNDEF)
+            for name, (_, info, _, shndx, _, _) in zip(image.symbols, rows, strict=True)
+            if name and info >> 4 != STB_LOCAL
+        ]
+    except (MalformedCubin, ValueError):
+        return []
