@@ -3,7 +3,8 @@
 Rows stand by the function that they begin with, in order of first mention (docs/order.md): a
 function's direct calls and candidates newest first, so also the prototypes that it calls through;
 of the prototypes of its address and of its own, the first that a file names. Nothing is said of
-functions without a symbol. Relocatable outputs have a direct call once (docs/format-notes.md, -r).
+functions without a symbol. Relocatable outputs have a direct call, and a candidate, once
+(docs/format-notes.md, -r).
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def rows_of(program: Program, block: int) -> list[tuple[int, int]]:
         others = [call.other for call in group]
         if block == PROTOTYPE and program.address_taken[function]:
             continue
-        if block == DIRECT and program.relocatable:
+        if block in (DIRECT, CANDIDATE) and program.relocatable:
             others = list(dict.fromkeys(others))  # the place of the oldest
         if block in (TAKEN, PROTOTYPE):
             others = others[:1]

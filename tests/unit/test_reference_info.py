@@ -166,11 +166,11 @@ class Link:
             whole, outs=table(Outs, outs), symbol_index=table(Indices, program.symbols)
         )
         mixed = info.emit_info(placed, inherited.compiled(130), b"")
-        (blob,), (spans,) = placed.blobs, placed.spans
         found = {}
-        for span in spans:
-            owner = outs[span.out].get("entity", -1)
-            found[owner] = blob[span.offset : span.offset + span.size]
+        for blob, spans in zip(placed.blobs, placed.spans, strict=True):
+            for span in spans:
+                owner = outs[span.out].get("entity", -1)
+                found[owner] = blob[span.offset : span.offset + span.size]
         return found, mixed
 
 

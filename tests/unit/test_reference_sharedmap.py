@@ -113,7 +113,7 @@ class Link:
             referenced=table(
                 Marks, [0] * self.count + [at in named for at in range(len(variables))]
             ),
-            uses_array=table(Marks, [0] * (self.count + len(variables))),
+            array_align=table(Values, [0] * (self.count + len(variables))),
         )
 
     def outs(self) -> Outs:

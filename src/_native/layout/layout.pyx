@@ -214,7 +214,7 @@ cdef inline int turn_of(const OutSymbolRow* symbol, const OutRow* outs,
     if symbol.part == PART_TAIL:
         return 3
     if (homes != NULL and symbol.entity >= 0 and homes[symbol.entity] >= 0
-            and outs[homes[symbol.entity]].kind == K_SHARED):
+            and is_a(outs[homes[symbol.entity]].kind, IS_KERNEL_SHARED)):
         return 1
     return 2
 

@@ -173,7 +173,7 @@ cdef bint list_nameless(const SectionRow* s, size_t count, const SymbolRow* sym,
         if sym[i].section >= 0 and sym[i].info & 15 != STT_SECTION:
             named[sym[i].section] = 1
     for i in range(count):
-        if s[i].kind != K_SHARED or named[i] or s[i].size == 0:
+        if named[i] or s[i].size == 0 or not is_a(s[i].kind, IS_KERNEL_SHARED):
             continue
         function = s[s[i].target].target
         kernel = entity[function]

@@ -3,7 +3,7 @@
 
 from libc.stdint cimport int32_t, uint8_t
 
-from kinds cimport is_function
+from kinds cimport IS_ENTRIES, IS_LITERALS, is_function, is_merc
 from rows cimport ROLE_REPLACED, ROLE_WON, SectionRow
 
 
@@ -36,3 +36,12 @@ cdef inline int32_t stays_for(const SectionRow* sections, const int32_t* entity,
     """The function whose copy that stays a section belongs to, or -1."""
     cdef int32_t symbol = symbol_of(sections, at)
     return entity[symbol] if symbol >= 0 and role[symbol] == ROLE_WON else -1
+
+
+cdef inline void find_lists(int32_t* list_of, const SectionRow* s,
+                            size_t section_count) noexcept nogil:
+    """The mercury relocations that the pool of a copy of a function brings, by its symbol."""
+    cdef size_t i
+    for i in range(section_count):
+        if is_merc(s[i].kind, IS_ENTRIES) and is_merc(s[s[i].target].kind, IS_LITERALS):
+            list_of[s[s[s[i].target].target].target] = <int32_t>i + 1

@@ -2,9 +2,6 @@
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
-from kinds cimport *
-from rows cimport SectionRow
-
 cdef enum PoolFlag:
     POOL_BORN = 1               # the kernel had no pool before
     POOL_LOST = 2               # the piece comes from a copy of the function that lost
@@ -19,12 +16,3 @@ cdef packed struct PoolRow:
     uint32_t function           # entity; the kernel itself for pieces of its own
     uint32_t align              # of .nv.constant2 of the kernel from here on
     uint32_t flags              # PoolFlag
-
-
-cdef inline void find_lists(int32_t* list_of, const SectionRow* s,
-                            size_t section_count) noexcept nogil:
-    """The mercury relocations that the pool of a function brings, by its symbol."""
-    cdef size_t i
-    for i in range(section_count):
-        if is_merc(s[i].kind, IS_ENTRIES) and is_merc(s[s[i].target].kind, IS_LITERALS):
-            list_of[s[s[s[i].target].target].target] = <int32_t>i + 1
