@@ -43,6 +43,19 @@ CLASHES = {
         'extern "C" __shared__ int f[]; ' + use("read", "*q = f[1];"),
         'extern "C" { __device__ int f; }',
     ),
+    "kernel, then a use as a function": (
+        'extern "C" __global__ void f(int x) {}',
+        call("a", "int x", "1"),
+    ),
+    "use as a function, then a kernel": (
+        call("a", "int x", "1"),
+        'extern "C" __global__ void f(int x) {}',
+    ),
+    "kernel and function": ('extern "C" __global__ void f(int x) {}', function(1)),
+    "weak kernel, then a use as a function": (
+        "template <class T> __global__ void f(T *q) {} template __global__ void f<char>(char *);",
+        "template <class T> __device__ void f(T *q); " + use("a", "f<char>(q);"),
+    ),
     "two definitions": (function(1), function(2)),
     "other prototype than the definition": (
         function(1) + use("own", "*q = f(1);"),

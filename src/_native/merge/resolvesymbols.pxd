@@ -98,6 +98,10 @@ cdef inline bint is_label(const SymbolRow* s) noexcept nogil:
     return s.info == STB_LOCAL << 4 | STT_NOTYPE and s.shndx == SHN_UNDEF
 
 
+cdef enum:
+    CLASH_GLOBAL = 6            # a kernel here, another function there; beside those of rows.pxd
+
+
 cdef inline bint clash(Resolver* r, uint32_t kind, int32_t symbol, int32_t first) noexcept nogil:
     cdef ClashRow* row = <ClashRow*>vec_push(&r.clashes)
     if row == NULL:
@@ -150,6 +154,11 @@ cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noex
     cdef const SymbolRow* s = &r.symbols[at]
     cdef bint weak = (s.info >> 4) == STB_WEAK
     cdef int32_t old = e.winner
+    cdef int32_t said = old if e.flags & EF_DEFINED else e.first
+    if (e.kind == E_FUNC and kind_of(r, s) == E_FUNC
+            and (s.other ^ r.symbols[said].other) & STO_ENTRY
+            and not clash(r, CLASH_GLOBAL, at, said)):
+        return False
     if kind_of(r, s) != e.kind and not clash(r, CLASH_SPACE, at, old):
         return False
     if (s.size != e.size and s.size and e.size and (s.info & 15) != STT_FUNC

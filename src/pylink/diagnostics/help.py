@@ -210,6 +210,9 @@ HELP: dict[str, str] = {
     "pass in different registers. Use one declaration in a common header.",
     "function-as-variable": "A function has the name of a variable in an earlier input, and code "
     "calls it. The errors before this one name it. The text is nvlink's.",
+    "not-global": "A function is a kernel in one file and none in another. Use one declaration "
+    "in a common header; a kernel is launched, not called.",
+    "kernel-or-not": "What two files take a function for.",
     "first-defined-here": "The place of the first definition of a symbol.",
     "first-specified-here": "The place that gave a symbol the size that another one differs from.",
     "referenced-here": "A further place that uses a symbol.",

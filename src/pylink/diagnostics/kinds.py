@@ -372,6 +372,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Prototype doesn't match for '{symbol}' in '{file}', first defined in '{first}'",
     ),
     "function-as-variable": (407, CATASTROPHE, "Internal error: no callgraph node{at}"),
+    "not-global": (
+        408,
+        ERROR,
+        "Function '{name}' not declared __global__ in all source files",
+    ),
     "first-defined-here": (410, NOTE, "{where}: '{symbol}' is first defined here"),
     "first-specified-here": (
         411,
@@ -387,6 +392,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         NOTE,
         "it has {size} bytes in '{file}' and {other} bytes in '{first}'",
     ),
+    "kernel-or-not": (418, NOTE, "it is {what} in '{file}' and {other} in '{first}'"),
     "other-parameters": (417, NOTE, "did you mean '{name}', defined in {place}?"),
     # 5xx: memory and resources
     "stack-size": (

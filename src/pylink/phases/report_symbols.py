@@ -17,14 +17,19 @@ if TYPE_CHECKING:
     from pylink.locate.references import Reference
     from pylink.phases.results import Merged, Objects
 
-# Kinds of a ClashRow (rows.pxd has the same numbers), and of the note on the earlier definition.
-CLASHES = {
+# Kinds of a ClashRow (rows.pxd and resolvesymbols.pxd have the same numbers), and of the note on
+# the earlier definition.
+CLASHES: dict[int, tuple[str, str | None]] = {
     1: ("multiple-definition", "first-defined-here"),
     2: ("size-mismatch", "first-specified-here"),
     3: ("space-mismatch", "first-defined-here"),
     4: ("prototype-mismatch", "first-defined-here"),
+    6: ("not-global", None),
 }
 NO_NODE = 5
+
+# A function that is a kernel, in st_other.
+STO_ENTRY = 0x10
 
 # A symbol that is used everywhere needs no longer list to be found.
 MOST_REFERENCES = 10
@@ -45,11 +50,13 @@ def report_clashes(objects: Objects, clashes: Clashes, sink: Sink) -> None:
         if clash.kind == NO_NODE:
             sink.fatal("function-as-variable", explain=_definition(objects, symbol))
         kind, note = CLASHES[clash.kind]
+        hint = HINTS.get(kind)
         sink.report(
             kind,
-            hints=[_sizes(objects, symbol, first)] if kind == "size-mismatch" else (),
+            hints=[hint(objects, symbol, first)] if hint else (),
             explain=_definition(objects, symbol, note, first),
             symbol=symbol_name(objects, symbol),
+            name=_readable(objects, symbol),
             file=objects.names[objects.symbols[symbol].file],
             first=objects.names[objects.symbols[first].file],
         )
@@ -68,6 +75,33 @@ def _sizes(objects: Objects, symbol: int, first: int) -> Diagnostic:
         other=other,
         first=objects.names[objects.symbols[first].file],
     )
+
+
+def _uses(objects: Objects, symbol: int, first: int) -> Diagnostic:
+    """What the files of two symbol rows take a function for."""
+    from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
+
+    what, other = (
+        "a kernel" if objects.symbols[row].other & STO_ENTRY else "a function to be called"
+        for row in (symbol, first)
+    )
+    return note(
+        "kernel-or-not",
+        what=what,
+        file=objects.names[objects.symbols[symbol].file],
+        other=other,
+        first=objects.names[objects.symbols[first].file],
+    )
+
+
+# What helps with a kind of clash, of its two symbol rows.
+HINTS = {"size-mismatch": _sizes, "not-global": _uses}
+
+
+def _readable(objects: Objects, symbol: int) -> str:
+    from pylink.demangle import demangle  # noqa: PLC0415 -- an error
+
+    return demangle(symbol_name(objects, symbol))
 
 
 def _definition(
