@@ -407,3 +407,26 @@ def test_phases_of_the_trace(capfd: pytest.CaptureFixture[str]) -> None:
     assert phases("user.cubin", "library.ltoir") == ["cicc-lto", "ptxas-lto", *linking]
     assert phases("alone.ltoir") == ["cicc-lto", "ptxas-lto", "write"]
     assert phases("-emit-ptx", "alone.ltoir") == ["cicc-lto", "write"]
+
+
+@pytest.mark.parametrize("release", ["12.4", "12.9"])
+@pytest.mark.parametrize("arch", ["80", "90"])
+@pytest.mark.parametrize("options", [(), ("-emit-ptx",)])
+def test_ltoir_of_cuda_12(release: str, arch: str, options: tuple[str, ...]) -> None:
+    """Recorded: NVRTC of that release, `-arch=compute_80 -dlto -rdc=true`, of the sources there."""
+    recorded = Path(__file__).parent / "ltoir"
+    files = [str(recorded / f"{name}-{release}.ltoir") for name in ("main", "lib")]
+    expected = link(arch, *options, *files)
+    assert expected.image is not None
+    assert Path("ours").read_bytes() == expected.image
+
+
+def test_a_compiler_of_another_release_is_noted(capfd: pytest.CaptureFixture[str]) -> None:
+    """nvJitLink is that of 13.0 here."""
+    words = ["-arch=sm_80", *LTO, "-emit-ptx", "-o", "ours", "caller.ltoir", "called.ltoir"]
+    for release, noted in (("13.0", False), ("13.3", True)):
+        assert main([f"--nvlink-version={release}", "--diagnostics_format=text", *words]) == 0
+        said = "nvJitLink of CUDA 13.0, while the linker of 13.3 is followed"
+        assert (said in capfd.readouterr().err) == noted
+    assert main(words) == 0
+    assert not capfd.readouterr().err

@@ -104,3 +104,18 @@ def test_a_program_for_musl_may_be_static(name: str, accepted: bool) -> None:
     words = [sys.executable, "-c", program, str(ROOT / "scripts"), name, str(elf)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode == 0) is accepted, done.stderr
+
+
+def test_the_sets_of_compilers_have_the_same_tools() -> None:
+    """Of one CUDA each; libnvvm has a wheel of its own since 13, before it came with ptxas."""
+    text = (ROOT / "pyproject.toml").read_text()
+    extras = {
+        name: re.findall('"(.*?)"', listed)
+        for name, listed in re.findall(
+            r"^(cuda|cuda12) = \[(.*?)\]", text, re.MULTILINE | re.DOTALL
+        )
+    }
+    sets = {name: {word.partition(">")[0] for word in extras[name]} for name in ("cuda", "cuda12")}
+    assert {name.removesuffix("-cu12") for name in sets["cuda12"]} == sets["cuda"] - {"nvidia-nvvm"}
+    assert all(word.endswith(">=12.9,<13") for word in extras["cuda12"])
+    assert all(word.endswith(">=13,<14") for word in extras["cuda"])

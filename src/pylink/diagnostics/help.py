@@ -293,6 +293,9 @@ HELP: dict[str, str] = {
     "other-compiler": "nvlink compiles PTX with a compiler of its own release. Where none of that "
     "release was found, the code is that of another one. `--nvlink-version`, or the toolkit of an "
     "overlay, says which release is followed.",
+    "other-lto-compiler": "nvlink compiles LTO-IR with libraries of its own release. The nvJitLink "
+    "that was found is of another, so the code may differ. `pylink-cuda[cuda]` and "
+    "`pylink-cuda[cuda12]` install matching sets.",
     "lto-relocatable": "A relocatable output keeps all functions, and nvJitLink makes whole "
     "programs only.",
     "profile-problem": "A section or rule file for the report of --profile cannot be used, or a "

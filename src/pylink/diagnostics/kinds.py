@@ -514,6 +514,12 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "PTX in '{file}' is compiled by '{tool}' of CUDA {made}, while the linker of {release} is "
         "followed; install that ptxas or name it with --ptxas-path",
     ),
+    "other-lto-compiler": (
+        821,
+        REMARK,
+        "LTO-IR is compiled by nvJitLink of CUDA {made}, while the linker of {release} is "
+        "followed; install that of {release}, or name a toolkit that has it with -nvvmpath",
+    ),
     "package-missing": (
         820,
         CATASTROPHE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import re
 
 from pylink.diagnostics.stream import to_bytes
 from pylink.inputs.entries import check_entries, is_fatbin
@@ -78,7 +79,15 @@ def compile_lto(
             last = outcome.log.strip().rpartition("\n")[2]
             reason = ": ".join(filter(None, (f"the compiler {outcome.failure}", last)))
         sink.fatal("lto-failed", reason=reason)
+    _note_release(outcome.log, options, sink)
     return outcome.data, outcome.elapsed
+
+
+def _note_release(log: str, options: Options, sink: Sink) -> None:
+    """Say that the compiler is not that of the release which was asked for."""
+    said = re.search(rf"^{worker.NAME} ([0-9]+\.[0-9]+)$", log, re.MULTILINE)
+    if options.follows is not None and said is not None and said[1] != options.follows:
+        sink.report("other-lto-compiler", made=said[1], release=options.follows)
 
 
 def write_lto_row(timing: CsvTiming, options: Options, elapsed: float, sink: Sink) -> None:

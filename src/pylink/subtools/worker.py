@@ -7,7 +7,8 @@ can be stopped when it takes too long.
 has `path` (for sys.path), `options` (of nvJitLink), `preload` (lists of library files, of each of
 which the first that exists is loaded), `keep` (NVVM IR of one more module, or an empty text) and
 `modules` (name, kind and size of each). After a failure the reason is on standard error, and the
-exit status `FAILED`, or `MISSING` when a library is not there.
+exit status `FAILED`, or `MISSING` when a library is not there. Standard error of a success says
+whose nvJitLink it was.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 # Python itself ends with 1 after an exception that nobody expected.
 MISSING = 3
 FAILED = 4
+
+# In front of the release on standard error.
+NAME = "nvJitLink"
 
 # Any arch that every LTO-IR can be linked with: this module has no code.
 KEEP_ARCH = "compute_75"
@@ -56,6 +60,7 @@ def main(argv: list[str]) -> int:
         return FAILED
     with open(result, "wb") as stream:
         stream.write(text)
+    print(NAME, "{}.{}".format(*nvjitlink.version()), file=sys.stderr)  # noqa: T201
     return 0
 
 
