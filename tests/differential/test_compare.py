@@ -21,9 +21,8 @@ SM_75 = GOLDEN / "75" / "calls" / "exec.nvlink.cubin"
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*/*/*.nvlink.cubin")), ids=str)
 def test_layout_rule_reproduces_nvlink(path: Path) -> None:
     image = Image(path.read_bytes())
-    note = image.section(TOOL_NOTE)
-    assert note is not None
-    assert expected_layout(image, note.size) == actual_layout(image)
+    note = image.section(TOOL_NOTE)  # 12.9 writes none below sm_100
+    assert expected_layout(image, note.size if note else 0) == actual_layout(image)
 
 
 @pytest.mark.parametrize("path", IMAGES, ids=str)
