@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,19 @@ __global__ void k1(int *p)
 }
 __global__ void k2(int *p) { two[threadIdx.x] = 2; __syncthreads(); p[0] = two[2]; }
 """
+# In the symbol table of 13.0 the weak function stands ahead of the local one.
+MIXED = """
+template <class T> __device__ __noinline__ T copied(T x) { return x * 3; }
+static __device__ __noinline__ int own(int x) { return x + 5; }
+static __device__ __noinline__ int other(int x) { return x ^ 9; }
+__device__ int (*pointers[2])(int) = {own, copied<int>};
+__global__ void first(int *p) { p[0] = copied(p[1]) + own(p[2]); }
+template <class T> __global__ void second(T *p)
+{
+    p[0] = own(p[1]) + other(p[2]) + pointers[p[4]](p[3]);
+}
+template __global__ void second<int>(int *);
+"""
 
 
 @functools.cache
@@ -93,13 +107,14 @@ def compared(
     options: list[str],
     folder: Path,
     arch: str = "80",
+    following: Sequence[str] = (),
 ) -> None:
     """Both linkers refuse a link, or make the same of it."""
     for name, data in files.items():
         (folder / name).write_bytes(data)
     argv = [f"-arch=sm_{arch}", *options, *inputs]
     theirs = oracle.run_nvlink([*argv, "-o", "nvlink.out"], folder, "nvlink.out")
-    command = [sys.executable, "-m", "pylink", *argv, "-o", "pylink.out"]
+    command = [sys.executable, "-m", "pylink", *argv, *following, "-o", "pylink.out"]
     ours = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert ours.returncode == theirs.code
     if theirs.image is not None and not theirs.code:
@@ -140,6 +155,15 @@ def test_symbols_of_shared_variables_of_one_kernel_and_of_two(
 ) -> None:
     with oracle.release(release):
         compared({"m.o": oracle.compile(SHARED, arch)}, ["m.o"], [option], tmp_path, arch)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("arch", ARCHS)
+def test_the_order_of_functions_of_older_objects(release: str, arch: str, tmp_path: Path) -> None:
+    older = oracle.compile(MIXED, arch)
+    with oracle.release(release):
+        following = [f"--nvlink-version={release}"]
+        compared({"m.o": older}, ["m.o"], [], tmp_path, arch, following)
 
 
 @pytest.mark.parametrize("release", RELEASES)

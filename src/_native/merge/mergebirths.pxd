@@ -9,6 +9,7 @@ from mergestate cimport *
 from names cimport *
 from poolrows cimport POOL_BORN, PoolRow
 from rows cimport *
+from symbolturns cimport *
 from traits cimport *
 from vec cimport *
 
@@ -66,6 +67,13 @@ cdef inline bint stays_shared(Merge* m, int32_t entity) noexcept nogil:
 
 
 cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
+    cdef int turns = symbol_turns(m.traits), turn
+    for turn in range(turns):
+        functions_of_turn(m, file, turn, turns)
+
+
+cdef inline void functions_of_turn(Merge* m, const FileRow* file, int turn,
+                                   int turns) noexcept nogil:
     cdef uint32_t i
     cdef int32_t e, null, out
     cdef const SymbolRow* s
@@ -75,7 +83,7 @@ cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
     for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
         s = &m.symbols[i]
         e = m.entity[i]
-        if (s.info & 15) != STT_FUNC or e < 0:
+        if (s.info & 15) != STT_FUNC or e < 0 or waits(s, turn, turns):
             continue
         if not m.entities[e].flags & EF_LIVE:
             if m.mode & M_HOST_INFO and m.entities[e].flags & EF_KERNEL:
@@ -163,6 +171,13 @@ cdef inline void optimizer_symbol(Merge* m, int32_t e, int32_t function,
 
 
 cdef inline void objects(Merge* m, const FileRow* file) noexcept nogil:
+    cdef int turns = symbol_turns(m.traits), turn
+    for turn in range(turns):
+        objects_of_turn(m, file, turn, turns)
+
+
+cdef inline void objects_of_turn(Merge* m, const FileRow* file, int turn,
+                                 int turns) noexcept nogil:
     cdef uint32_t i, number = 0
     cdef int32_t e
     cdef const SymbolRow* s
@@ -170,7 +185,7 @@ cdef inline void objects(Merge* m, const FileRow* file) noexcept nogil:
     for i in range(file.first_symbol + 1, file.first_symbol + file.symbol_count):
         s = &m.symbols[i]
         e = m.entity[i]
-        if (s.info & 15) == STT_FUNC or e < 0:
+        if (s.info & 15) == STT_FUNC or e < 0 or waits(s, turn, turns):
             continue
         row = &m.entities[e]
         if s.section >= 0:

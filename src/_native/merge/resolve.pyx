@@ -19,6 +19,7 @@ from pylink._native.tables cimport (
 from resolvecalls cimport *
 from resolvesymbols cimport *
 from rows cimport *
+from symbolturns cimport *
 from runtime cimport is_runtime_function
 from vec cimport *
 
@@ -84,24 +85,39 @@ def resolve(MergedTables merged not None):
 
 cdef bint resolve_all(Resolver* r) noexcept nogil:
     cdef size_t f
-    cdef uint32_t i, first, end
+    cdef int turns = symbol_turns(r.traits), turn
     for f in range(r.file_count):
         read_function_facts(r, &r.files[f])
-        first = r.files[f].first_symbol
-        end = first + r.files[f].symbol_count
-        for i in range(first, end):
-            if (r.symbols[i].info & 15) == STT_FUNC and not enter_function(r, first, <int32_t>i):
+        for turn in range(turns):
+            if not enter_functions(r, &r.files[f], turn, turns):
                 return False
-        for i in range(first, end):
-            if ((r.symbols[i].info & 15) != STT_FUNC and (r.symbols[i].info & 15) != STT_SECTION
-                    and i != first and not is_label(&r.symbols[i])
-                    and not enter(r, <int32_t>i)):
+        for turn in range(turns):
+            if not enter_others(r, &r.files[f], turn, turns):
                 return False
         if not read_calls(r, &r.files[f]):
             return False
         if r.clashes.count:
             return True             # of the first file that has any
     return mark_winning_calls(r)
+
+
+cdef bint enter_functions(Resolver* r, const FileRow* file, int turn, int turns) noexcept nogil:
+    cdef uint32_t i
+    for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
+        if ((r.symbols[i].info & 15) == STT_FUNC and not waits(&r.symbols[i], turn, turns)
+                and not enter_function(r, file.first_symbol, <int32_t>i)):
+            return False
+    return True
+
+
+cdef bint enter_others(Resolver* r, const FileRow* file, int turn, int turns) noexcept nogil:
+    cdef uint32_t i
+    for i in range(file.first_symbol + 1, file.first_symbol + file.symbol_count):
+        if ((r.symbols[i].info & 15) != STT_FUNC and (r.symbols[i].info & 15) != STT_SECTION
+                and not is_label(&r.symbols[i]) and not waits(&r.symbols[i], turn, turns)
+                and not enter(r, <int32_t>i)):
+            return False
+    return True
 
 
 def find_live(MergedTables merged not None, Marks selected not None, bint keep_all):
