@@ -30,6 +30,7 @@ LINKS = [
         for kind in ("exec", "r", "relink")
     ),
     *((12, arch, kind) for arch in ARCHS for kind in ("exec", "relink2", "relink-g")),
+    *((3, "110", kind) for kind in ("exec", "r", "relink", "g")),
 ]
 RELEASES = oracle.others()
 

@@ -308,7 +308,7 @@ def write_headers(Canvas image not None, PlacedTables placed not None, uint32_t 
                 memcpy(w.image + w.places[order[i]].offset, &number, 2)
         memcpy(contents_of(&w, K_SHSTRTAB), shstrings, w.places[w.only[K_SHSTRTAB]].size)
         memcpy(contents_of(&w, K_STRTAB), strings, w.places[w.only[K_STRTAB]].size)
-        if index_of(&w, K_MERC_SYSTEM_SHARED):
+        if index_of(&w, K_MERC_SYSTEM_SHARED) and not w.traits & TRAIT_LEAN_NAMES:
             write_system_shared(&w, order, count, w.only[K_MERC_SYSTEM_SHARED], strings, note)
         memset(header, 0, sizeof(Ehdr))
         memcpy(header.e_ident, <const char*>b"\x7fELF\x02\x01\x01", 7)

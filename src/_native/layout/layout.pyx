@@ -268,7 +268,7 @@ def place(PlacedTables placed not None):
     cdef Spans made
     cdef Vec names, headers
     cdef uint64_t at = sizeof(Ehdr), offset
-    cdef bint ok = True, lean = is_lean(objects.traits)
+    cdef bint ok = True, bare, lean = is_lean(objects.traits)
     cdef bint later = objects.traits & TRAIT_MERCURY != 0    # a second program makes the final file
     cdef uint32_t reserve = 0, gap = MERCURY_GAP if later else 0
     cdef const OutRow* born = merged.outs.rows
@@ -329,7 +329,9 @@ def place(PlacedTables placed not None):
             continue
         offset = round_up(at, row[o].align)
         place[o].offset = offset
-        at = offset if is_nobits(&row[o]) else offset + place[o].size
+        # One has no room where a release does not copy what the mercury file has in its place.
+        bare = is_nobits(&row[o]) or (lean and row[o].kind == K_MERC_SYSTEM_SHARED)
+        at = offset if bare else offset + place[o].size
         if row[o].kind == K_SHSTRTAB:
             at += gap
         elif later and row[o].kind == K_STRTAB:

@@ -25,7 +25,10 @@ class MalformedCubin(ValueError):
 
 @dataclass(frozen=True)
 class Section:
-    """One section header; `key` is the name and how many of that name came before."""
+    """One section header; `key` is the name and how many of that name came before.
+
+    One that is `bare` has no bytes of its own: it lies where the section headers begin.
+    """
 
     index: int
     key: tuple[str, int]
@@ -39,6 +42,7 @@ class Section:
     info: int
     align: int
     entsize: int
+    bare: bool = False
 
     @property
     def name(self) -> str:
@@ -46,8 +50,8 @@ class Section:
 
     @property
     def file_size(self) -> int:
-        """Bytes in the file: also of sm_110's mercury twin of reserved shared memory."""
-        if self.index == 0 or (self.type in NO_BYTES and not self.mercury):
+        """Bytes in the file: also of sm_110's mercury twin of reserved shared memory to 13.4."""
+        if self.index == 0 or (self.type in NO_BYTES and (self.bare or not self.mercury)):
             return 0
         return self.size
 
@@ -122,7 +126,8 @@ class Image:
             if end < 0:
                 raise MalformedCubin(f"section {index}: sh_name {name_at:#x} is not a name")
             name = printable(self.data[start + name_at : end])
-            section = Section(index, (name, seen[name]), name_at, *rest)
+            bare = rest[3] <= shoff < rest[3] + rest[4]
+            section = Section(index, (name, seen[name]), name_at, *rest, bare)
             seen[name] += 1
             self._check(f"section {index} {name}", section.offset, section.file_size)
             sections.append(section)
