@@ -95,7 +95,10 @@ def keywords(options: Sequence[str]) -> dict[str, Any]:
     for option in options:
         name, _, value = option.partition("=")
         key = KEYWORDS[name]
-        result[key] = value.split(",") if key in LISTS else value or True
+        if key in LISTS:
+            result.setdefault(key, []).extend(value.split(","))
+        else:
+            result[key] = value or True
     return result
 
 

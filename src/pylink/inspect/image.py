@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pylink.diagnostics.stream import printable
@@ -126,8 +126,9 @@ class Image:
             if end < 0:
                 raise MalformedCubin(f"section {index}: sh_name {name_at:#x} is not a name")
             name = printable(self.data[start + name_at : end])
-            bare = rest[3] <= shoff < rest[3] + rest[4]
-            section = Section(index, (name, seen[name]), name_at, *rest, bare)
+            section = Section(index, (name, seen[name]), name_at, *rest)
+            if section.offset <= shoff < section.offset + section.size:
+                section = replace(section, bare=True)
             seen[name] += 1
             self._check(f"section {index} {name}", section.offset, section.file_size)
             sections.append(section)
