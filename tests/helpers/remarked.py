@@ -49,6 +49,10 @@ class Passes(Observer):
         self.only = only
         self.results: dict[str, object] = {}
 
+    @property
+    def records_folds(self) -> bool:
+        return not self.only or "merc-dedup" in self.only
+
     def after(self, tag: str, result: object) -> None:
         self.results[tag] = result
         for name, (phase, module) in PASSES.items():
