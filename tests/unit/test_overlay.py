@@ -188,7 +188,8 @@ def version(*words: str | Path, path: str | None = None) -> str:
         ("13.4", "13.5", "13.1", "13.4"),  # by pip, one package may be newer than another
         (None, "13.5", "13.1", "13.5"),
         (None, None, "13.1", "13.1"),
-        ("12.9", None, None, "13.0"),  # which no link can follow yet
+        ("12.9", None, None, "12.9"),
+        ("12.8", None, None, "13.0"),  # which no link can follow
         ("99.0", None, None, "13.0"),
         (None, None, None, "13.0"),
     ],
@@ -270,7 +271,7 @@ def test_a_link_to_the_program_finds_the_release(tmp_path: Path) -> None:
 
 def test_a_linker_without_a_folder_is_the_first_in_path(tmp_path: Path) -> None:
     """As the native program is told its name, whatever the script that installers write is told."""
-    for folder, release in (("empty", None), ("one", "13.1"), ("two", "13.2"), ("none", "12.9")):
+    for folder, release in (("empty", None), ("one", "13.1"), ("two", "13.2"), ("none", "12.8")):
         (tmp_path / folder).mkdir()
         if release:
             (tmp_path / folder / "nvlink").touch(mode=0o755)
