@@ -26,7 +26,7 @@ def run_link(
     whole_libraries: Sequence[bool] | None = None,
     *,
     compiles: bool = True,
-    recorded: str | None = None,
+    noted: tuple[str, str] | None = None,
     library_path: str | None = None,
     toolkit: str | None = None,
     shows_progress: bool = False,
@@ -35,12 +35,12 @@ def run_link(
 
     `plan` has the files that will be written. `whole_libraries` says for each library whether all
     members are asked for, None what `whole_archive` says for all. Without `compiles`, PTX and
-    LTO-IR are an error. A link that is done again has what the tool note `recorded` of its options,
-    and what was in the environment as `library_path`. `toolkit` is the release of the toolkit that
-    pylink is the linker of. `shows_progress`: see `pipeline.link`.
+    LTO-IR are an error. A link that is done again has what the tool note said of its output and
+    options as `noted`, and what was in the environment as `library_path`. `toolkit` is the release
+    of the toolkit that pylink is the linker of. `shows_progress`: see `pipeline.link`.
     """
     names = [one.name for one in inputs]
-    options = Options(values, names, compiles=compiles, text=recorded, toolkit=toolkit)
+    options = Options(values, names, compiles=compiles, noted=noted, toolkit=toolkit)
     if whole_libraries is None:
         whole_libraries = [options.whole_archive] * len(options.library)
 

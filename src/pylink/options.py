@@ -45,12 +45,19 @@ class Input:
 class Options:
     """The value of every option, under its long name with underscores; nothing can be changed.
 
-    `recorded` is the text for the options field of `.note.nv.tkinfo`. `compiles` says that PTX and
-    LTO-IR are compiled; a caller that has a compiler of its own asks for a link without. `follows`
-    is the release that `nvlink_version` asks for, else that of the toolkit that the linker is in.
+    `recorded` is the text for the options field of `.note.nv.tkinfo`, `recorded_output` that for
+    the name of the output, which is empty without -g. `compiles` says that PTX and LTO-IR are
+    compiled; a caller that has a compiler of its own asks for a link without. `follows` is the
+    release that `nvlink_version` asks for, else that of the toolkit that the linker is in.
     """
 
-    __slots__ = (*(option.attribute for option in OPTIONS), "compiles", "follows", "recorded")
+    __slots__ = (
+        *(option.attribute for option in OPTIONS),
+        "compiles",
+        "follows",
+        "recorded",
+        "recorded_output",
+    )
 
     allow_empty: bool
     allow_missing_libraries: bool
@@ -126,6 +133,7 @@ class Options:
     profile_aprof: str | None
     ptxas_path: str | None
     recorded: str
+    recorded_output: str
     register_link_binaries: str | None
     relocatable_link: bool
     report_arch: bool
@@ -168,10 +176,12 @@ class Options:
         inputs: Sequence[str] = (),
         *,
         compiles: bool = True,
-        text: str | None = None,
+        noted: tuple[str, str] | None = None,
         toolkit: str | None = None,
     ) -> None:
-        """Take `values` by attribute; `inputs` are the names -g records, `text` all it records.
+        """Take `values` by attribute; `inputs` are the names -g records.
+
+        `noted` is what the tool note says of output and options, whatever these are now.
 
         `toolkit` is the release of the toolkit in which pylink is the linker.
         """
@@ -180,13 +190,20 @@ class Options:
             store(self, option.attribute, values.get(option.attribute, option.default))
         store(self, "compiles", compiles)
         store(self, "follows", values.get("nvlink_version") or toolkit)
-        store(self, "recorded", recorded(values, inputs) if text is None else text)
+        output, text = noted or (output_noted(values), recorded(values, inputs))
+        store(self, "recorded", text)
+        store(self, "recorded_output", output)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"options are frozen: {name}")
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"options are frozen: {name}")
+
+
+def output_noted(values: Mapping[str, Value]) -> str:
+    """What the tool note calls the output: nothing, with -g its file."""
+    return str(values.get("output_file") or "") if values.get("debug") else ""
 
 
 def recorded(values: Mapping[str, Value], inputs: Sequence[str]) -> str:

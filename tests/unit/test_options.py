@@ -319,6 +319,7 @@ def test_options_are_frozen_and_typed_as_the_table_says() -> None:
         "compiles",
         "follows",
         "recorded",
+        "recorded_output",
     }
 
 

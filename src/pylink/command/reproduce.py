@@ -25,7 +25,7 @@ from pylink.diagnostics.configure import obey, open_reports
 from pylink.errors import LinkError, reason_of
 from pylink.inputs.archivehost import thin_members
 from pylink.linker import run_link
-from pylink.options import Input, recorded
+from pylink.options import Input, output_noted, recorded
 from pylink.outputs.plan import Plan, planned
 from pylink.outputs.reproducer import (
     DATA,
@@ -226,7 +226,10 @@ class Again:
                 plan,
                 sink,
                 self._whole + line.whole_libraries,
-                recorded=restored(recorded(values, names), self._up) if added else self._recorded,
+                noted=(
+                    output_noted(told),
+                    restored(recorded(values, names), self._up) if added else self._recorded,
+                ),
                 library_path=self._library_path,
             )
         except LinkError:

@@ -42,7 +42,7 @@ def tkinfo_note(options: Options, release: Release) -> bytes:
     """
     strings = b""
     offsets = []
-    names = object_name(options), "pylink", f"pylink {__version__}", release.linker
+    names = options.recorded_output, "pylink", f"pylink {__version__}", release.linker
     for text in (*names, options.recorded):
         offsets.append(len(strings))
         strings += to_bytes(text) + b"\0"
@@ -51,15 +51,10 @@ def tkinfo_note(options: Options, release: Release) -> bytes:
     return note(NT_TKINFO, words(version, *offsets) + strings)
 
 
-def object_name(options: Options) -> str:
-    """What the tool note calls the output: nothing, with -g its file."""
-    return (options.output_file or "") if options.debug else ""
-
-
 def note_deficit(options: Options, release: Release) -> int:
     """By how many bytes our note is shorter than nvlink's, whose own strings are longer."""
     theirs = release.tool_strings + len(to_bytes(options.recorded)) + 1
-    theirs += len(to_bytes(object_name(options)))
+    theirs += len(to_bytes(options.recorded_output))
     return 48 + (theirs + 3) // 4 * 4 - len(tkinfo_note(options, release))
 
 
