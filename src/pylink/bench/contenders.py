@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 from pylink import __version__
@@ -20,7 +19,7 @@ from pylink.bench.resident import Resident
 from pylink.command.optiontable import BY_ATTRIBUTE, FLAG, LIST
 from pylink.inputs import kinds
 from pylink.jitlink import real
-from pylink.subtools.find import SECONDS, cuda_tools, find_cuda_tool
+from pylink.subtools.find import cuda_tools, find_cuda_tool, version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -230,24 +229,10 @@ def this_program() -> str:
 
 def _is_nvidia(path: str) -> bool:
     """Whether a program named nvlink is not pylink in its place."""
-    return "NVIDIA" in _said(path) and "pylink" not in _said(path)
+    return "NVIDIA" in version_text(path) and "pylink" not in version_text(path)
 
 
 def _version(path: str, pattern: str) -> str:
     """What a program says its version is."""
-    said = re.search(pattern, _said(path))
+    said = re.search(pattern, version_text(path))
     return said[1] if said else UNKNOWN
-
-
-def _said(path: str) -> str:
-    try:
-        done = subprocess.run(
-            [path, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.decode(errors="replace")

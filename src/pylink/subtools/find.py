@@ -61,8 +61,14 @@ def cuda_tools(name: str) -> Iterator[str]:
 
 def tool_release(path: str) -> str | None:
     """The release of a tool of a CUDA toolkit by its own words, such as 13.2; None without any."""
+    said = re.search(r"release ([0-9]+\.[0-9]+)", version_text(path))
+    return said[1] if said else None
+
+
+def version_text(path: str) -> str:
+    """What a program says of its version; nothing when it fails."""
     try:
-        result = subprocess.run(
+        done = subprocess.run(
             [path, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -70,9 +76,8 @@ def tool_release(path: str) -> str | None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    said = re.search(rb"release ([0-9]+\.[0-9]+)", result.stdout)
-    return said[1].decode("ascii") if said and result.returncode == 0 else None
+        return ""
+    return "" if done.returncode else done.stdout.decode(errors="replace")
 
 
 def find_program(name: str) -> str | None:
