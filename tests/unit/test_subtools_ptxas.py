@@ -295,3 +295,28 @@ def test_a_compiler_of_another_release_is_noted(
         assert ("of CUDA 13.0, while the linker of 13.2 is followed" in said) == noted
     assert link(body, text, "a.ptx") == 0
     assert "followed" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "found"),
+    [
+        (("13.5", "13.2", "13.3"), "13.3", "13.3"),
+        (("13.5", "12.9", "13.3"), "13.2", "13.3"),
+        (("13.10", "13.9"), "13.8", "13.9"),  # 13.10 is newer than 13.9
+        (("12.8", "12.9", None), "13.0", "12.9"),
+        ((None,), "13.0", None),
+    ],
+)
+def test_the_compiler_of_the_nearest_release_is_taken(
+    there: tuple[str | None, ...], wanted: str, found: str | None, tmp_path: Path
+) -> None:
+    tools = []
+    for number, release in enumerate(there):
+        tool = tmp_path / str(number)
+        tool.write_text(
+            "#!/bin/sh\n" + (f'echo "release {release}, V{release}.1"' if release else "")
+        )
+        tool.chmod(0o755)
+        tools.append(str(tool))
+    assert find.nearest(tools, wanted) == tools[there.index(found)]
+    assert find.nearest([], wanted) is None

@@ -18,7 +18,7 @@ from pylink.command.sites import add_sites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pylink.options import Options
 
@@ -32,17 +32,31 @@ def find_ptxas(options: Options) -> str | None:
     """The path of the ptxas to start; None when there is none.
 
     What --ptxas-path names is taken as it is: starting it tells whether it can be. Where links
-    follow a release that was asked for, its ptxas goes before all others.
+    follow a release that was asked for, its ptxas goes before all others, then that of the next.
     """
     if options.ptxas_path is not None:
         path = os.path.abspath(options.ptxas_path)
         return os.path.join(path, "ptxas") if os.path.isdir(path) else path
-    found = cuda_tools("ptxas")
-    first = next(found, None)
-    if first is None or options.follows is None:
-        return first
-    same = (path for path in (first, *found) if tool_release(path) == options.follows)
-    return next(same, first)
+    if options.follows is None:
+        return find_cuda_tool("ptxas")
+    return nearest(cuda_tools("ptxas"), options.follows)
+
+
+def nearest(tools: Iterable[str], release: str) -> str | None:
+    """The first tool of a release, else of the next newer one, else of the last before it."""
+    wanted = _number(release)
+    found: dict[tuple[int, ...], str] = {}
+    for path in tools:
+        has = _number(tool_release(path) or "0")
+        if has == wanted:
+            return path
+        found.setdefault(has, path)
+    newer = min((has for has in found if has > wanted), default=None)
+    return found.get(newer or max(found, default=wanted))
+
+
+def _number(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
 
 
 def find_cuda_tool(name: str) -> str | None:
