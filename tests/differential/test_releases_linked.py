@@ -31,6 +31,7 @@ LINKS = [
     ),
     *((12, arch, kind) for arch in ARCHS for kind in ("exec", "relink2", "relink-g")),
     *((3, "110", kind) for kind in ("exec", "r", "relink", "g")),
+    (310, "103", "exec"),  # lines that go to an address behind their last row
 ]
 RELEASES = oracle.others()
 

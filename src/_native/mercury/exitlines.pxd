@@ -53,6 +53,7 @@ ctypedef struct Lines:
     uint64_t placed         # new address of the last row
     int64_t line
     int64_t written         # line of the last row
+    bint went_on            # opcodes since the last row have gone to the address
     Vec* out
 
 
@@ -91,6 +92,7 @@ cdef inline bint put_advance(Lines* lines, bint alone) noexcept nogil:
     cdef int64_t line = lines.line - lines.written
     lines.placed = place
     lines.written = lines.line
+    lines.went_on = alone
     if line or not (advance or alone):
         if not (put_byte(lines.out, LNS_ADVANCE_LINE) and put_sleb(lines.out, line)):
             return False
@@ -106,6 +108,7 @@ cdef inline bint put_row(Lines* lines) noexcept nogil:
             and lines.first + line - lines.base + lines.range_ * advance <= 255:
         lines.placed = place
         lines.written = lines.line
+        lines.went_on = False
         return put_byte(lines.out,
                         <uint8_t>(lines.first + line - lines.base + lines.range_ * advance))
     return put_advance(lines, False) and put_byte(lines.out, LNS_COPY)
@@ -115,6 +118,7 @@ cdef inline bint read_extended(Lines* lines, uint64_t op, uint64_t* at, bint* en
                                Fault* fault) noexcept nogil:
     """The extended opcode whose first byte is at `op`; `at` is behind that byte."""
     cdef uint64_t size, start, place
+    cdef int64_t advance
     cdef uint32_t row
     cdef uint8_t kind
     if not read_uleb(lines.data, lines.end, at, &size) or not size or size > lines.end - at[0]:
@@ -127,9 +131,11 @@ cdef inline bint read_extended(Lines* lines, uint64_t op, uint64_t* at, bint* en
         if lines.code == NULL:
             return True
         place = moved(lines.code, lines.places, lines.address, False)
-        if not (put_byte(lines.out, LNS_ADVANCE_PC)
-                and put_sleb(lines.out, <int64_t>(place - lines.placed) // lines.step)
-                and put_bytes(lines.out, lines.data + op, at[0] - op)):
+        advance = <int64_t>(place - lines.placed) // lines.step
+        if ((advance or not lines.went_on)
+                and not (put_byte(lines.out, LNS_ADVANCE_PC) and put_sleb(lines.out, advance))):
+            return fail(fault, lines.section, op, R_MEMORY)
+        if not put_bytes(lines.out, lines.data + op, at[0] - op):
             return fail(fault, lines.section, op, R_MEMORY)
         return True
     if kind == LNE_SET_ADDRESS:
@@ -153,6 +159,7 @@ cdef inline bint move_sequence(Lines* lines, uint64_t* at, Fault* fault) noexcep
     lines.code = NULL
     lines.address = lines.placed = 0
     lines.line = lines.written = 1
+    lines.went_on = False
     while at[0] < lines.end and not ended:
         op = at[0]
         at[0] += 1
