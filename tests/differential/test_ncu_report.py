@@ -184,7 +184,7 @@ def test_fields_are_those_of_the_published_definitions(tmp_path: Path) -> None:
 
 
 def _compared(messages: dict[str, Any]) -> set[tuple[str, str]]:
-    from pylink.report.proto import report_pb2 as pb  # noqa: PLC0415 -- what is compared
+    from pylink.report.proto import messages as pb  # noqa: PLC0415 -- what is compared
 
     seen: set[tuple[str, str]] = set()
     package = ".NV.Profiler.Messages."

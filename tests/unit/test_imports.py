@@ -13,8 +13,8 @@ from pathlib import Path
 import pylink
 
 PACKAGE = Path(pylink.__file__).parent
-# Rules run in Nsight Compute; the others are made by a compiler.
-APART = ("report/stock", "report/proto")
+# Rules run in Nsight Compute.
+APART = ("report/stock",)
 # Types that name each other: (who names only the type, who calls).
 KNOWN_CIRCLES = (
     ("pylink.dedup.cubin", "pylink.dedup.objects"),

@@ -30,7 +30,7 @@ from pylink.report.model import (
     Section,
     ValueKind,
 )
-from pylink.report.proto import report_pb2 as pb
+from pylink.report.proto import messages as pb
 
 # The smallest report that Nsight Compute opens: one action, three metrics.
 SMALLEST = bytes.fromhex(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pylink.report import MalformedReport, load_report, parse_report, report_bytes
 from pylink.report.file.frames import framed
-from pylink.report.proto import report_pb2 as pb
+from pylink.report.proto import messages as pb
 
 REPORT = report_bytes(link_report())
 MAGIC = b"NVR\0"

@@ -12,7 +12,7 @@ import pytest
 
 from pylink.report import model
 from pylink.report.file.convert import EXCEPTIONS, plan
-from pylink.report.proto import nvtx_pb2, report_pb2, rule_pb2, section_pb2, session_pb2, source_pb2
+from pylink.report.proto import messages
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "compile_protos.py"
 
@@ -28,15 +28,15 @@ def test_compiled_modules_are_up_to_date() -> None:
 
 
 ROOTS: list[tuple[type[model.Message], Any]] = [
-    (model.Session, session_pb2.ReportSessionDetails),
-    (model.Process, session_pb2.ProcessInfo),
-    (model.Source, source_pb2.SourceData),
-    (model.CpuStack, source_pb2.CpuStacktraceStackMessage),
-    (model.NvtxState, nvtx_pb2.NvtxState),
-    (model.Section, section_pb2.ProfilerSection),
-    (model.RuleResult, rule_pb2.RuleResult),
-    (model.SeriesInfo, report_pb2.ProfileSeriesInfoMessage),
-    (model.ClockStatus, report_pb2.ProfilerClockStatusMessage),
+    (model.Session, messages.ReportSessionDetails),
+    (model.Process, messages.ProcessInfo),
+    (model.Source, messages.SourceData),
+    (model.CpuStack, messages.CpuStacktraceStackMessage),
+    (model.NvtxState, messages.NvtxState),
+    (model.Section, messages.ProfilerSection),
+    (model.RuleResult, messages.RuleResult),
+    (model.SeriesInfo, messages.ProfileSeriesInfoMessage),
+    (model.ClockStatus, messages.ProfilerClockStatusMessage),
 ]
 
 
@@ -79,8 +79,6 @@ def test_enumerations_of_the_model_have_the_numbers_of_the_format() -> None:
         (model.NvtxPayloadType, "NvtxPayloadType"),
         (model.Platform, "PlatformType"),
     ]
-    from pylink.report.proto import enums_pb2  # noqa: PLC0415 -- looked up by name
-
     for ours, name in enumerations:
-        words = getattr(enums_pb2, name).DESCRIPTOR.enum_types_by_name["Value"].values_by_number
+        words = getattr(messages, name).DESCRIPTOR.enum_types_by_name["Value"].values_by_number
         assert {each.value for each in ours} == set(words), name

@@ -9,8 +9,8 @@ from pylink.report.errors import ReportError
 from pylink.report.file.convert import attributes, to_message, to_model, unknown_fields
 from pylink.report.file.values import Names, read_metric, write_metrics
 from pylink.report.model import Action, Scope, Section
-from pylink.report.proto import report_pb2 as pb
-from pylink.report.proto.section_pb2 import ProfilerSection
+from pylink.report.proto import messages as pb
+from pylink.report.proto.messages import ProfilerSection
 
 # What is not a field of the message, or is treated apart.
 _APART = frozenset({"metrics", "sections", "scope", "process"})

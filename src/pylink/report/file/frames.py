@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError, Message
 
 from pylink.report.errors import MalformedReport
 from pylink.report.model.report import MAGIC
-from pylink.report.proto import report_pb2 as pb
+from pylink.report.proto import messages as pb
 
 _LENGTH = struct.Struct("<I")
 

@@ -11,9 +11,8 @@ from pylink.report.file.convert import to_model, unknown_fields
 from pylink.report.file.frames import Frames
 from pylink.report.file.values import text
 from pylink.report.model import VERSION, Action, Process, Report, Session, Source
-from pylink.report.proto import report_pb2 as pb
-from pylink.report.proto.session_pb2 import ReportSessionDetails
-from pylink.report.proto.source_pb2 import SourceData
+from pylink.report.proto import messages as pb
+from pylink.report.proto.messages import ReportSessionDetails, SourceData
 
 
 class _Entry(NamedTuple):

@@ -13,8 +13,8 @@ from pylink.report.file.convert import to_message
 from pylink.report.file.frames import framed
 from pylink.report.model import Action, Process, Report, Scope
 from pylink.report.model.report import MAGIC
-from pylink.report.proto import report_pb2 as pb
-from pylink.report.proto.source_pb2 import SourceData
+from pylink.report.proto import messages as pb
+from pylink.report.proto.messages import SourceData
 
 # A reader takes a block's payload at once; real reports have about this much in one.
 _BLOCK_SIZE = 32 << 20

@@ -22,8 +22,7 @@ from pylink.report.model import (
     SourceMetricTable,
     Table,
 )
-from pylink.report.proto.rule_pb2 import RuleResultBodyItem
-from pylink.report.proto.section_pb2 import ProfilerSection
+from pylink.report.proto.messages import ProfilerSection, RuleResultBodyItem
 from pylink.report.sections.patterns import REGEX, expression
 
 Chart: TypeAlias = Table | BarChart | LineChart | SourceMetricTable | HistogramChart

@@ -1,0 +1,36 @@
+"""The classes of the messages, each made when it is first asked for: `messages.ProfileResult`.
+
+They live in a pool of pylink's own: in protobuf's default pool the names would clash in a process
+that also loads another set of definitions for these files.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pylink.report.proto.compiled import FILES
+
+try:
+    from google.protobuf import descriptor_pool, message_factory
+except ImportError as error:
+    raise ImportError(
+        "reading and writing report files needs the protobuf package: "
+        "run `pip install 'pylink-cuda[report]'`",
+        name=error.name,
+    ) from error
+
+_POOL = descriptor_pool.DescriptorPool()
+# Of several packages, in which no name is twice.
+_DESCRIPTORS = {
+    name: message
+    for file in map(_POOL.AddSerializedFile, FILES)
+    for name, message in file.message_types_by_name.items()
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The class of a message; an enumeration is the `Value` of one."""
+    if name not in _DESCRIPTORS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = message_factory.GetMessageClass(_DESCRIPTORS[name])
+    return found
