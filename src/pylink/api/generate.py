@@ -62,12 +62,8 @@ from pylink.api.values import OptionValues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Literal
-
     from typing_extensions import Unpack
 
-    from pylink.api.inputs import Path
     from pylink.api.keywords import LinkKeywords
 
 
@@ -88,18 +84,12 @@ class LinkOptions(OptionValues):
 
     __slots__ = ()
 
-    def __init__(
-        self,
-        *,
-'''
-
-OPTIONS_MIDDLE = '''\
-    ) -> None:
-        self._keep(locals())
+    def __init__(self, **keywords: Unpack[LinkKeywords]) -> None:
+        self._keep(keywords)
 
     def replace(self, **keywords: Unpack[LinkKeywords]) -> LinkOptions:
         """The same options but for these."""
-        merged = {**self.given, **keywords}
+        merged = {{**self.given, **keywords}}
         return LinkOptions(**merged)  # type: ignore[arg-type]  # checked when it is made
 '''
 
@@ -169,16 +159,9 @@ def keywords_text() -> str:
     return KEYWORDS_HEAD + "".join(lines)
 
 
-def _parameter(name: str, kind: str) -> str:
-    line = f"        {name}: {kind} | None = None,\n"
-    return line if len(line) <= WIDTH + 1 else line.replace(" | None", "\n        | None")
-
-
 def options_text() -> str:
     """The module `options`."""
     parts = [OPTIONS_HEAD]
-    parts += [_parameter(name, kind) for name, kind in _keywords()]
-    parts.append(OPTIONS_MIDDLE)
     for option in offered():
         kind, method = held(option)
         parts.append(

@@ -9,12 +9,8 @@ from pylink.api.values import OptionValues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Literal
-
     from typing_extensions import Unpack
 
-    from pylink.api.inputs import Path
     from pylink.api.keywords import LinkKeywords
 
 
@@ -35,107 +31,8 @@ class LinkOptions(OptionValues):
 
     __slots__ = ()
 
-    def __init__(
-        self,
-        *,
-        allow_empty: bool | None = None,
-        allow_missing_libraries: bool | None = None,
-        apply_rules: Literal["yes", "no"] | None = None,
-        brief_diagnostics: bool | None = None,
-        color: Literal["auto", "always", "never"] | None = None,
-        cpu_arch: Literal["AARCH64", "ARMv7", "PPC64LE", "X86", "X86_64", "unknown"] | None = None,
-        debug: bool | None = None,
-        depfile: Path | None = None,
-        device_stack_protector: bool | None = None,
-        diag_error: str | Iterable[str] | None = None,
-        diag_log: Path | None = None,
-        diag_min_severity: Literal["remark", "warning", "error"] | None = None,
-        diag_once: str | Iterable[str] | None = None,
-        diag_remark: str | Iterable[str] | None = None,
-        diag_summary: bool | None = None,
-        diag_suppress: str | Iterable[str] | None = None,
-        diag_warning: str | Iterable[str] | None = None,
-        diagnostics_format: Literal["nvlink", "text", "sarif"] | None = None,
-        disable_infos: bool | None = None,
-        disable_warnings: bool | None = None,
-        display_error_number: bool | None = None,
-        dlto: bool | None = None,
-        dump_callgraph: bool | None = None,
-        dump_callgraph_no_demangle: bool | None = None,
-        edbg: int | None = None,
-        emit_ptx: bool | None = None,
-        error_limit: int | None = None,
-        extra_warnings: bool | None = None,
-        host_ccbin: str | None = None,
-        ignore_host_info: bool | None = None,
-        keep_system_libraries: bool | None = None,
-        kernels_used: str | Iterable[str] | None = None,
-        lazy_archives: bool | None = None,
-        library: str | Iterable[str] | None = None,
-        library_path: Path | Iterable[Path] | None = None,
-        link_time_opt: bool | None = None,
-        lto: bool | None = None,
-        machine: Literal[64] | None = None,
-        Map: Path | None = None,
-        max_uncompressed_size: int | None = None,
-        maxrregcount: int | None = None,
-        merc_dedup: Literal["on", "off"] | None = None,
-        metrics: str | Iterable[str] | None = None,
-        no_source_context: bool | None = None,
-        no_wrap_diagnostics: bool | None = None,
-        nvlink_version: Literal["12.9", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5"]
-        | None = None,
-        nvvmpath: Path | None = None,
-        Ofast_compile: str | None = None,
-        output_mode: Literal["nvlink", "text", "sarif"] | None = None,
-        pass_remarks: str | None = None,
-        pass_remarks_analysis: str | None = None,
-        pass_remarks_bitstream_version: Literal[0, 1] | None = None,
-        pass_remarks_filter: str | None = None,
-        pass_remarks_format: str | None = None,
-        pass_remarks_hotness_threshold: int | None = None,
-        pass_remarks_missed: str | None = None,
-        pass_remarks_output: Path | None = None,
-        pass_remarks_why_live: str | None = None,
-        pass_remarks_with_hotness: bool | None = None,
-        preserve_relocs: bool | None = None,
-        profile: bool | Path | None = None,
-        profile_aprof: Path | None = None,
-        ptxas_path: Path | None = None,
-        register_link_binaries: Path | None = None,
-        relocatable_link: bool | None = None,
-        report_arch: bool | None = None,
-        reproduce: Path | None = None,
-        rule: str | Iterable[str] | None = None,
-        sarif_output: Path | None = None,
-        section: str | Iterable[str] | None = None,
-        section_folder: Path | Iterable[Path] | None = None,
-        section_folder_recursive: Path | Iterable[Path] | None = None,
-        set: str | Iterable[str] | None = None,
-        shared: bool | None = None,
-        source_root: Path | Iterable[Path] | None = None,
-        split_compile: int | None = None,
-        split_compile_extended: int | None = None,
-        suppress_arch_warning: bool | None = None,
-        suppress_debug_info: bool | None = None,
-        suppress_stack_size_warning: bool | None = None,
-        tab_width: int | None = None,
-        terminal_width: int | None = None,
-        time: Path | None = None,
-        time_trace: Path | None = None,
-        tool_timeout: int | None = None,
-        use_host_info: bool | None = None,
-        variables_used: str | Iterable[str] | None = None,
-        verbose: bool | None = None,
-        warning_as_error: bool | None = None,
-        whole_archive: bool | None = None,
-        wrap_diagnostics: bool | None = None,
-        write_if_changed: bool | None = None,
-        Xnvvm: str | Iterable[str] | None = None,
-        Xopt: str | Iterable[str] | None = None,
-        Xptxas: str | Iterable[str] | None = None,
-    ) -> None:
-        self._keep(locals())
+    def __init__(self, **keywords: Unpack[LinkKeywords]) -> None:
+        self._keep(keywords)
 
     def replace(self, **keywords: Unpack[LinkKeywords]) -> LinkOptions:
         """The same options but for these."""

@@ -113,8 +113,8 @@ class OptionValues:
     _values: dict[str, Value]
 
     def _keep(self, keywords: Mapping[str, object]) -> None:
-        names = [name for name in keywords if name not in ("self", "__class__")]
-        object.__setattr__(self, "_values", checked({name: keywords[name] for name in names}))
+        ordered = {name: keywords[name] for name in sorted(keywords, key=str.lower)}
+        object.__setattr__(self, "_values", checked(ordered))
 
     @property
     def given(self) -> Mapping[str, Value]:
