@@ -7,6 +7,8 @@ sections"); so does the reader.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pylink.facts import elf
 from pylink.facts.releases import TRAIT_MERC_CALLS
 from pylink.facts.sectionkinds import (
@@ -162,107 +164,56 @@ POOL_BANK = 2  # IS_LITERALS, as a rule
 USER_BANK = 3  # constants of all files
 
 
+@dataclass(frozen=True, slots=True)
 class Kind:
-    """One row.
+    """One row. What the link makes itself has the type and flags of the row."""
 
-    `names` are the names of its sections, or, where they end in a dot, how they begin; `{bank}` is
-    the number of a constant bank. `types` are their sh_type, one for each name or one for all, the
-    first bank's where names have one. `flags` are their sh_flags, of which the bits in `mask` tell
-    the kind. `free` says when they may be called otherwise. `owner` is the kind of section that
-    sh_info names in sections of functions. `patched` says whether relocations can be for it.
-    `place` is what the output makes of it. `ranks` are the places in the output of families A, B
-    and C. `omit` says when the output lacks it. `link` and `info` are what its header holds there,
-    `program` is the sh_type in executables, 0 for that of the input. `size` says who gives its
-    size. `holds` is what symbols in it are. `twin` is the kind of its mercury form; inputs have
-    brought those with `brought`, the link makes the others, if the release has the bits of
-    `trait`; `merc` is how their names begin. `what` are IS_ bits. From sm_100 on `first` is the
-    name until the second program renames it, in place of the one with a bank, where that is
-    `first_bank` or, with 0, any. What the link makes has the type and flags of the row, `align`
-    (0: that of the plain section) and `entsize` bytes.
-    """
+    number: int
+    called: str  # `names`, apart by blanks
+    # sh_type, one for each name or one for all, the first bank's where names have one.
+    sh_types: tuple[int, ...]
+    flags: int = 0  # sh_flags, of which
+    mask: int = elf.SHF_MERCURY | elf.SHF_INFO_LINK  # these bits tell the kind
+    free: int = FREE_NEVER  # when they may be called otherwise
+    owner: int = NULL  # the kind that sh_info names in sections of functions
+    patched: bool = False  # whether relocations can be for it
+    place: int = PLACE_APART  # what the output makes of it
+    rank: int | tuple[int, int, int] = RANK_OTHER  # `ranks`, or one for all families
+    omit: int = OMIT_NEVER  # when the output lacks it
+    link: int = HEAD_NOTHING  # what the output's header holds there
+    info: int = HEAD_NOTHING
+    program: int = 0  # sh_type in executables, 0 for that of the input
+    size: int = SIZE_GIVEN  # who gives its size
+    # The kind of its mercury form. Inputs have brought those with `brought`; the link makes the
+    # others, if the release has the bits of `trait`.
+    twin: int = NULL
+    brought: bool = False
+    holds: int = HOLDS_NOTHING  # what symbols in it are
+    merc: str = ".nv.merc"  # how names of its mercury form begin
+    align: int = 0  # of what the link makes; 0 for that of the plain section
+    entsize: int = 0
+    trait: int = 0
+    what: int = 0  # IS_ bits
+    # From sm_100 on the name until the second program renames it, in place of the one with a bank,
+    # where that is `first_bank` or, with 0, any.
+    first: str = ""
+    first_bank: int = 0
 
-    __slots__ = (
-        "align",
-        "brought",
-        "entsize",
-        "first",
-        "first_bank",
-        "flags",
-        "free",
-        "holds",
-        "info",
-        "link",
-        "mask",
-        "merc",
-        "names",
-        "number",
-        "omit",
-        "owner",
-        "patched",
-        "place",
-        "program",
-        "ranks",
-        "size",
-        "trait",
-        "twin",
-        "types",
-        "what",
-    )
+    @property
+    def names(self) -> tuple[bytes, ...]:
+        """The names, or, where they end in a dot, how they begin; `{bank}` is a number."""
+        return tuple(self.called.encode().split())
 
-    def __init__(
-        self,
-        number: int,
-        names: str,
-        types: tuple[int, ...],
-        *,
-        flags: int = 0,
-        mask: int = elf.SHF_MERCURY | elf.SHF_INFO_LINK,
-        free: int = FREE_NEVER,
-        owner: int = NULL,
-        patched: bool = False,
-        place: int = PLACE_APART,
-        rank: int | tuple[int, int, int] = RANK_OTHER,
-        omit: int = OMIT_NEVER,
-        link: int = HEAD_NOTHING,
-        info: int = HEAD_NOTHING,
-        program: int = 0,
-        size: int = SIZE_GIVEN,
-        twin: int = NULL,
-        brought: bool = False,
-        holds: int = HOLDS_NOTHING,
-        merc: str = ".nv.merc",
-        align: int = 0,
-        entsize: int = 0,
-        trait: int = 0,
-        what: int = 0,
-        first: str = "",
-        first_bank: int = 0,
-    ) -> None:
-        self.number = number
-        self.names = tuple(names.encode().split())
-        self.types = types if len(types) > 1 else types * max(len(self.names), 1)
-        self.flags = flags
-        self.mask = mask
-        self.free = free
-        self.owner = owner
-        self.patched = patched
-        self.place = place
-        self.ranks = (rank,) * 3 if isinstance(rank, int) else rank
-        self.omit = omit
-        self.link = link
-        self.info = info
-        self.program = program
-        self.size = size
-        self.twin = twin
-        self.brought = brought
-        self.holds = holds
-        self.merc = merc
-        self.align = align
-        self.entsize = entsize
-        self.trait = trait
-        self.what = what
-        self.first = first
-        self.first_bank = first_bank
+    @property
+    def types(self) -> tuple[int, ...]:
+        """sh_type, one for each name; of a kind without names one alone."""
+        several = len(self.sh_types) > 1
+        return self.sh_types if several else self.sh_types * max(len(self.names), 1)
+
+    @property
+    def ranks(self) -> tuple[int, int, int]:
+        """The places in the output of families A, B and C."""
+        return (self.rank,) * 3 if isinstance(self.rank, int) else self.rank
 
     @property
     def given(self) -> bool:
@@ -311,459 +262,118 @@ def kinds() -> tuple[Kind, ...]:
     read, write, code = elf.SHF_ALLOC, elf.SHF_ALLOC | elf.SHF_WRITE, elf.SHF_EXECINSTR
     program = mercury | read | code
     notes = mercury | elf.SHF_TKINFO | elf.SHF_CUINFO
+    # A row is to be seen at once.
+    # fmt: off
     rows = (
         Kind(NULL, "", (elf.SHT_NULL,), mask=0, free=FREE_ALWAYS),
         Kind(SHSTRTAB, ".shstrtab", (elf.SHT_STRTAB,), rank=RANK_TABLES, align=1),
-        Kind(
-            STRTAB,
-            ".strtab",
-            (elf.SHT_STRTAB,),
-            free=FREE_ALWAYS,
-            rank=RANK_TABLES,
-            size=SIZE_STRINGS,
-            align=1,
-        ),
-        Kind(
-            SYMTAB,
-            ".symtab",
-            (elf.SHT_SYMTAB,),
-            free=FREE_ALWAYS,
-            rank=RANK_TABLES,
-            link=HEAD_STRTAB,
-            info=HEAD_LOCALS,
-            size=SIZE_SYMBOLS,
-            twin=MERC_SYMTAB,
-            align=8,
-            entsize=24,
-        ),
-        Kind(
-            SYMTAB_SHNDX,
-            ".symtab_shndx",
-            (elf.SHT_SYMTAB_SHNDX,),
-            free=FREE_ALWAYS,
-            rank=RANK_TABLES,
-            link=HEAD_SYMTAB,
-            size=SIZE_INDICES,
-            twin=MERC_SYMTAB_SHNDX,
-            align=4,
-            entsize=4,
-        ),
-        Kind(
-            DEBUG,
-            DEBUG_NAMES,
-            (elf.SHT_PROGBITS,),
-            mask=program,
-            patched=True,
-            place=PLACE_JOINED,
-            twin=MERC_DEBUG,
-            what=IS_DEBUG,
-        ),
-        Kind(
-            TKINFO,
-            ".note.nv.tkinfo",
-            (elf.SHT_NOTE,),
-            flags=elf.SHF_TKINFO,
-            mask=notes,
-            rank=RANK_NOTES,
-            align=4,
-        ),
-        Kind(
-            CUINFO,
-            ".note.nv.cuinfo",
-            (elf.SHT_NOTE,),
-            flags=elf.SHF_CUINFO | link,
-            mask=notes,
-            free=FREE_ALWAYS,
-            rank=RANK_NOTES,
-            link=HEAD_TKINFO,
-            info=HEAD_COMPAT,
-            align=4,
-        ),
-        Kind(
-            INFO,
-            ".nv.info",
-            (elf.SHT_CUDA_INFO,),
-            free=FREE_ALWAYS,
-            rank=RANK_INFO,
-            omit=OMIT_WITHOUT_RECORDS,
-            link=HEAD_SYMTAB,
-            twin=MERC_INFO,
-            align=4,
-            what=IS_RECORDS,
-        ),
-        Kind(
-            COMPAT,
-            ".nv.compat",
-            (elf.SHT_CUDA_COMPAT,),
-            free=FREE_ALWAYS,
-            rank=RANK_INFO,
-            align=4,
-        ),
-        Kind(
-            INFO_FUNC,
-            ".nv.info.",
-            (elf.SHT_CUDA_INFO,),
-            flags=link,
-            free=FREE_PLAIN,
-            owner=TEXT,
-            rank=RANK_INFO,
-            link=HEAD_SYMTAB,
-            info=HEAD_TEXT,
-            twin=MERC_INFO_FUNC,
-            align=4,
-            what=IS_RECORDS,
-        ),
-        Kind(
-            CALLGRAPH,
-            ".nv.callgraph",
-            (elf.SHT_CUDA_CALLGRAPH,),
-            free=FREE_ALWAYS,
-            rank=RANK_CALLS,
-            link=HEAD_SYMTAB,
-            twin=MERC_CALLGRAPH,
-            align=4,
-            entsize=8,
-            what=IS_CALLS,
-        ),
-        Kind(
-            PROTOTYPE,
-            ".nv.prototype",
-            (elf.SHT_CUDA_PROTOTYPE,),
-            free=FREE_ALWAYS,
-            rank=RANK_CALLS,
-            omit=OMIT_WITHOUT_PROTOTYPES,
-            link=HEAD_SYMTAB,
-            twin=MERC_PROTOTYPE,
-            align=4,
-            entsize=8,
-            what=IS_CALLS,
-        ),
-        Kind(
-            REL_ACTION,
-            ".nv.rel.action",
-            (elf.SHT_CUDA_RELOCINFO,),
-            rank=RANK_CALLS,
-            align=8,
-            entsize=8,
-        ),
-        Kind(
-            RELOC,
-            ".rela. .rel.",
-            (elf.SHT_RELA, elf.SHT_REL),
-            flags=link,
-            mask=mercury,
-            free=FREE_PLAIN,
-            rank=RANK_RELOCATIONS,
-            omit=OMIT_WITHOUT_ENTRIES,
-            link=HEAD_SYMTAB,
-            info=HEAD_TARGET,
-            size=SIZE_ENTRIES,
-            twin=MERC_RELA,
-            align=8,
-            entsize=24,
-            what=IS_ENTRIES,
-        ),
-        Kind(
-            RESOLVED_RELA,
-            ".nv.resolvedrela.",
-            (elf.SHT_CUDA_RESOLVED_RELA,),
-            flags=link,
-            rank=RANK_RELOCATIONS,
-            omit=OMIT_WITHOUT_ENTRIES,
-            link=HEAD_SYMTAB,
-            info=HEAD_TARGET,
-            size=SIZE_ENTRIES,
-            align=8,
-            entsize=24,
-        ),
-        Kind(
-            CONSTANT,
-            ".nv.constant{bank}",
-            (elf.SHT_CUDA_CONSTANT_B0,),
-            flags=read,
-            patched=True,
-            place=PLACE_JOINED,
-            rank=RANK_CONSTANTS,
-            program=elf.SHT_PROGBITS,
-            twin=MERC_CONSTANT,
-            holds=HOLDS_CONSTANTS,
-            what=IS_VARIABLES,
-            first=".nv.constant.user",
-            first_bank=USER_BANK,
-        ),
-        Kind(
-            CONSTANT0,
-            ".nv.constant0.",
-            (elf.SHT_CUDA_CONSTANT_B0,),
-            flags=read | link,
-            mask=mercury,  # those of objects before 12.1, and what was linked of them, have no link
-            owner=TEXT,
-            patched=True,
-            rank=(RANK_CONSTANTS, RANK_CONSTANTS, RANK_PARAMETERS),
-            info=HEAD_TEXT,
-            program=elf.SHT_PROGBITS,
-            holds=HOLDS_CONSTANTS,
-            what=IS_PARAMETERS,
-        ),
-        Kind(
-            CONSTANT_FUNC,
-            ".nv.constant{bank}.",
-            (elf.SHT_CUDA_CONSTANT_B0,),
-            flags=read | link,
-            owner=TEXT,
-            patched=True,
-            rank=RANK_CONSTANTS,
-            info=HEAD_TEXT,
-            program=elf.SHT_PROGBITS,
-            twin=MERC_CONSTANT_FUNC,
-            holds=HOLDS_CONSTANTS,
-            what=IS_LITERALS,
-            first=".nv.constant.optimizer.",
-        ),
-        Kind(
-            TEXT,
-            ".text.",
-            (elf.SHT_PROGBITS,),
-            flags=read | code,
-            mask=program,
-            patched=True,
-            rank=RANK_TEXT,
-            link=HEAD_SYMTAB,
-            info=HEAD_FUNCTION,
-            twin=CAPMERC,
-            align=128,
-            what=IS_CODE,
-        ),
-        Kind(
-            GLOBAL_INIT,
-            ".nv.global.init",
-            (elf.SHT_CUDA_GLOBAL_INIT,),
-            flags=write,
-            patched=True,
-            place=PLACE_JOINED,
-            rank=RANK_DATA,
-            program=elf.SHT_PROGBITS,
-            twin=MERC_GLOBAL_INIT,
-            holds=HOLDS_GLOBALS,
-            what=IS_VARIABLES,
-        ),
-        Kind(
-            GLOBAL,
-            ".nv.global",
-            (elf.SHT_CUDA_GLOBAL,),
-            flags=write,
-            place=PLACE_JOINED,
-            rank=RANK_NOBITS,
-            program=elf.SHT_NOBITS,
-            holds=HOLDS_GLOBALS,
-        ),
-        Kind(
-            SHARED,
-            ".nv.shared.",
-            (elf.SHT_CUDA_SHARED,),
-            flags=write | link,
-            owner=TEXT,
-            rank=RANK_NOBITS,
-            omit=OMIT_UNUSED,
-            info=HEAD_TEXT,
-            program=elf.SHT_NOBITS,
-            align=1,
-            holds=HOLDS_SHARED,
-            what=IS_KERNEL_SHARED,
-        ),
-        Kind(
-            DEBUG_SHARED,
-            ".nv_debug.shared",
-            (elf.SHT_CUDA_SHARED,),
-            flags=write,
-            free=FREE_ALWAYS,
-            rank=RANK_NOBITS,
-            omit=OMIT_UNUSED,
-            program=elf.SHT_NOBITS,
-            holds=HOLDS_SHARED,
-            what=IS_COMMON_SHARED,
-        ),
-        Kind(
-            LOCAL,
-            ".nv.local.",
-            (elf.SHT_CUDA_LOCAL,),
-            flags=write,
-            mask=mercury,
-            place=PLACE_JOINED,
-            rank=RANK_NOBITS,
-            program=elf.SHT_NOBITS,
-        ),
-        Kind(
-            SYSTEM_SHARED,
-            ".nv.shared.reserved.0",
-            (elf.SHT_CUDA_RESERVED_SHARED,),
-            flags=write,
-            place=PLACE_JOINED,
-            rank=RANK_NOBITS,
-            program=elf.SHT_NOBITS,
-            twin=MERC_SYSTEM_SHARED,
-            holds=HOLDS_SYSTEM_SHARED,
-        ),
-        Kind(
-            CAPMERC,
-            ".nv.capmerc.text.",
-            (elf.SHT_CUDA_CAPMERC,),
-            flags=mercury,
-            free=FREE_ALWAYS,
-            patched=True,
-            rank=RANK_MERCURY,
-            link=HEAD_MERC_SYMTAB,
-            info=HEAD_FUNCTION,
-            merc=".nv.capmerc",
-            align=16,
-            what=IS_CAPSULE,
-        ),
-        Kind(
-            MERC_DEBUG,
-            " ".join(f".nv.merc{name}" for name in DEBUG_NAMES.split()),
-            (elf.SHT_PROGBITS,),
-            flags=mercury,
-            mask=program,
-            patched=True,
-            rank=RANK_MERC_DEBUG,
-            brought=True,
-            what=IS_DEBUG,
-        ),
-        Kind(
-            MERC_INFO,
-            ".nv.merc.nv.info",
-            (elf.SHT_CUDA_MERC_INFO,),
-            flags=mercury,
-            free=FREE_ALWAYS,
-            rank=RANK_MERC_INFO,
-            omit=OMIT_WITHOUT_RECORDS,
-            link=HEAD_MERC_SYMTAB,
-            align=4,
-            what=IS_RECORDS,
-        ),
-        Kind(
-            MERC_INFO_FUNC,
-            ".nv.merc.nv.info.",
-            (elf.SHT_CUDA_MERC_INFO,),
-            flags=mercury | link,
-            owner=CAPMERC,
-            rank=RANK_MERC_INFO_FUNC,
-            link=HEAD_MERC_SYMTAB,
-            info=HEAD_CAPSULE,
-            align=4,
-            what=IS_RECORDS,
-        ),
-        Kind(
-            MERC_CALLGRAPH,
-            ".nv.merc.nv.callgraph",
-            (elf.SHT_CUDA_MERC_CALLGRAPH,),
-            flags=mercury,
-            free=FREE_ALWAYS,
-            rank=RANK_MERC_CALLS,
-            link=HEAD_MERC_SYMTAB,
-            align=4,
-            entsize=8,
-            trait=TRAIT_MERC_CALLS,
-        ),
-        Kind(
-            MERC_PROTOTYPE,
-            ".nv.merc.nv.prototype",
-            (elf.SHT_CUDA_MERC_PROTOTYPE,),
-            flags=mercury,
-            free=FREE_ALWAYS,
-            rank=RANK_MERC_CALLS,
-            omit=OMIT_WITHOUT_PROTOTYPES,
-            link=HEAD_MERC_SYMTAB,
-            align=4,
-            entsize=8,
-            trait=TRAIT_MERC_CALLS,
-        ),
-        Kind(
-            MERC_RELA,
-            ".nv.merc.rela.",
-            (elf.SHT_CUDA_MERC_RELA,),
-            flags=mercury | link,
-            mask=mercury,
-            rank=RANK_MERC_RELA,
-            omit=OMIT_WITHOUT_ENTRIES,
-            link=HEAD_MERC_SYMTAB,
-            info=HEAD_TARGET,
-            size=SIZE_ENTRIES,
-            align=8,
-            entsize=24,
-            brought=True,
-            what=IS_ENTRIES,
-        ),
-        Kind(
-            MERC_CONSTANT,
-            ".nv.merc.nv.constant.user",
-            (elf.SHT_CUDA_CONSTANT_USER,),
-            flags=mercury | read,
-            patched=True,
-            rank=RANK_MERC_CONSTANT,
-            what=IS_VARIABLES,
-        ),
-        Kind(
-            MERC_GLOBAL_INIT,
-            ".nv.merc.nv.global.init",
-            (elf.SHT_CUDA_GLOBAL_INIT,),
-            flags=mercury | write,
-            patched=True,
-            rank=RANK_MERC_DATA,
-            what=IS_VARIABLES,
-        ),
-        Kind(
-            MERC_SYMTAB,
-            ".nv.merc.symtab",
-            (elf.SHT_CUDA_MERC_SYMTAB,),
-            flags=mercury,
-            free=FREE_ALWAYS,
-            rank=RANK_MERC_SYMTAB,
-            link=HEAD_STRTAB,
-            info=HEAD_LOCALS,
-            size=SIZE_SYMBOLS,
-            align=8,
-            entsize=24,
-        ),
-        Kind(
-            MERC_CONSTANT_FUNC,
-            ".nv.merc.nv.constant.optimizer.",
-            (elf.SHT_CUDA_CONSTANT_OPTIMIZER,),
-            flags=mercury | read | link,
-            owner=CAPMERC,
-            patched=True,
-            rank=RANK_MERC_CONSTANT,
-            info=HEAD_CAPSULE,
-            align=4,
-            brought=True,
-            what=IS_LITERALS,
-        ),
-        Kind(
-            MERC_SYSTEM_SHARED,
-            ".nv.merc.nv.shared.reserved.0",
-            (elf.SHT_CUDA_RESERVED_SHARED,),
-            flags=mercury | write,
-            rank=RANK_MERC_LATE,
-        ),
-        Kind(
-            MERC_SYMTAB_SHNDX,
-            ".nv.merc.symtab_shndx",
-            (elf.SHT_SYMTAB_SHNDX,),
-            flags=mercury,
-            rank=RANK_MERCURY,
-            link=HEAD_MERC_SYMTAB,
-            size=SIZE_INDICES,
-            align=4,
-            entsize=4,
-        ),
+        Kind(STRTAB, ".strtab", (elf.SHT_STRTAB,), free=FREE_ALWAYS, rank=RANK_TABLES,
+             size=SIZE_STRINGS, align=1),
+        Kind(SYMTAB, ".symtab", (elf.SHT_SYMTAB,), free=FREE_ALWAYS, rank=RANK_TABLES,
+             link=HEAD_STRTAB, info=HEAD_LOCALS, size=SIZE_SYMBOLS, twin=MERC_SYMTAB, align=8,
+             entsize=24),
+        Kind(SYMTAB_SHNDX, ".symtab_shndx", (elf.SHT_SYMTAB_SHNDX,), free=FREE_ALWAYS,
+             rank=RANK_TABLES, link=HEAD_SYMTAB, size=SIZE_INDICES, twin=MERC_SYMTAB_SHNDX, align=4,
+             entsize=4),
+        Kind(DEBUG, DEBUG_NAMES, (elf.SHT_PROGBITS,), mask=program, patched=True,
+             place=PLACE_JOINED, twin=MERC_DEBUG, what=IS_DEBUG),
+        Kind(TKINFO, ".note.nv.tkinfo", (elf.SHT_NOTE,), flags=elf.SHF_TKINFO, mask=notes,
+             rank=RANK_NOTES, align=4),
+        Kind(CUINFO, ".note.nv.cuinfo", (elf.SHT_NOTE,), flags=elf.SHF_CUINFO | link, mask=notes,
+             free=FREE_ALWAYS, rank=RANK_NOTES, link=HEAD_TKINFO, info=HEAD_COMPAT, align=4),
+        Kind(INFO, ".nv.info", (elf.SHT_CUDA_INFO,), free=FREE_ALWAYS, rank=RANK_INFO,
+             omit=OMIT_WITHOUT_RECORDS, link=HEAD_SYMTAB, twin=MERC_INFO, align=4, what=IS_RECORDS),
+        Kind(COMPAT, ".nv.compat", (elf.SHT_CUDA_COMPAT,), free=FREE_ALWAYS, rank=RANK_INFO,
+             align=4),
+        Kind(INFO_FUNC, ".nv.info.", (elf.SHT_CUDA_INFO,), flags=link, free=FREE_PLAIN, owner=TEXT,
+             rank=RANK_INFO, link=HEAD_SYMTAB, info=HEAD_TEXT, twin=MERC_INFO_FUNC, align=4,
+             what=IS_RECORDS),
+        Kind(CALLGRAPH, ".nv.callgraph", (elf.SHT_CUDA_CALLGRAPH,), free=FREE_ALWAYS,
+             rank=RANK_CALLS, link=HEAD_SYMTAB, twin=MERC_CALLGRAPH, align=4, entsize=8,
+             what=IS_CALLS),
+        Kind(PROTOTYPE, ".nv.prototype", (elf.SHT_CUDA_PROTOTYPE,), free=FREE_ALWAYS,
+             rank=RANK_CALLS, omit=OMIT_WITHOUT_PROTOTYPES, link=HEAD_SYMTAB, twin=MERC_PROTOTYPE,
+             align=4, entsize=8, what=IS_CALLS),
+        Kind(REL_ACTION, ".nv.rel.action", (elf.SHT_CUDA_RELOCINFO,), rank=RANK_CALLS, align=8,
+             entsize=8),
+        Kind(RELOC, ".rela. .rel.", (elf.SHT_RELA, elf.SHT_REL), flags=link, mask=mercury,
+             free=FREE_PLAIN, rank=RANK_RELOCATIONS, omit=OMIT_WITHOUT_ENTRIES, link=HEAD_SYMTAB,
+             info=HEAD_TARGET, size=SIZE_ENTRIES, twin=MERC_RELA, align=8, entsize=24,
+             what=IS_ENTRIES),
+        Kind(RESOLVED_RELA, ".nv.resolvedrela.", (elf.SHT_CUDA_RESOLVED_RELA,), flags=link,
+             rank=RANK_RELOCATIONS, omit=OMIT_WITHOUT_ENTRIES, link=HEAD_SYMTAB, info=HEAD_TARGET,
+             size=SIZE_ENTRIES, align=8, entsize=24),
+        Kind(CONSTANT, ".nv.constant{bank}", (elf.SHT_CUDA_CONSTANT_B0,), flags=read, patched=True,
+             place=PLACE_JOINED, rank=RANK_CONSTANTS, program=elf.SHT_PROGBITS, twin=MERC_CONSTANT,
+             holds=HOLDS_CONSTANTS, what=IS_VARIABLES, first=".nv.constant.user",
+             first_bank=USER_BANK),
+        # `mask` without SHF_INFO_LINK: objects before 12.1, and what was linked of them, lack it.
+        Kind(CONSTANT0, ".nv.constant0.", (elf.SHT_CUDA_CONSTANT_B0,), flags=read | link,
+             mask=mercury, owner=TEXT, patched=True,
+             rank=(RANK_CONSTANTS, RANK_CONSTANTS, RANK_PARAMETERS), info=HEAD_TEXT,
+             program=elf.SHT_PROGBITS, holds=HOLDS_CONSTANTS, what=IS_PARAMETERS),
+        Kind(CONSTANT_FUNC, ".nv.constant{bank}.", (elf.SHT_CUDA_CONSTANT_B0,), flags=read | link,
+             owner=TEXT, patched=True, rank=RANK_CONSTANTS, info=HEAD_TEXT,
+             program=elf.SHT_PROGBITS, twin=MERC_CONSTANT_FUNC, holds=HOLDS_CONSTANTS,
+             what=IS_LITERALS, first=".nv.constant.optimizer."),
+        Kind(TEXT, ".text.", (elf.SHT_PROGBITS,), flags=read | code, mask=program, patched=True,
+             rank=RANK_TEXT, link=HEAD_SYMTAB, info=HEAD_FUNCTION, twin=CAPMERC, align=128,
+             what=IS_CODE),
+        Kind(GLOBAL_INIT, ".nv.global.init", (elf.SHT_CUDA_GLOBAL_INIT,), flags=write, patched=True,
+             place=PLACE_JOINED, rank=RANK_DATA, program=elf.SHT_PROGBITS, twin=MERC_GLOBAL_INIT,
+             holds=HOLDS_GLOBALS, what=IS_VARIABLES),
+        Kind(GLOBAL, ".nv.global", (elf.SHT_CUDA_GLOBAL,), flags=write, place=PLACE_JOINED,
+             rank=RANK_NOBITS, program=elf.SHT_NOBITS, holds=HOLDS_GLOBALS),
+        Kind(SHARED, ".nv.shared.", (elf.SHT_CUDA_SHARED,), flags=write | link, owner=TEXT,
+             rank=RANK_NOBITS, omit=OMIT_UNUSED, info=HEAD_TEXT, program=elf.SHT_NOBITS, align=1,
+             holds=HOLDS_SHARED, what=IS_KERNEL_SHARED),
+        Kind(DEBUG_SHARED, ".nv_debug.shared", (elf.SHT_CUDA_SHARED,), flags=write,
+             free=FREE_ALWAYS, rank=RANK_NOBITS, omit=OMIT_UNUSED, program=elf.SHT_NOBITS,
+             holds=HOLDS_SHARED, what=IS_COMMON_SHARED),
+        Kind(LOCAL, ".nv.local.", (elf.SHT_CUDA_LOCAL,), flags=write, mask=mercury,
+             place=PLACE_JOINED, rank=RANK_NOBITS, program=elf.SHT_NOBITS),
+        Kind(SYSTEM_SHARED, ".nv.shared.reserved.0", (elf.SHT_CUDA_RESERVED_SHARED,), flags=write,
+             place=PLACE_JOINED, rank=RANK_NOBITS, program=elf.SHT_NOBITS, twin=MERC_SYSTEM_SHARED,
+             holds=HOLDS_SYSTEM_SHARED),
+        Kind(CAPMERC, ".nv.capmerc.text.", (elf.SHT_CUDA_CAPMERC,), flags=mercury, free=FREE_ALWAYS,
+             patched=True, rank=RANK_MERCURY, link=HEAD_MERC_SYMTAB, info=HEAD_FUNCTION,
+             merc=".nv.capmerc", align=16, what=IS_CAPSULE),
+        Kind(MERC_DEBUG, " ".join(f".nv.merc{name}" for name in DEBUG_NAMES.split()),
+             (elf.SHT_PROGBITS,), flags=mercury, mask=program, patched=True, rank=RANK_MERC_DEBUG,
+             brought=True, what=IS_DEBUG),
+        Kind(MERC_INFO, ".nv.merc.nv.info", (elf.SHT_CUDA_MERC_INFO,), flags=mercury,
+             free=FREE_ALWAYS, rank=RANK_MERC_INFO, omit=OMIT_WITHOUT_RECORDS,
+             link=HEAD_MERC_SYMTAB, align=4, what=IS_RECORDS),
+        Kind(MERC_INFO_FUNC, ".nv.merc.nv.info.", (elf.SHT_CUDA_MERC_INFO,), flags=mercury | link,
+             owner=CAPMERC, rank=RANK_MERC_INFO_FUNC, link=HEAD_MERC_SYMTAB, info=HEAD_CAPSULE,
+             align=4, what=IS_RECORDS),
+        Kind(MERC_CALLGRAPH, ".nv.merc.nv.callgraph", (elf.SHT_CUDA_MERC_CALLGRAPH,), flags=mercury,
+             free=FREE_ALWAYS, rank=RANK_MERC_CALLS, link=HEAD_MERC_SYMTAB, align=4, entsize=8,
+             trait=TRAIT_MERC_CALLS),
+        Kind(MERC_PROTOTYPE, ".nv.merc.nv.prototype", (elf.SHT_CUDA_MERC_PROTOTYPE,), flags=mercury,
+             free=FREE_ALWAYS, rank=RANK_MERC_CALLS, omit=OMIT_WITHOUT_PROTOTYPES,
+             link=HEAD_MERC_SYMTAB, align=4, entsize=8, trait=TRAIT_MERC_CALLS),
+        Kind(MERC_RELA, ".nv.merc.rela.", (elf.SHT_CUDA_MERC_RELA,), flags=mercury | link,
+             mask=mercury, rank=RANK_MERC_RELA, omit=OMIT_WITHOUT_ENTRIES, link=HEAD_MERC_SYMTAB,
+             info=HEAD_TARGET, size=SIZE_ENTRIES, align=8, entsize=24, brought=True,
+             what=IS_ENTRIES),
+        Kind(MERC_CONSTANT, ".nv.merc.nv.constant.user", (elf.SHT_CUDA_CONSTANT_USER,),
+             flags=mercury | read, patched=True, rank=RANK_MERC_CONSTANT, what=IS_VARIABLES),
+        Kind(MERC_GLOBAL_INIT, ".nv.merc.nv.global.init", (elf.SHT_CUDA_GLOBAL_INIT,),
+             flags=mercury | write, patched=True, rank=RANK_MERC_DATA, what=IS_VARIABLES),
+        Kind(MERC_SYMTAB, ".nv.merc.symtab", (elf.SHT_CUDA_MERC_SYMTAB,), flags=mercury,
+             free=FREE_ALWAYS, rank=RANK_MERC_SYMTAB, link=HEAD_STRTAB, info=HEAD_LOCALS,
+             size=SIZE_SYMBOLS, align=8, entsize=24),
+        Kind(MERC_CONSTANT_FUNC, ".nv.merc.nv.constant.optimizer.",
+             (elf.SHT_CUDA_CONSTANT_OPTIMIZER,), flags=mercury | read | link, owner=CAPMERC,
+             patched=True, rank=RANK_MERC_CONSTANT, info=HEAD_CAPSULE, align=4, brought=True,
+             what=IS_LITERALS),
+        Kind(MERC_SYSTEM_SHARED, ".nv.merc.nv.shared.reserved.0", (elf.SHT_CUDA_RESERVED_SHARED,),
+             flags=mercury | write, rank=RANK_MERC_LATE),
+        Kind(MERC_SYMTAB_SHNDX, ".nv.merc.symtab_shndx", (elf.SHT_SYMTAB_SHNDX,), flags=mercury,
+             rank=RANK_MERCURY, link=HEAD_MERC_SYMTAB, size=SIZE_INDICES, align=4, entsize=4),
         # Data that no tool of CUDA names and no program addresses.
-        Kind(
-            OTHER,
-            "",
-            (elf.SHT_PROGBITS,),
-            mask=program,
-            free=FREE_PLAIN,
-            place=PLACE_JOINED,
-        ),
+        Kind(OTHER, "", (elf.SHT_PROGBITS,), mask=program, free=FREE_PLAIN, place=PLACE_JOINED),
     )
+    # fmt: on
     return tuple(sorted(rows, key=lambda row: row.number))
