@@ -255,7 +255,7 @@ def test_what_stops_a_command_says_nothing(
     def stop(*_: object) -> None:
         raise stopped
 
-    monkeypatch.setattr("pylink.inspect.main", stop)
+    monkeypatch.setattr("pylink.inspect.command.main", stop)
     assert run(capfd, "inspect", "a.cubin") == (status, "", "")
 
 

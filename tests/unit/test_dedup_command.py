@@ -21,7 +21,7 @@ from helpers.dedup_cubin import (
     rela,
 )
 
-from pylink.dedup import report
+from pylink.command import tables
 from pylink.dedup.command import inputs, main
 
 LOCAL_KERNEL = TEMPLATE.with_symbol(1, Symbol("k", LOCAL, FUNC, CODE))
@@ -206,17 +206,15 @@ def test_an_unreadable_input_ends_the_command(
 
 
 def test_rich_shows_the_same_cells(capsys: pytest.CaptureFixture[str]) -> None:
-    module = report.rich_module("console")
-    if module is None:
-        pytest.skip("needs rich: pip install rich")
+    module = pytest.importorskip("rich.console")
     console = module.Console(file=io.StringIO(), width=200)
-    report.print_rich(console, [report.Table("Title", ("name", "count"), [("[a]", "1")])])
+    tables.print_rich(console, [tables.Table("Title", ("name", "count"), [("[a]", "1")])])
     text = console.file.getvalue()
     assert all(word in text for word in ("Title", "name", "[a]", "1"))
 
 
 def test_plain_tables_are_aligned() -> None:
-    table = report.Table("T", ("name", "count"), [("long name", "1"), ("x", "100")])
-    assert report.as_text([table]) == (
+    table = tables.Table("T", ("name", "count"), [("long name", "1"), ("x", "100")])
+    assert tables.as_text([table]) == (
         "T\n  name       count\n  long name      1\n  x            100\n\n"
     )

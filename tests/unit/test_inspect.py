@@ -13,8 +13,8 @@ from helpers.cubin_builder import LOCAL, SECTION, SHT_PROGBITS, Cubin, Section, 
 from helpers.inspect_expected import CALLS, GUARD
 
 from pylink.command.cli import main as pylink
-from pylink.inspect import main
 from pylink.inspect.columns import pairs
+from pylink.inspect.command import main
 from pylink.inspect.image import Image, MalformedCubin
 from pylink.inspect.parts import PARTS, image_text
 

@@ -125,7 +125,7 @@ def test_another_toolkit_is_no_overlay(tmp_path: Path, toolkit: Path) -> None:
 def test_what_is_no_toolkit_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert overlay(tmp_path / "overlay", tmp_path) == 1
     assert capfd.readouterr().err == (
-        f"pylink fatal   : {tmp_path} is not a CUDA toolkit: it has no bin/nvcc. Name the "
+        f"pylink toolkit-overlay: {tmp_path} is not a CUDA toolkit: it has no bin/nvcc. Name the "
         "directory that holds bin, include and lib or lib64\n"
     )
     assert not (tmp_path / "overlay").exists()

@@ -58,7 +58,7 @@ def test_a_required_metric_that_is_missing_is_a_mistake(
     (own / "needs.section").write_text(section_text("Needs", extra=header))
     assert main(["report", file, "--section-folder", str(own), "--section", "Needs"]) == 1
     err = capfd.readouterr().err
-    assert err == "pylink fatal   : read: section Needs: metric gone is missing\n"
+    assert err == "pylink report: read: section Needs: metric gone is missing\n"
 
 
 def test_of_several_rules_the_named_ones_are_applied(
@@ -125,7 +125,7 @@ def test_mistakes(
     filled = [word.format(file=file, cut=cut, text=text) for word in words]
     assert main(["report", *filled], tool="pylink") == 1
     err = capfd.readouterr().err
-    assert err.startswith("pylink fatal   : ")
+    assert err.startswith("pylink report: ")
     assert reason in err
     assert len(err.splitlines()) == 1
 

@@ -6,7 +6,6 @@ import argparse
 import os
 import shlex
 import signal
-import sys
 import tempfile
 
 from pylink.bench import compare, show
@@ -18,11 +17,11 @@ from pylink.bench.machine import facts, load
 from pylink.bench.page import busy, compared_page, page, summary, unequal
 from pylink.bench.results import MalformedResults, Results, from_csv, to_csv
 from pylink.command.optionparse import VARIABLE
+from pylink.command.running import refuse, run
 from pylink.command.sites import add_sites
-from pylink.dedup.report import Table, as_text, print_rich, rich_module
-from pylink.diagnostics.stream import is_terminal, printable, write
-from pylink.diagnostics.stream import show as print_text
-from pylink.errors import reason_of
+from pylink.command.tables import Table, print_tables
+from pylink.diagnostics.stream import printable
+from pylink.diagnostics.stream import show as show_text
 from pylink.inputs.incoming import is_text, read_incoming
 from pylink.outputs.wholefile import write_whole
 from pylink.report.view.numbers import text
@@ -126,34 +125,20 @@ def _seconds(word: str) -> float:
 
 def main(words: Sequence[str]) -> int:
     """Run the command; see the end of its help for the status."""
-    try:
-        options = parser().parse_args(list(words))
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 2
+    return run(parser(), words, _main, (MalformedResults,))
+
+
+def _main(options: argparse.Namespace) -> int:
     # So that the folder goes with an interrupt, too.
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     add_sites()
     try:
         return _compare(options) if options.compare else _measure(options)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        return _fail(f"{error.filename}: {reason_of(error)}" if error.filename else str(error))
-    except ImportError as error:
-        name = (error.name or "").partition(".")[0]
-        return _fail(f"this needs the {name} package: run `pip install 'pylink-cuda[report]'`")
-    except (BadLink, MalformedResults) as error:
-        return _fail(str(error))
-
-
-def _fail(reason: str) -> int:
-    write(None, "".join(f"pylink bench: {line}\n" for line in printable_lines(reason)))
-    return 1
-
-
-def printable_lines(text: str) -> list[str]:
-    return [printable(line) for line in text.splitlines()]
+    except BadLink as error:
+        for line in str(error).splitlines():  # one for each contender
+            refuse("pylink bench", line)
+        return 1
 
 
 def _measure(options: argparse.Namespace) -> int:
@@ -228,7 +213,7 @@ def _write(results: Results, options: argparse.Namespace) -> None:
     if options.html:
         write_whole(options.html, page(results).encode(errors="surrogateescape"))
     _print(show.tables(results), [*busy(results), *unequal(results), *summary(results)])
-    print_text("".join(f"{printable(line)}\n" for line in show.footnotes(results)))
+    show_text("".join(f"{printable(line)}\n" for line in show.footnotes(results)))
 
 
 def _compare(options: argparse.Namespace) -> int:
@@ -259,10 +244,5 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _print(tables: Sequence[Table], lines: Sequence[str]) -> None:
-    """Through rich on a terminal that has it, else as plain text."""
-    module = rich_module("console") if is_terminal(sys.stdout) else None
-    if module is None:
-        print_text(as_text(tables))
-    else:
-        print_rich(module.Console(), tables)
-    print_text("".join(f"{printable(line)}\n" for line in lines))
+    print_tables(tables)
+    show_text("".join(f"{printable(line)}\n" for line in lines))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pylink.bench.estimates import median_of
 from pylink.bench.results import RESTED, WARM, median
-from pylink.dedup.report import Table
+from pylink.command.tables import Table
 from pylink.report.view.numbers import text
 
 if TYPE_CHECKING:

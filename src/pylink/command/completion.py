@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from pylink.command.commands import COMMANDS
+from pylink.command.running import run
 from pylink.command.words import Word, command_words, link_words
-from pylink.diagnostics.stream import show, write
-from pylink.errors import reason_of
+from pylink.diagnostics.stream import show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,15 +160,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main(words: Sequence[str]) -> int:
     """Print a script; 0, 1 when it cannot be printed, 2 for a shell that there is not."""
-    try:
-        arguments = parser().parse_args(list(words))
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 2
-    try:
-        show(SHELLS[arguments.shell]())
-    except OSError as error:
-        write(None, f"pylink completion: standard output: {reason_of(error)}\n")
-        return 1
+    return run(parser(), words, _main)
+
+
+def _main(options: argparse.Namespace) -> int:
+    show(SHELLS[options.shell]())
     return 0
 
 

@@ -6,9 +6,9 @@ import argparse
 
 from pylink import __version__
 from pylink.command.commands import COMMANDS
+from pylink.command.running import run
 from pylink.command.words import Word, command_parser, command_words, link_words
-from pylink.diagnostics.stream import show, write
-from pylink.errors import reason_of
+from pylink.diagnostics.stream import show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,15 +96,12 @@ def parser() -> argparse.ArgumentParser:
 
 def main(words: Sequence[str]) -> int:
     """Print a page; 0, 1 when it cannot be printed, 2 for a command that there is not."""
-    try:
-        name = parser().parse_args(list(words)).command
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 2
-    try:
-        show(manual() if name == "link" else command_manual(name))
-    except OSError as error:
-        write(None, f"pylink man: standard output: {reason_of(error)}\n")
-        return 1
+    return run(parser(), words, _main)
+
+
+def _main(options: argparse.Namespace) -> int:
+    name = options.command
+    show(manual() if name == "link" else command_manual(name))
     return 0
 
 

@@ -17,8 +17,8 @@ import sys
 import sysconfig
 import tempfile
 
+from pylink.command.running import run
 from pylink.command.toolkitrelease import RELEASE_FILE
-from pylink.diagnostics.stream import printable, write
 from pylink.subtools.find import tool_release
 
 TYPE_CHECKING = False
@@ -239,10 +239,9 @@ def parser() -> argparse.ArgumentParser:
 
 def main(words: Sequence[str]) -> int:
     """Run the command; 0, or 1 with a message when there is no overlay."""
-    arguments = parser().parse_args(list(words))
-    try:
-        make_overlay(arguments.directory, arguments.cuda)
-    except OverlayError as error:
-        write(sys.stderr, f"pylink fatal   : {printable(str(error))}\n")
-        return 1
+    return run(parser(), words, _main, (OverlayError,))
+
+
+def _main(options: argparse.Namespace) -> int:
+    make_overlay(options.directory, options.cuda)
     return 0

@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pylink.command.running import run
+from pylink.command.tables import print_tables
 from pylink.dedup import report
 from pylink.dedup.analysis import analyse
 from pylink.dedup.cubin import MalformedCubin
@@ -15,7 +17,7 @@ from pylink.dedup.objects import MercuryObject
 from pylink.dedup.prefilter import PREFILTERS
 from pylink.dedup.saving import saved_by_cubins
 from pylink.dedup.stages import IDENTITIES
-from pylink.diagnostics.stream import is_terminal, printable, show, write
+from pylink.diagnostics.stream import show
 from pylink.facts.elf import EM_CUDA
 from pylink.inputs.incoming import is_elf, read_incoming
 from pylink.inputs.kinds import ELF_MAGIC
@@ -71,38 +73,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words and words[0] in OVER_AN_INDEX:
         status: int = import_module(OVER_AN_INDEX[words[0]]).main(words[1:])
         return status
-    options = parser().parse_args(words)
-    try:
-        cubins = [
-            (str(path), bytes(read_incoming(path, wanted=is_elf))) for path in inputs(options.files)
-        ]
-        objects = [MercuryObject.from_cubin(data, name) for name, data in cubins]
-        with Progress("comparing", len(objects)) as progress:
-            analysis = analyse(
-                objects,
-                prefilter=options.prefilter,
-                identity=options.identity,
-                progress=progress.advance,
-            )
-        if any(candidate.reference is not None for candidate in analysis.candidates):
-            analysis.saved_bytes = saved_by_cubins(cubins, newest(cubins))
-        else:
-            analysis.saved_bytes = 0
-        if options.json:
-            show(report.as_json(analysis))
-        elif options.csv:
-            show(report.as_csv(analysis))
-        else:
-            top = TOP if options.top is None else options.top
-            everything = options.all
-            _show(report.tables(analysis, top, everything=everything), report.summary(analysis))
-            if not everything:
-                show("--all has sections by family, codes and what comparing took\n")
-    except BrokenPipeError:
-        raise
-    except (OSError, MalformedCubin) as error:
-        write(None, f"pylink dedup: {printable(str(error))}\n")
-        return 1
+    return run(parser(), words, _main, (MalformedCubin,))
+
+
+def _main(options: argparse.Namespace) -> int:
+    cubins = [
+        (str(path), bytes(read_incoming(path, wanted=is_elf))) for path in inputs(options.files)
+    ]
+    objects = [MercuryObject.from_cubin(data, name) for name, data in cubins]
+    with Progress("comparing", len(objects)) as progress:
+        analysis = analyse(
+            objects,
+            prefilter=options.prefilter,
+            identity=options.identity,
+            progress=progress.advance,
+        )
+    if any(candidate.reference is not None for candidate in analysis.candidates):
+        analysis.saved_bytes = saved_by_cubins(cubins, newest(cubins))
+    else:
+        analysis.saved_bytes = 0
+    if options.json:
+        show(report.as_json(analysis))
+    elif options.csv:
+        show(report.as_csv(analysis))
+    else:
+        top = TOP if options.top is None else options.top
+        print_tables(report.tables(analysis, top, everything=options.all))
+        show(report.summary(analysis) + "\n")
+        if not options.all:
+            show("--all has sections by family, codes and what comparing took\n")
     return 0
 
 
@@ -128,16 +127,6 @@ def is_cubin(path: Path) -> bool:
     with path.open("rb") as file:
         start = file.read(20)
     return start[:4] == ELF_MAGIC and int.from_bytes(start[18:20], "little") == EM_CUDA
-
-
-def _show(tables: Sequence[report.Table], summary: str) -> None:
-    """Through rich on a terminal that has it, else as plain text."""
-    module = report.rich_module("console") if is_terminal(sys.stdout) else None
-    if module is None:
-        show(report.as_text(tables))
-    else:
-        report.print_rich(module.Console(), tables)
-    show(summary + "\n")
 
 
 if __name__ == "__main__":

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import json
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
+from pylink.command.tables import Table
 from pylink.dedup.analysis import blocker_of
 from pylink.diagnostics.paths import shortener
-from pylink.diagnostics.stream import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pylink.dedup.analysis import Analysis, Candidate
 
 # What the families of sections are called in a sentence; the others by their names.
@@ -44,16 +41,6 @@ CANDIDATE_COLUMNS = (
     "reason",
 )
 NS_PER_MS = 1e6
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of text under a title; columns after the first `left` are numbers."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    left: int = 1
 
 
 def candidate_row(candidate: Candidate) -> dict[str, object]:
@@ -186,46 +173,3 @@ def summary(analysis: Analysis) -> str:
     if analysis.without:
         text += f"; {len(analysis.without)} without Mercury sections"
     return text
-
-
-def as_text(found: Sequence[Table]) -> str:
-    """Tables in plain text, columns aligned."""
-    lines = []
-    for table in found:
-        rows = [table.columns, *_printable(table)]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(table.columns))]
-        lines.append(table.title)
-        for row in rows:
-            cells = [
-                cell.ljust(width) if i < table.left else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ]
-            lines.append(("  " + "  ".join(cells)).rstrip())
-        lines.append("")
-    return "\n".join(lines) + "\n"
-
-
-def _printable(table: Table) -> list[tuple[str, ...]]:
-    """The rows of a table, whose names come from inputs, for people."""
-    return [tuple(map(printable, row)) for row in table.rows]
-
-
-def rich_module(name: str) -> Any | None:
-    """A module of the optional package rich, or None where it is not installed."""
-    try:
-        return importlib.import_module(f"rich.{name}")
-    except ImportError:
-        return None
-
-
-def print_rich(console: Any, found: Sequence[Table]) -> None:
-    """Tables on a terminal, through rich."""
-    module = rich_module("table")
-    assert module is not None
-    for table in found:
-        shown = module.Table(title=table.title, title_justify="left")
-        for i, name in enumerate(table.columns):
-            shown.add_column(name, justify="left" if i < table.left else "right", overflow="fold")
-        for row in _printable(table):
-            shown.add_row(*row)
-        console.print(shown, markup=False)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 # surrogates, which stand for bytes that are no UTF-8. They would end the line, reach the terminal
 # as commands, or show other text than there is.
 _ESCAPED = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+# What errors name in the place of a file.
+STANDARD_OUTPUT = "standard output"
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -74,16 +76,24 @@ def write(stream: TextIO | None, text: str) -> bool:
 
 def show(text: str) -> None:
     """Write what a command was asked for to standard output; OSError when not all gets there."""
-    _put(_standard_output(), text)
+    try:
+        _put(_standard_output(), text)
+    except OSError as error:
+        error.filename = STANDARD_OUTPUT
+        raise
 
 
 def show_bytes(data: bytes) -> None:
     """The same for what is no text; also an OSError where standard output takes text alone."""
-    stream = _standard_output()
-    stream.flush()
-    if not hasattr(stream, "buffer"):
-        raise OSError(errno.EINVAL, "takes text alone")
-    _write_whole(stream.buffer, data)
+    try:
+        stream = _standard_output()
+        stream.flush()
+        if not hasattr(stream, "buffer"):
+            raise OSError(errno.EINVAL, "takes text alone")
+        _write_whole(stream.buffer, data)
+    except OSError as error:
+        error.filename = STANDARD_OUTPUT
+        raise
 
 
 def _standard_output() -> TextIO:

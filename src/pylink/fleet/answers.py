@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
-from pylink.dedup.report import Table, as_text, print_rich, rich_module
-from pylink.diagnostics.stream import is_terminal, printable, show
-from pylink.fleet.packages import need
+from pylink.command.packages import need
+from pylink.command.tables import Table, print_tables
+from pylink.diagnostics.stream import printable, show
 from pylink.fleet.questions import FIRST, LAST
 from pylink.outputs.wholefile import write_whole
 
@@ -58,11 +57,7 @@ def show_answer(title: str, answer: Answer, form: str, top: int) -> None:
     ]
     left = numbers[0] if numbers else len(answer.columns)
     table = Table(title, [name.replace("_", " ") for name in answer.columns], rows, left)
-    module = rich_module("console") if is_terminal(sys.stdout) else None
-    if module is None:
-        show(as_text([table]))
-    else:
-        print_rich(module.Console(), [table])
+    print_tables([table])
 
 
 def _plain(cell: Any) -> Any:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
-from pylink.diagnostics.stream import printable, write
-from pylink.errors import reason_of
+from pylink.command import running
 from pylink.fleet.engine import EngineError
 from pylink.fleet.index import BrokenIndex
-from pylink.fleet.packages import MissingPackage
 from pylink.fleet.targets import BadDescription
 from pylink.fleet.update import NothingToRead
 
@@ -21,7 +18,6 @@ EXPECTED = (
     BadDescription,
     BrokenIndex,
     EngineError,
-    MissingPackage,
     NothingToRead,
     OverflowError,
     ValueError,
@@ -55,31 +51,5 @@ def run(
     words: Sequence[str] | None,
     work: Callable[[argparse.Namespace], int],
 ) -> int:
-    """The status of a command: 2 for words that it does not know, 1 after a reason is given."""
-    try:
-        arguments = options.parse_args(words)
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 2
-    try:
-        return work(arguments)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        where = f"{printable(str(error.filename))}: " if error.filename else ""
-        write(None, f"{options.prog}: {where}{printable(reason_of(error))}\n")
-    except EXPECTED as error:
-        write(None, f"{options.prog}: {printable(str(error))}\n")
-    return 1
-
-
-def progress(what: str) -> Callable[[int, int], None] | None:
-    """A line on a terminal that says how much is done."""
-    if not sys.stderr.isatty():
-        return None
-
-    def tell(done: int, total: int) -> None:
-        end = "\n" if done >= total else ""
-        sys.stderr.write(f"\r{what}: {100 * done // max(1, total)} %{end}")
-        sys.stderr.flush()
-
-    return tell
+    """The status of a command over an index."""
+    return running.run(options, words, work, EXPECTED)

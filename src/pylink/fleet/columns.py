@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pylink.fleet.packages import need
+from pylink.command.packages import need
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,6 +15,7 @@ from pylink.fleet.engine import engine
 from pylink.fleet.folding import SAVING, find_tasks, fold, table_of
 from pylink.fleet.index import Index
 from pylink.fleet.questions import FIRST, LAST, QUESTIONS, Question
+from pylink.watch.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +94,8 @@ def prepare(
     if not wanted:
         return
     tasks = find_tasks(database, index, schema)
-    fold(index, tasks, runner, every="blockers" in wanted, progress=arguments.progress("linked"))
+    with Progress("linking") as progress:
+        fold(index, tasks, runner, every="blockers" in wanted, progress=progress.reach)
     for name in wanted:
         database.add_table(name, table_of(index, tasks, name), schema)
 

@@ -12,6 +12,7 @@ from pylink.fleet import arguments
 from pylink.fleet.engine import engine
 from pylink.fleet.index import Index
 from pylink.fleet.update import update
+from pylink.watch.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +60,8 @@ def _main(found: argparse.Namespace) -> int:
     targets = os.path.abspath(found.targets) if found.targets else found.targets
     runner = engine(found.scheduler)
     try:
-        done = update(index, roots, runner, arguments.progress("indexed"), targets)
+        with Progress("indexing") as progress:
+            done = update(index, roots, runner, progress.reach, targets)
     finally:
         runner.close()
     for folder, reason in done.closed:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pylink.command.packages import need
 from pylink.fleet.fragment import as_parquet
 from pylink.fleet.index import FragmentName
-from pylink.fleet.packages import need
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

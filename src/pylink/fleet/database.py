@@ -16,9 +16,9 @@ import contextlib
 import io
 from typing import TYPE_CHECKING, Any
 
+from pylink.command.packages import need
 from pylink.fleet.fragment import GONE
 from pylink.fleet.index import BrokenIndex
-from pylink.fleet.packages import need
 from pylink.fleet.templates import describe
 from pylink.outputs.wholefile import write_whole
 

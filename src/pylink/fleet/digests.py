@@ -13,8 +13,8 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from pylink._native.sectionindex import list_sections
+from pylink.command.packages import need
 from pylink.fleet.columns import DIGEST_SIZE, SECTION_ROW
-from pylink.fleet.packages import need
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

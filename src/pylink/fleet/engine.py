@@ -11,7 +11,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pylink import __version__
-from pylink.fleet.packages import need
+from pylink.command.packages import need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pylink import __version__
+from pylink.command.packages import need
 from pylink.dedup.analysis import analyse, blocker_of
 from pylink.dedup.reasons import ACCEPTED
 from pylink.dedup.saving import Lenient, read_inputs, saved_bytes
 from pylink.diagnostics.stream import printable
-from pylink.fleet.packages import need
 from pylink.fleet.walk import Stamp
 from pylink.options import Input
 from pylink.outputs.wholefile import write_whole

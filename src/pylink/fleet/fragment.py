@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pylink.command.packages import need
 from pylink.facts.elf import ET_EXEC
 from pylink.fleet.columns import (
     MOST_ROWS,
@@ -18,7 +19,6 @@ from pylink.fleet.columns import (
 )
 from pylink.fleet.contents import FileResult, read_contents
 from pylink.fleet.digests import list_hashed
-from pylink.fleet.packages import need
 from pylink.fleet.targets import folder_targets
 
 if TYPE_CHECKING:

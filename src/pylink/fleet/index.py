@@ -20,8 +20,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pylink.command.packages import need
 from pylink.fleet.fragment import GONE, TABLES
-from pylink.fleet.packages import need
 from pylink.fleet.walk import UNKNOWN, Stamp
 from pylink.outputs.wholefile import write_whole
 

@@ -5,23 +5,15 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from pylink.command.tables import aligned
+
 WIDTH = 100
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: str = "") -> str:
     """Rows under their heads; `right` has an r for each column that is flushed right."""
-    if not rows:
-        return ""
-    lines = [heads, *rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
-    aligned = [
-        "  ".join(
-            cell.rjust(width) if right[i : i + 1] == "r" else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    ]
-    return "".join(f"  {line}".rstrip() + "\n" for line in aligned)
+    lines = aligned([heads, *rows], right) if rows else ()
+    return "".join(f"  {line}".rstrip() + "\n" for line in lines)
 
 
 def pairs(rows: Sequence[tuple[str, str]]) -> str:

@@ -7,7 +7,8 @@ import json
 import re
 from collections.abc import Sequence
 
-from pylink.diagnostics.stream import printable, show, write
+from pylink.command.running import run
+from pylink.diagnostics.stream import show
 from pylink.inputs.incoming import read_incoming
 from pylink.inspect.compare import Ignore, differences
 from pylink.inspect.containers import Part as Held
@@ -72,35 +73,23 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-def run(argv: Sequence[str] | None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command: 0, 1 when the cubins differ, 2 after a message on what is wrong."""
     options = parser()
-    try:
-        arguments = options.parse_args(argv)
+
+    def work(arguments: argparse.Namespace) -> int:
         if arguments.diff and len(arguments.files) != 2:
             options.error("--diff compares two files")
         if arguments.diff and arguments.parts:
             options.error("--diff compares everything")
         if not arguments.diff and (arguments.ignore_tool_note or arguments.ignore_scoreboards):
             options.error("--ignore-... needs --diff")
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else TROUBLE
-    try:
         if arguments.diff:
             return _diff(arguments)
         _show(arguments)
-    except BrokenPipeError:
-        raise
-    except OSError as problem:
-        return _trouble(f"standard output: {problem.strerror}")
-    except UnreadableCubin as problem:
-        return _trouble(str(problem))
-    return EQUAL
+        return EQUAL
 
-
-def _trouble(text: str) -> int:
-    write(None, f"pylink inspect: {printable(text)}\n")
-    return TROUBLE
+    return run(options, argv, work, (UnreadableCubin,), trouble=TROUBLE)
 
 
 def _show(arguments: argparse.Namespace) -> None:

@@ -6,8 +6,8 @@ import argparse
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pylink.diagnostics.stream import printable, show, write
-from pylink.errors import reason_of
+from pylink.command.running import run
+from pylink.diagnostics.stream import printable, show
 from pylink.remarks.container import LLVM_22, VERSIONS
 from pylink.remarks.files import FORMATS, YAML, read_remarks, write_remarks
 from pylink.remarks.malformed import MalformedRemarks
@@ -50,32 +50,24 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; 0, or 1 after a message on what is wrong with a file."""
-    options = parser().parse_args(argv)
+    return run(parser(), argv, _main, (MalformedRemarks, MissingYaml))
+
+
+def _main(options: argparse.Namespace) -> int:
+    remarks = read_remarks(options.file)
+    if options.count:
+        show(count(remarks))
+        return 0
     try:
-        remarks = read_remarks(options.file)
-        if options.count:
-            show(count(remarks))
-        else:
-            write_remarks(
-                options.output,
-                remarks,
-                format=options.format,
-                version=options.bitstream_version,
-            )
-    except BrokenPipeError:
-        raise
+        write_remarks(
+            options.output, remarks, format=options.format, version=options.bitstream_version
+        )
     except OSError as error:
         # One about a write does not say which file it is.
-        name = error.filename or options.output
-        return _trouble(f"{name}: {reason_of(error)}")
-    except (MalformedRemarks, MissingYaml) as error:
-        return _trouble(str(error))
+        if error.filename is None and options.output != "-":
+            error.filename = options.output
+        raise
     return 0
-
-
-def _trouble(text: str) -> int:
-    write(None, f"pylink remarks: {printable(text)}\n")
-    return 1
 
 
 def count(remarks: Iterable[Remark]) -> str:

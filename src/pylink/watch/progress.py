@@ -28,7 +28,7 @@ class Progress:
 
     __slots__ = ("_bar", "_begun", "_done", "_task", "_total", "_wanted", "_words")
 
-    def __init__(self, words: str, total: int, *, wanted: bool = True) -> None:
+    def __init__(self, words: str, total: int = 0, *, wanted: bool = True) -> None:
         self._words = words
         self._total = total
         self._done = 0
@@ -48,6 +48,11 @@ class Progress:
         self._done = self._done + 1 if done < 0 else done
         self.tell(words)
 
+    def reach(self, done: int, total: int) -> None:
+        """So much of so much is done."""
+        self._total = total
+        self.advance(done)
+
     def tell(self, words: str = "") -> None:
         """Say what comes now."""
         if not self._wanted:
@@ -55,7 +60,7 @@ class Progress:
         if self._bar is None and not self._start():
             return
         told = f"{self._words}: {words}" if words else self._words
-        self._bar.update(self._task, completed=self._done, description=told)
+        self._bar.update(self._task, completed=self._done, total=self._total, description=told)
 
     def stop(self) -> None:
         """The work is done, or has failed."""

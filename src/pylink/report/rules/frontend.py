@@ -7,6 +7,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import ClassVar
 
+from pylink.command.tables import aligned
 from pylink.report.model import (
     FocusMetric,
     MessageType,
@@ -163,12 +164,7 @@ class IFrontend:
                 raise TypeError(f"a column of text and numbers: {column}")
         if item is None or item.message is None:
             return False
-        cells = [list(map(str, row)) for row in (header, *rows)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in cells
-        ]
+        lines = aligned([list(map(str, row)) for row in (header, *rows)])
         title = (config or {}).get("title")
         item.message.message += "".join(f"\n{line}" for line in ([title] if title else []) + lines)
         return True

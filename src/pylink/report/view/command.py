@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pylink import aprof
+from pylink.command.running import run
 from pylink.diagnostics.stream import printable, write
 from pylink.inputs.incoming import is_text, read_incoming
 from pylink.outputs.wholefile import write_whole
@@ -35,32 +36,7 @@ class Files:
 
 def main(words: Sequence[str]) -> int:
     """Run the command; 0, or 1 with a message when something cannot be read or written."""
-    options = parser().parse_intermixed_args(list(words))
-    try:
-        return _run(options)
-    except BrokenPipeError:
-        raise
-    except ImportError as error:
-        return _fail(_missing(error))
-    except OSError as error:
-        return _fail(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "))
-    except (ReportError, aprof.MalformedReport) as error:
-        return _fail(str(error))
-
-
-def _fail(reason: str) -> int:
-    write(sys.stderr, f"pylink fatal   : {printable(reason)}\n")
-    return 1
-
-
-def _missing(error: ImportError) -> str:
-    """What to install for an import that failed."""
-    if "pip install" in str(error) or error.name is None:
-        return str(error)
-    return (
-        f"pylink report needs the {error.name.partition('.')[0]} package: "
-        "run `pip install 'pylink-cuda[report]'`"
-    )
+    return run(parser(), words, _run, (ReportError, aprof.MalformedReport), intermixed=True)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pylink.command.tables import aligned
 from pylink.diagnostics.stream import printable, write
 from pylink.report.rules.load import load_rules
 from pylink.report.sections.folders import search_path
@@ -68,10 +69,6 @@ def list_files(options: Mapping[str, Any]) -> int:
 def _print(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table with ruled titles; the last column is not padded."""
     cells = [titles, *(tuple(map(printable, row)) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    rule = ["-" * width for width in widths]
-    lines = [rule, cells[0], rule, *cells[1:]]
-    for line in lines:
-        padded = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
-        write(sys.stdout, " ".join(padded).rstrip() + "\n")
-    write(sys.stdout, "\n")
+    rule = ["-" * max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = aligned([rule, cells[0], rule, *cells[1:]], gap=" ")
+    write(sys.stdout, "".join(f"{line}\n" for line in [*lines, ""]))
