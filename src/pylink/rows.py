@@ -250,6 +250,7 @@ class ExternUseRow:
     kernel: int
     tie: int
     align: int  # of the array, 0 where its symbol does not say
+    flags: int
 
 
 class KernelRow:

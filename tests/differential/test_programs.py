@@ -26,8 +26,6 @@ OTHERS = tuple(arch for arch in oracle.ARCHS if arch not in FAMILIES)
 # tells what nvlink makes of registers of a copy that another replaced.
 OPEN: dict[str, set[int]] = {
     "order": {17},
-    "preserve": {31},
-    "preserve-used": {31},
 }
 
 # nvlink refuses these, two of whose files disagree about a size: there is no first stage.

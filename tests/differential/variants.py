@@ -215,6 +215,7 @@ VARIANTS: dict[str, Variant] = {
     "both-used": _both_used,
     "r-used": _used_and("-r"),
     "preserve-used": _used_and("-preserve-relocs"),
+    "g-used": _used_and("-g"),
     "device-runtime": _device_runtime,
     "host": _host(),
     "host-r": _host("-r"),

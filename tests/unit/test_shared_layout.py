@@ -35,7 +35,7 @@ def tables_of(program: Program) -> SharedTables:
             for v in program.variables
         ),
         uses=b"".join(struct.pack("=II", *use) for use in program.uses),
-        extern_uses=b"".join(struct.pack("=IiQ", *use, 0) for use in program.extern_uses),
+        extern_uses=b"".join(struct.pack("=IiQI", *use, 0, 0) for use in program.extern_uses),
     )
 
 
@@ -246,7 +246,7 @@ def test_an_array_that_says_its_alignment_with_r(
 ) -> None:
     rows = [(0, array, -1, 3 | 4), (0, most, -1, 3 | 4)] + [(own, 1, 0, 1)] * bool(own)
     variables = b"".join(struct.pack("=QQiI", *row) for row in rows)
-    use = struct.pack("=IiQ", 0, -1, array)
+    use = struct.pack("=IiQI", 0, -1, array, 0)
     tables = SharedTables(1, 0, variables=variables, uses=b"", extern_uses=use)
     shared.layout_relocatable(tables)
     kernel = tables.kernels[0]
@@ -257,11 +257,23 @@ def test_an_array_that_says_its_alignment_with_r(
 def test_an_array_that_says_its_alignment(array: int, size: int) -> None:
     variables = struct.pack("=QQiI", 0, max(array, 1), -1, 3 | 4 * bool(array))
     variables += struct.pack("=QQiI", 12, 4, 0, 1)
-    use = struct.pack("=IiQ", 0, -1, array)
+    use = struct.pack("=IiQI", 0, -1, array, 0)
     tables = SharedTables(1, 0, variables=variables, uses=b"", extern_uses=use)
     shared.layout_shared(tables, 0, False)
     kernel = tables.kernels[0]
     assert (kernel.size, kernel.align, kernel.extern_address) == (size, max(array, 16), size)
+
+
+@pytest.mark.parametrize(("flags", "align"), [(0, 64), (4, 16)])
+def test_a_section_for_arrays_alone_is_no_more_aligned(flags: int, align: int) -> None:
+    variables = struct.pack("=QQiI", 0, 1, -1, 3) + struct.pack("=QQiI", 8, 64, -1, 1)
+    use = struct.pack("=IiQI", 0, -1, 0, flags)
+    linked, relocatable = (
+        SharedTables(1, 0, variables=variables, uses=b"", extern_uses=use) for _ in range(2)
+    )
+    shared.layout_shared(linked, 0, True)
+    shared.layout_relocatable(relocatable)
+    assert linked.kernels[0].align == relocatable.kernels[0].align == align
 
 
 def test_bad_tables_are_refused() -> None:

@@ -22,8 +22,9 @@ to their alignment, which compilers name since CUDA 13.1. In
 a function it is the same for all kernels that reach it, so they all grow to the largest of them.
 With -g it is each extern array that ties its kernels in this way.
 Alignment. Every kernel has at least that of the most aligned common variable, as soon as one of
-them is in the common part. From 16 on, an extern array anywhere gives even empty kernels a
-section; only family B does so above 16 as well.
+them is in the common part, but for those that get their section late (mergeidle.pxd), for extern
+arrays alone. From 16 on, an extern array anywhere gives even empty kernels a section; only family B
+does so above 16 as well.
 
 Cost: the sorts take n log n. Choosing groups takes, for each use of a variable, one step per 64
 groups that the variable cannot join: 1000 variables that all overlap, 100 uses each, need 1e6.
@@ -235,7 +236,9 @@ cdef void decide_sections(int family, bint keeps_common, bint has_extern, uint64
     for i in range(w.kernel_count + 1):
         row = &kernels[i]
         is_common = i == w.kernel_count
-        row.align = max(row.align, most_aligned)
+        if not row.flags & LATE:
+            row.align = max(row.align, most_aligned)
+        row.flags = 0
         if is_common and has_extern:
             row.align = max(row.align, <uint64_t>EXTERN_ALIGN)
         if is_common and not keeps_common:
@@ -369,7 +372,9 @@ def layout_relocatable(SharedTables shared not None):
         place_externs(use, use_count, <size_t>kernel_count, <size_t>tie_count,
                       <uint32_t*>(best + kernel_count + tie_count), best, kernel, address, True)
         for k in range(kernel_count + 1):
-            kernel[k].align = max(kernel[k].align, most_aligned)
+            if not kernel[k].flags & LATE:
+                kernel[k].align = max(kernel[k].align, most_aligned)
+            kernel[k].flags = 0
             if kernel[k].size > 0:
                 kernel[k].flags = SURVIVES | HAS_SYMBOL
             elif has_extern and (kernel[k].align == EXTERN_ALIGN or (

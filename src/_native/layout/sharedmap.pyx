@@ -17,7 +17,7 @@ from pylink._native.tables cimport (
 )
 from kinds cimport *
 from rows cimport *
-from sharedrows cimport (COMMON, DEAD, EXTERN, HAS_SYMBOL, REFERENCED, SAYS_ALIGN, SURVIVES,
+from sharedrows cimport (COMMON, DEAD, EXTERN, HAS_SYMBOL, LATE, REFERENCED, SAYS_ALIGN, SURVIVES,
                          ExternUseRow, KernelRow, UseRow, VariableRow)
 from traits cimport *
 from vec cimport *
@@ -82,6 +82,9 @@ def gather(MergedTables merged not None):
                                 &uses, &extern_uses))
     if ok and not objects.executable:
         ok = list_instances(merged.array_align.rows, number, n, &extern_uses)
+    if ok:
+        ok = mark_late(e, <int32_t*>kernels.data, kernels.count, &variables, &uses, &extern_uses,
+                       objects.executable)
     graph_free(&graph)
     free(number)
     free(first)
@@ -240,6 +243,7 @@ cdef bint list_uses(const CallGraph* graph, const EntityRow* e, size_t n,
                         return False
                     extern_use.kernel = <uint32_t>k
                     extern_use.align = 0
+                    extern_use.flags = 0
                     if variables[references[at].variable].flags & SAYS_ALIGN:
                         extern_use.align = variables[references[at].variable].align
                     if arrays != NULL:
@@ -274,11 +278,41 @@ cdef bint list_instances(const uint64_t* array_align, const int32_t* number, siz
             row.kernel = <uint32_t>number[i]
             row.tie = -1
             row.align = array_align[i] if array_align[i] > 1 else 0
+            row.flags = 0
+    return True
+
+
+cdef bint mark_late(const EntityRow* e, const int32_t* kernels, size_t kernel_count,
+                    const Vec* variables, const Vec* uses, Vec* extern_uses,
+                    bint executable) noexcept nogil:
+    """Tell which idle kernels get their section for arrays alone, behind all others."""
+    cdef size_t i
+    cdef const VariableRow* variable = <const VariableRow*>variables.data
+    cdef const UseRow* use = <const UseRow*>uses.data
+    cdef ExternUseRow* extern_use = <ExternUseRow*>extern_uses.data
+    cdef uint8_t* early
+    if extern_uses.count == 0:
+        return True
+    early = <uint8_t*>calloc(kernel_count + 1, 1)
+    if early == NULL:
+        return False
+    for i in range(kernel_count):
+        early[i] = not is_idle(&e[kernels[i]])
+    for i in range(variables.count):
+        if variable[i].owner >= 0:
+            early[variable[i].owner] = True
+    for i in range(uses.count if executable else 0):
+        early[use[i].kernel] = True
+    for i in range(extern_uses.count):
+        if not early[extern_use[i].kernel]:
+            extern_use[i].flags |= LATE
+    free(early)
     return True
 
 
 cdef enum:
     RESERVED = 0x400            # bytes that the system keeps from sm_90 on
+    NOWHERE = -1                # where an extern array is that no kernel uses
     NO_USER = -1
     MANY_USERS = -2
 
@@ -303,6 +337,7 @@ ctypedef struct SharedPlaces:
     uint64_t array_reserved         # the same for extern arrays
     bint executable
     bint keep_symbols
+    bint ties_arrays                # arrays have an address each
     bint aligned                    # symbols of arrays say their alignment
 
 
@@ -360,6 +395,7 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
     p.array_reserved = RESERVED if objects.executable and objects.traits & TRAIT_MERCURY else 0
     p.executable = objects.executable
     p.keep_symbols = keep_symbols
+    p.ties_arrays = objects.mode & M_DEBUG != 0
     p.aligned = objects.traits & TRAIT_ALIGNS_ARRAYS != 0
     p.shared_out = <int32_t*>calloc(n + 1, 4)
     user = <int32_t*>calloc(variable_count + 1, 4)
@@ -434,9 +470,9 @@ cdef void place_variable(SharedPlaces* p, int32_t v, int64_t offset, int32_t use
     if p.executable:
         p.value[v] = <uint64_t>offset if offset >= 0 else 0
     if array:
+        if p.keep_symbols and <int64_t>p.dynamic[v] == NOWHERE:
+            p.dynamic[v] = 0            # no kernel uses it
         p.value[v] = p.dynamic[v] if p.executable or p.keep_symbols else 0
-        if p.keep_symbols and p.value[v] == ~<uint64_t>0:
-            p.value[v] = 0              # no kernel uses it
         p.home[v] = p.common
     elif common:
         p.lost[v] = p.executable and offset < 0
@@ -449,7 +485,9 @@ cdef void place_variable(SharedPlaces* p, int32_t v, int64_t offset, int32_t use
         p.home[v] = p.shared_out[kernel] if kernel >= 0 else -1
     p.merc_value[v] = p.value[v]
     p.symbol_value[v] = p.value[v] + (p.array_reserved if array else p.reserved)
-    if array and p.aligned and not p.executable and not p.keep_symbols and not is_instance(e):
+    if array and p.executable and p.keep_symbols and not p.ties_arrays:
+        p.symbol_value[v] = p.reserved + <uint64_t>NOWHERE      # if it has one: mergeusers.pxd
+    elif array and p.aligned and not p.executable and not p.keep_symbols and not is_instance(e):
         # It has no place yet: what its symbol says is the alignment.
         p.symbol_value[v] = p.merc_value[v] = p.symbols[e.winner].value
 

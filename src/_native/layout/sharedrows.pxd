@@ -11,6 +11,7 @@ cdef enum:
     REFERENCED = 1      # variable flags
     EXTERN = 2
     SAYS_ALIGN = 4      # an extern array whose symbol has its alignment
+    LATE = 4            # extern use, kernel while it is placed: it has a section for arrays alone
     SURVIVES = 1        # kernel flags
     HAS_SYMBOL = 2
     EXTERN_ALIGN = 16
@@ -29,6 +30,7 @@ cdef packed struct ExternUseRow:
     uint32_t kernel
     int32_t tie
     uint64_t align          # of the array, 0 where its symbol does not say
+    uint32_t flags
 
 cdef packed struct KernelRow:
     uint64_t size
@@ -102,6 +104,7 @@ cdef inline void place_externs(const ExternUseRow* uses, size_t count, size_t ke
         k = uses[i].kernel
         end = best[find(leader, k)]
         kernels[k].extern_address = end
+        kernels[k].flags |= uses[i].flags
         kernels[k].size = <uint64_t>end
         kernels[k].align = max(kernels[k].align, uses[i].align, <uint64_t>EXTERN_ALIGN)
     for i in range(tie_count):

@@ -17,12 +17,15 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset, strlen
 
 from elf64 cimport *
+from graph cimport *
 from kinds cimport *
 from mergebirths cimport *
 from mergefinal cimport *
+from mergeidle cimport idle_sections
 from mergelists cimport *
 from mergenames cimport write_names
 from mergestate cimport *
+from mergeusers cimport asks_for_users, find_users
 from names cimport *
 from poolrows cimport POOL_BORN, PoolRow
 from pylink._native.tables cimport (
@@ -98,11 +101,17 @@ def merge(MergedTables merged not None):
     m.buried = <uint8_t*>calloc(m.entity_count + 1, 1)
     m.born = <int32_t*>calloc(m.entity_count + 1, 4)
     m.sections_of = <int32_t*>calloc(m.entity_count + 1, 4)
+    cdef CallGraph graph
+    memset(&graph, 0, sizeof(CallGraph))
     cdef bint ok = (m.wanted != NULL and m.alone != NULL and m.pool_end != NULL
                     and m.patched != NULL and m.buried != NULL
                     and m.born != NULL and m.sections_of != NULL
                     and strings_init(&m.shstr) and strings_init(&m.str)
-                    and index_init(&m.by_name, 64))
+                    and index_init(&m.by_name, 64)
+                    and (not asks_for_users(&m)
+                         or graph_init(&graph, merged.calls.rows, merged.calls.count,
+                                       m.entity_count,
+                                       m.entity_count + merged.prototypes.count)))
     if ok:
         with nogil:
             memset(m.born, 0xff, 4 * m.entity_count)
@@ -112,7 +121,7 @@ def merge(MergedTables merged not None):
                 if (pool_rows[i].flags & POOL_BORN
                         and pool_rows[i].kernel == <int32_t>pool_rows[i].function):
                     m.alone[pool_rows[i].section] = True
-            merge_all(&m, pool_rows, pool_count)
+            merge_all(&m, pool_rows, pool_count, &graph)
         ok = not m.failed
     shstr = strs = b""
     cdef size_t prototype_count = merged.prototypes.count
@@ -122,6 +131,7 @@ def merge(MergedTables merged not None):
                         <uint32_t*>PyBytes_AS_STRING(prototype_offsets))
         shstr = PyBytes_FromStringAndSize(<char*>m.shstr.data, m.shstr.size)
         strs = PyBytes_FromStringAndSize(<char*>m.str.data, m.str.size)
+    graph_free(&graph)
     strings_free(&m.shstr)
     strings_free(&m.str)
     index_free(&m.by_name)
@@ -131,6 +141,7 @@ def merge(MergedTables merged not None):
     free(m.pool_end)
     free(m.patched)
     free(m.buried)
+    free(m.users)
     vec_free(&m.section_list)
     vec_free(&m.local_list)
     free(m.born)
@@ -151,12 +162,15 @@ def merge(MergedTables merged not None):
         raise MemoryError
 
 
-cdef void merge_all(Merge* m, const PoolRow* pools, size_t pool_count) noexcept nogil:
+cdef void merge_all(Merge* m, const PoolRow* pools, size_t pool_count,
+                    const CallGraph* graph) noexcept nogil:
     cdef size_t f, i
     cdef bint wide
     for f in range(m.file_count):
         prototype_strings(m, &m.files[f])
         find_referenced(m, &m.files[f])
+    if asks_for_users(m):
+        find_users(m, graph)
     start(m)
     for f in range(m.file_count):
         functions(m, &m.files[f])
@@ -178,6 +192,7 @@ cdef void merge_all(Merge* m, const PoolRow* pools, size_t pool_count) noexcept 
     simple(m, K_CALLGRAPH)
     simple(m, K_PROTOTYPE)
     instances(m)
+    idle_sections(m)
     born_pools(m, pools, pool_count)
     if not m.second and not m.mode & M_RELOCATABLE:
         simple(m, K_REL_ACTION)

@@ -57,10 +57,10 @@ cdef inline bint stays_shared(Merge* m, int32_t entity) noexcept nogil:
     cdef const SymbolRow* s = &m.symbols[e.winner]
     if m.mode & M_RELOCATABLE:
         return s.name_size != 0
-    if not m.mode & (M_DEBUG | M_KEEP_RELOCS) or is_instance(e):
+    if not m.mode & (M_DEBUG | M_KEEP_RELOCS):
         return False
     if e.flags & EF_UNSIZED:
-        return m.mode & M_DEBUG != 0
+        return m.arrays_stay or (m.mode & M_DEBUG and not is_instance(e))
     # A common variable that no code refers to has no place to name.
     return (m.referenced[entity] or s.section < 0
             or is_a(m.sections[s.section].kind, IS_KERNEL_SHARED))

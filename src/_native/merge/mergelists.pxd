@@ -9,6 +9,7 @@ from mergedecide cimport *
 from mergeentries cimport *
 from mergelost cimport *
 from mergestate cimport *
+from mergeusers cimport is_unrecorded
 from names cimport *
 from rows cimport *
 from vec cimport *
@@ -267,7 +268,8 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
             if mercury:
                 how |= FIX_MERC
             add_fix(m, r, addend, patched, e, section, function,
-                    how | (0 if explicit else FIX_REL), base, reloc)
+                    how | (0 if explicit else FIX_REL), base,
+                    -1 if is_unrecorded(m, e, function) else reloc)
     vec_free(&lost)
     if replaced or is_plain(target.kind, IS_VARIABLES) or is_a(target.kind, IS_DEBUG):
         # Data and debug data count file by file, code through all files.

@@ -77,6 +77,9 @@ ctypedef struct Merge:
     uint8_t* buried             # by entity: Buried bits
     size_t wide_place           # of .symtab_shndx in the section list
     bint has_commons
+    bint arrays_stay            # extern arrays keep symbols (mergeusers.pxd)
+    int32_t* users              # by entity: who uses a shared variable (mergeusers.pxd), or NULL
+    int32_t* reached            # by node of the call graph: who reaches it; in the same memory
     bint has_compat             # of releases that write it where inputs do
     bint failed                 # memory is exhausted
 

@@ -84,6 +84,8 @@ def _selected_kernels(merged: Merged) -> Marks:
     """By entity: whether an option or host code names the kernel; empty for all kernels."""
     objects = merged.objects
     options = objects.job.options
+    if objects.job.debug:
+        return Marks()  # nvlink does not look at what is selected
     references = objects.references
     if references is not None:
         return resolve.select_referenced(merged, references.external, references.internal)

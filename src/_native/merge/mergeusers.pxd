@@ -1,0 +1,117 @@
+# Which kernels use a shared variable, as far as births hang on that, in links that keep all code:
+# when idle kernels get their sections (mergeidle.pxd), and with --preserve-relocs, whether extern
+# arrays keep their symbols.
+#
+# nvlink takes symbols of shared memory out that have no place, the value -1; without -g an extern
+# array has none. Where sections of shared memory are there for the system's bytes alone, it first
+# adds these to all of .nv_debug.shared, if a variable has its place there: arrays then have
+# -1 + 0x400, and stay. A variable has its place there that several kernels use, or none
+# (`shared.pyx`).
+
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport malloc
+from libc.string cimport memset
+
+from elf64 cimport *
+from graph cimport *
+from kinds cimport *
+from mergestate cimport *
+from rows cimport *
+from traits cimport *
+
+
+cdef enum:
+    NO_KERNEL = -1
+    SEVERAL = -2
+
+
+cdef inline bint asks_for_users(const Merge* m) noexcept nogil:
+    return m.mode & (M_KEEP_RELOCS | M_KEEP_CODE) and not m.mode & (M_RELOCATABLE | M_DEBUG)
+
+
+cdef inline void find_users(Merge* m, const CallGraph* graph) noexcept nogil:
+    """Fill `users` and `reached`: the entity of a kernel, NO_KERNEL or SEVERAL."""
+    cdef size_t n = m.entity_count, i
+    cdef uint32_t* waiting
+    m.users = <int32_t*>malloc(4 * (n + 3 * graph.nodes) + 4)
+    if m.users == NULL:
+        m.failed = True
+        return
+    m.reached = m.users + n
+    waiting = <uint32_t*>(m.reached + graph.nodes)
+    memset(m.users, 0xff, 4 * (n + graph.nodes))
+    find_reached(m, graph, waiting)
+    for i in range(m.file_count):
+        users_of_file(m, &m.files[i])
+    if m.traits & TRAIT_FILLS_SHARED and m.mode & M_KEEP_RELOCS:
+        for i in range(n):
+            if is_common(m, i) and m.referenced[i] and m.users[i] < 0:
+                m.arrays_stay = True
+
+
+cdef inline bint joins(int32_t* users, int32_t kernel) noexcept nogil:
+    """Add one more user, or those of a caller; whether that was news."""
+    if kernel == NO_KERNEL or users[0] == kernel or users[0] == SEVERAL:
+        return False
+    users[0] = kernel if users[0] == NO_KERNEL else SEVERAL
+    return True
+
+
+cdef inline void find_reached(Merge* m, const CallGraph* graph, uint32_t* waiting) noexcept nogil:
+    """Carry kernels down the call graph; a node waits at most twice, since it changes so often."""
+    cdef size_t i, depth
+    cdef uint32_t at, edge
+    for i in range(m.entity_count):
+        if not m.entities[i].flags & EF_KERNEL or not m.entities[i].flags & EF_LIVE:
+            continue
+        depth = 0
+        if joins(&m.reached[i], <int32_t>i) and not is_idle(&m.entities[i]):
+            waiting[0] = <uint32_t>i
+            depth = 1
+        while depth:
+            depth -= 1
+            at = waiting[depth]
+            for edge in range(graph.start[at], graph.start[at + 1]):
+                if joins(&m.reached[graph.edges[edge]], m.reached[at]):
+                    waiting[depth] = graph.edges[edge]
+                    depth += 1
+
+
+cdef inline void users_of_file(Merge* m, const FileRow* file) noexcept nogil:
+    """Kernels whose code, or what it calls, refers to a variable."""
+    cdef uint32_t i
+    cdef uint64_t entsize, k
+    cdef const SectionRow* s
+    cdef int32_t e, function
+    for i in range(file.first_section, file.first_section + file.section_count):
+        s = &m.sections[i]
+        if (s.size == 0 or not is_plain(s.kind, IS_ENTRIES)
+                or not is_a(m.sections[s.target].kind, IS_CODE)):
+            continue
+        function = function_kept(m, s.target)
+        if function < 0 or not m.entities[function].flags & EF_LIVE:
+            continue
+        entsize = 16 if s.type == SHT_REL else 24
+        for k in range(s.size // entsize):
+            e = m.entity[file.first_symbol
+                         + (<const Rel*>(m.arena + s.offset + k * entsize)).r_sym]
+            if e >= 0:
+                joins(&m.users[e], m.reached[function])
+
+
+cdef inline bint is_common(const Merge* m, size_t entity) noexcept nogil:
+    """A shared variable that is no kernel's own."""
+    cdef const EntityRow* e = &m.entities[entity]
+    cdef int32_t section = m.symbols[e.winner].section
+    return (e.kind == E_SHARED and e.flags & EF_DEFINED and not e.flags & EF_UNSIZED
+            and (section < 0 or not is_a(m.sections[section].kind, IS_KERNEL_SHARED)))
+
+
+cdef inline bint is_unrecorded(const Merge* m, int32_t entity, int32_t function) noexcept nogil:
+    """Whether what is resolved against the entity leaves no record, though that has a symbol.
+
+    Code of kernels takes the address of an array from the kernel, and is done before the rest.
+    """
+    return (m.arrays_stay and entity >= 0 and function >= 0
+            and m.entities[entity].flags & EF_UNSIZED
+            and m.entities[entity].kind == E_SHARED and m.reached[function] != NO_KERNEL)
