@@ -2,7 +2,7 @@
 
 `PhaseTimer` gives `<tag> time: <ms>` lines and the times of `LinkResult.timings`. `CsvTiming`
 appends a row per run of ptxas or cicc to the file of `-time`; linking cubins runs neither, so such
-a link leaves the header at most. `read_rows` reads such a table back.
+a link leaves the header at most.
 
 Both read the wall clock in microseconds and compute in binary32, as nvlink does.
 """
@@ -17,7 +17,7 @@ from pylink.diagnostics.stream import to_bytes, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import TextIO
 
     Moment = tuple[int, int]
@@ -143,85 +143,22 @@ class CsvTiming:
         return _append(descriptor, line)
 
 
-class Row:
-    """One row of the table, as it was written; `metric` in milliseconds."""
-
-    __slots__ = ("arch", "inputs", "metric", "output", "phase", "source", "tool")
-
-    def __init__(self, names: Sequence[str], arch: str, tool: str, metric: float) -> None:
-        self.source, self.phase, self.inputs, self.output = names
-        self.arch = arch
-        self.tool = tool
-        self.metric = metric
-
-
-def read_rows(table: str) -> list[Row]:
-    """The rows of a table, whose header may be missing.
-
-    Names are not quoted in it, so a name with blank, comma, blank in it makes a row that can be
-    read in several ways: such a row, a damaged one and a cut last line are ValueErrors that name
-    the line.
-    """
-    rows = []
-    lines = table.removeprefix(HEADER).split("\n")
-    first = 2 if table.startswith(HEADER) else 1
-    if lines.pop():
-        raise ValueError(f"line {first + len(lines)}: cut off")
-    for number, line in enumerate(lines, first):
-        head, *tail = line.rsplit(" , ", 4)
-        names = head.split(" , ")
-        if len(tail) != 4 or len(names) < 4 or tail[3] != "ms" or not _is_metric(tail[2]):
-            raise ValueError(f"line {number}: not a row of this table: {line!r}")
-        if len(names) > 4:
-            raise ValueError(f"line {number}: ambiguous, a name holds a separator: {line!r}")
-        rows.append(Row(names, tail[0], tail[1], float(tail[2])))
-    return rows
-
-
-def _is_metric(text: str) -> bool:
-    whole, point, fraction = text.removeprefix("-").partition(".")
-    return (whole + fraction).isdecimal() and bool(whole and point) and len(fraction) == 4
-
-
 def _create(file: str) -> None:
     """Make the file with the header in it, in one step where the file system can.
 
     A process that starts at the same moment then sees no file or the whole header. Without nameless
     files a named one takes its place; without links, who makes the file writes the header.
     """
-    try:
-        descriptor = os.open(os.path.dirname(file) or ".", os.O_TMPFILE | os.O_WRONLY, 0o666)
-    except (AttributeError, OSError):  # not on every system and file system
-        pass
-    else:
+    for made in (_link_nameless, _link_named):
         try:
-            os.write(descriptor, HEADER.encode())
-            # The link in /proc has to be followed, which os.link does by flag only.
-            os.link(f"/proc/self/fd/{descriptor}", file, src_dir_fd=0, follow_symlinks=True)
+            made(file)
         except FileExistsError:  # another process was first, or a link that leads nowhere
             if os.path.isfile(file):
                 return
-        except OSError:
+        except (AttributeError, OSError):  # not on every system and file system
             pass
         else:
             return
-        finally:
-            os.close(descriptor)
-    partial = f"{file}.{os.getpid()}.{time.monotonic_ns()}"
-    try:
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        try:
-            if _append(descriptor, HEADER):
-                os.link(partial, file)
-        finally:
-            os.unlink(partial)
-    except FileExistsError:
-        if os.path.isfile(file):
-            return
-    except OSError:
-        pass
-    else:
-        return
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
     except FileExistsError:
@@ -230,6 +167,29 @@ def _create(file: str) -> None:
         # A link that leads nowhere: what it names is made.
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     _append(descriptor, HEADER)
+
+
+def _link_nameless(file: str) -> None:
+    """Give a file without a name, which has the header, its name."""
+    descriptor = os.open(os.path.dirname(file) or ".", os.O_TMPFILE | os.O_WRONLY, 0o666)
+    try:
+        os.write(descriptor, HEADER.encode())
+        # The link in /proc has to be followed, which os.link does by flag only.
+        os.link(f"/proc/self/fd/{descriptor}", file, src_dir_fd=0, follow_symlinks=True)
+    finally:
+        os.close(descriptor)
+
+
+def _link_named(file: str) -> None:
+    """The same with a file of another name; OSError also where the header does not fit."""
+    partial = f"{file}.{os.getpid()}.{time.monotonic_ns()}"
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        if not _append(descriptor, HEADER):
+            raise OSError(f"{partial}: no room")
+        os.link(partial, file)
+    finally:
+        os.unlink(partial)
 
 
 def _append(descriptor: int, text: str) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import pylink
-from pylink.fleet.columns import files_schema, objects_schema
+from pylink.fleet.columns import FILES, OBJECTS
 from pylink.fleet.questions import COMPARISONS, QUESTIONS
 
 for name in ("pyarrow", "duckdb", "matplotlib"):
@@ -69,11 +69,11 @@ def test_the_page_names_all_questions_and_columns() -> None:
     for what in COMPARISONS:
         assert f"`{what}`" in page
     rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
-    for schema, table in ((files_schema(), "files"), (objects_schema(), "objects")):
+    for columns, table in ((FILES, "files"), (OBJECTS, "objects")):
         hidden = {"mtime", "ctime", "inode", "name", "target"}
         missing = [
             column
-            for column in schema.names
+            for column in columns
             if column not in hidden and f"`{column}`" not in rows[table]
         ]
         assert missing == []

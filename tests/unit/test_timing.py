@@ -10,8 +10,9 @@ import threading
 from pathlib import Path
 
 import pytest
+from helpers.timing_rows import Row, read_rows
 
-from pylink.timing import HEADER, CsvTiming, PhaseTimer, Row, elapsed_ms, read_rows
+from pylink.timing import HEADER, CsvTiming, PhaseTimer, elapsed_ms
 
 
 @pytest.mark.parametrize(

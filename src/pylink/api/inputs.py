@@ -144,16 +144,8 @@ def check_input(one: Input, name: str, sink: Sink) -> None:
                     head = stream.read(HEAD_SIZE)
         except (OSError, ValueError):
             sink.fatal("cannot-open-input", file=name)
-    if one.kind != "any" and head is not None and kind_of(head) not in KINDS[one.kind]:
-        sink.fatal("input-kind", file=name, wanted=one.kind, found=_word(kind_of(head)))
-
-
-def kind_of(head: bytes) -> int:
-    """What contents that start so are, one of `pylink.inputs.kinds`."""
-    from pylink._native.inputfiles import classify  # noqa: PLC0415 -- few callers give a kind
-
-    found = classify(head, bytes(8) + len(head).to_bytes(8, "little"))
-    return found[0] if found else kinds.CUBIN
+    if one.kind != "any" and head is not None and kinds.kind_of(head) not in KINDS[one.kind]:
+        sink.fatal("input-kind", file=name, wanted=one.kind, found=_word(kinds.kind_of(head)))
 
 
 def _word(kind: int) -> str:

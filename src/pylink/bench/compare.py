@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from pylink.bench.contenders import COPY, NVLINK
 from pylink.bench.estimates import Estimate, change_of
-from pylink.bench.machine import is_busy
 from pylink.bench.results import WARM
 
 if TYPE_CHECKING:
@@ -120,13 +119,9 @@ def warnings(before: Results, after: Results, names: tuple[str, str]) -> list[st
     if before.facts.get(DIGEST) != after.facts.get(DIGEST):
         found.append("the links are not the same: their inputs differ")
     for results, name in zip((before, after), names, strict=True):
-        load, cores = results.facts.get("load", ""), results.facts.get("cores", "")
-        try:
-            busy = is_busy(float(load.split()[0]), int(cores))
-        except (IndexError, ValueError):
-            continue
-        if busy:
-            found.append(f"{name}: other programs were at work (load {load} on {cores} cores)")
+        load = results.load_when_busy()
+        if load:
+            found.append(f"{name}: other programs were at work ({load})")
     if WARM not in before.modes() or WARM not in after.modes():
         found.append("one of them has no rounds right after one another")
     return found

@@ -13,14 +13,14 @@ import stat
 from copy import copy
 from itertools import accumulate
 
-from pylink.api.inputs import HEAD_SIZE, kind_of
+from pylink.api.inputs import HEAD_SIZE
 from pylink.command.optionfile import split_words
 from pylink.command.optionparse import CommandLine, parse, read_word
 from pylink.command.optiontable import BY_ATTRIBUTE
 from pylink.diagnostics import Sink
 from pylink.errors import LinkError, reason_of
 from pylink.inputs.incoming import read_incoming
-from pylink.inputs.kinds import ARCHIVE, CUBIN, THIN_ARCHIVE
+from pylink.inputs.kinds import ARCHIVE, CUBIN, THIN_ARCHIVE, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,9 +9,6 @@ import re
 
 from pylink import __version__
 
-# Load for each core above which other programs were at work.
-BUSY = 0.25
-
 
 def facts(folder: str) -> dict[str, str]:
     """What a result depends on; `folder` is where outputs were written."""
@@ -37,11 +34,6 @@ def facts(folder: str) -> dict[str, str]:
 def load() -> float:
     """How many processes ran or waited to, on average over the last minute."""
     return os.getloadavg()[0]
-
-
-def is_busy(load: float, cores: int) -> bool:
-    """Whether so much load before a measurement disturbs it."""
-    return load > BUSY * cores
 
 
 def _file_system(folder: str) -> str:

@@ -9,7 +9,6 @@ from pylink import __version__
 from pylink.bench import show
 from pylink.bench.answers import is_different
 from pylink.bench.estimates import median_of
-from pylink.bench.machine import is_busy
 from pylink.bench.results import WARM, Results, median
 
 TYPE_CHECKING = False
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from pylink.bench.compare import Change
 
 HERE = Path(__file__).parent
-REPORTS = HERE.parent / "report" / "view"
 
 
 class Bar(NamedTuple):
@@ -119,13 +117,8 @@ def summary(results: Results) -> list[str]:
 
 def busy(results: Results) -> list[str]:
     """Whether other programs were at work."""
-    load, cores = results.facts.get("load", ""), results.facts.get("cores", "")
-    try:
-        if is_busy(float(load.split()[0]), int(cores)):
-            return [f"Other programs were at work when this began: load {load} on {cores} cores."]
-    except (IndexError, ValueError):
-        pass
-    return []
+    load = results.load_when_busy()
+    return [f"Other programs were at work when this began: {load}."] if load else []
 
 
 def unequal(results: Results) -> list[str]:
@@ -188,14 +181,6 @@ PARTS: dict[str, object] = {
 
 
 def _render(**values: object) -> str:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 -- an extra
+    from pylink.report.view.template import page_from  # noqa: PLC0415 -- an extra has what it needs
 
-    environment = Environment(
-        loader=FileSystemLoader([HERE, REPORTS]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    shown = {"version": __version__, **PARTS, **values}
-    return environment.get_template("bench.html.j2").render(shown)
+    return page_from("bench.html.j2", HERE, version=__version__, **{**PARTS, **values})

@@ -7,7 +7,6 @@ memory is that of all calls) or `{"failed": reason}`.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import sys
@@ -95,15 +94,24 @@ def _api() -> Once:
 
 
 def _nvjitlink() -> Once:
-    from pylink.bench.nvjitlink import link  # noqa: PLC0415 -- for this contender alone
+    from pylink.jitlink.real import SUCCESS, Real  # noqa: PLC0415 -- for this contender alone
 
-    libraries: dict[str, ctypes.CDLL] = {}
+    libraries: dict[str, Real] = {}
 
     def once(request: dict[str, Any]) -> None:
         path = request["library"]
-        if path not in libraries:
-            libraries[path] = ctypes.CDLL(path)
-        image = link(libraries[path], request["words"], request["inputs"])
+        library = libraries.setdefault(path, Real(path, 0))
+        result, handle = library.create([word.encode() for word in request["words"]])
+        try:
+            for kind, name in request["inputs"]:
+                result = result or handle.add_file(kind, name.encode())
+            result = result or handle.complete()
+            if result != SUCCESS:
+                log = handle.take("ErrorLog").decode(errors="replace").strip("\0 \n")
+                raise RuntimeError(log or f"nvJitLinkResult {result}")
+            image = handle.take("LinkedCubin")
+        finally:
+            handle.destroy()
         with open(request["output"], "wb") as stream:
             stream.write(image)
 

@@ -23,6 +23,8 @@ WARM, RESTED = "warm", "rested"
 WHOLE = Fraction(1)
 
 COLUMNS = ("contender", "mode", "part", "inputs", "round", "seconds", "cpu_seconds", "peak_bytes")
+# Load for each core above which other programs were at work.
+BUSY = 0.25
 # Facts of one contender begin so, in a file.
 ABOUT, ANSWER, FAILED = "about", "answer", "failed"
 
@@ -117,6 +119,15 @@ class Results:
         common = set.intersection(*(set(runs[part]) for part in parts))
         rounds = [[runs[part][one].seconds for part in parts] for one in sorted(common)]
         return exponent_of([sizes[part] for part in parts], rounds) if rounds else None
+
+    def load_when_busy(self) -> str:
+        """In words, the load before it began if that disturbs a measurement; else empty."""
+        load, cores = self.facts.get("load", ""), self.facts.get("cores", "")
+        try:
+            busy = float(load.split()[0]) > BUSY * int(cores)
+        except (IndexError, ValueError):
+            return ""
+        return f"load {load} on {cores} cores" if busy else ""
 
     def reference(self) -> str | None:
         """The contender that others are compared with: the first nvlink, or the copy."""

@@ -99,9 +99,7 @@ def growth_columns(results: Results) -> list[str]:
 
 def tables(results: Results) -> list[Table]:
     """All that a terminal shows."""
-    found = [
-        Table("the link", ["", ""], [[name, words] for name, words in results.facts.items()], 2)
-    ]
+    found = [Table("the link", ["", ""], list(results.facts.items()), 2)]
     found += [
         Table(mode_title(results, mode), time_columns(results), time_rows(results, mode))
         for mode in results.modes()
@@ -109,11 +107,11 @@ def tables(results: Results) -> list[Table]:
     grown = growth_rows(results)
     if grown:
         found.append(Table("growth: time ~ inputs ** exponent", growth_columns(results), grown))
-    answers = [[name, results.answers.get(name, "")] for name in results.answers]
-    if answers:
+    if results.answers:
+        answers = list(results.answers.items())
         found.append(Table("answers", ["contender", "output"], answers, 2))
     if results.failures:
-        left_out = [[name, first_line(words)] for name, words in results.failures.items()]
+        left_out = [[name, words.partition("\n")[0]] for name, words in results.failures.items()]
         found.append(Table("left out", ["contender", "because"], left_out, 2))
     return found
 
@@ -150,15 +148,11 @@ COMPARED_COLUMNS = (
 )
 
 
-def compared_name(change: Change) -> str:
-    return change.contender if change.mode == WARM else f"{change.contender}, rested"
-
-
 def compared_rows(changes: Sequence[Change]) -> list[list[str]]:
     """With the columns of COMPARED_COLUMNS."""
     return [
         [
-            compared_name(one),
+            one.contender if one.mode == WARM else f"{one.contender}, rested",
             time_text(one.before),
             time_text(one.after),
             f"{one.time.value:.2f}",
@@ -176,7 +170,3 @@ def fact_rows(results: Results) -> list[tuple[str, str]]:
     first = [name for name in FIRST if name in results.facts]
     names = [*first, *(name for name in results.facts if name not in first)]
     return [(name, results.facts[name]) for name in names]
-
-
-def first_line(words: str) -> str:
-    return words.splitlines()[0] if words else words

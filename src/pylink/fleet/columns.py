@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pylink.command.packages import need
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 # Bits of a number below the part, and below the run.
 ROW_BITS, PART_BITS = 24, 20
@@ -46,67 +46,71 @@ def first_number(run: int, part: int) -> int:
     return run << (ROW_BITS + PART_BITS) | part << ROW_BITS
 
 
-def files_schema() -> Any:
-    """A row for each file: `path` below `root`, `name` the same as text, `target` by its folder.
+# A row for each file: `path` below `root`, `name` the same as text, `target` by its folder. Times
+# (ns) and `inode` are 0 where they tell nothing.
+FILES = {
+    "file": "int64",
+    "root": "binary",
+    "path": "binary",
+    "name": "string",
+    "target": "string",
+    "size": "int64",
+    "mtime": "int64",
+    "ctime": "int64",
+    "inode": "uint64",
+    "kind": "string",
+    "note": "string",
+}
+# A row for each piece of device code. `member` is empty where it is the file itself.
+OBJECTS = {
+    "object": "int64",
+    "file": "int64",
+    "member": "string",
+    "entry": "int32",
+    "kind": "string",
+    "sm": "int32",
+    "linked": "bool_",
+    "size": "int64",
+    "sections": "int32",
+    "fault": "string",
+}
+# A row for each section; its name is family, a dot and the suffix where it has one.
+SECTIONS = {
+    "object": "int64",
+    "number": "int32",
+    "family": "words",
+    "suffix": "words",
+    "type": "uint32",
+    "info": "uint32",
+    "offset": "int64",
+    "size": "uint64",
+    "stored": "int64",
+    "align": "uint64",
+    "digest": "digest",
+}
+# A row for each file of a target, where a description says so.
+MEMBERS = {"target": "string", "root": "binary", "path": "binary", "place": "int32"}
 
-    `mtime`, `ctime` (ns) and `inode` are 0 where they tell nothing.
-    """
+
+def schema_of(columns: Mapping[str, str]) -> Any:
+    """The schema of a table, of names and types."""
     pa = need("pyarrow")
+    special = {
+        "words": pa.dictionary(pa.int32(), pa.string()),
+        "digest": pa.binary(DIGEST_SIZE),
+    }
     return pa.schema(
-        [
-            ("file", pa.int64()),
-            ("root", pa.binary()),
-            ("path", pa.binary()),
-            ("name", pa.string()),
-            ("target", pa.string()),
-            ("size", pa.int64()),
-            ("mtime", pa.int64()),
-            ("ctime", pa.int64()),
-            ("inode", pa.uint64()),
-            ("kind", pa.string()),
-            ("note", pa.string()),
-        ]
+        [(name, special.get(kind) or getattr(pa, kind)()) for name, kind in columns.items()]
     )
 
 
-def objects_schema() -> Any:
-    """A row for each piece of device code. `member` is empty where it is the file itself."""
-    pa = need("pyarrow")
-    return pa.schema(
-        [
-            ("object", pa.int64()),
-            ("file", pa.int64()),
-            ("member", pa.string()),
-            ("entry", pa.int32()),
-            ("kind", pa.string()),
-            ("sm", pa.int32()),
-            ("linked", pa.bool_()),
-            ("size", pa.int64()),
-            ("sections", pa.int32()),
-            ("fault", pa.string()),
-        ]
-    )
-
-
-def sections_schema() -> Any:
-    """A row for each section; its name is family, a dot and the suffix where it has one."""
-    pa = need("pyarrow")
-    words = pa.dictionary(pa.int32(), pa.string())
-    return pa.schema(
-        [
-            ("object", pa.int64()),
-            ("number", pa.int32()),
-            ("family", words),
-            ("suffix", words),
-            ("type", pa.uint32()),
-            ("info", pa.uint32()),
-            ("offset", pa.int64()),
-            ("size", pa.uint64()),
-            ("stored", pa.int64()),
-            ("align", pa.uint64()),
-            ("digest", pa.binary(DIGEST_SIZE)),
-        ]
-    )
+def as_parquet(table: Any, **options: Any) -> bytes:
+    """A table as the bytes of a file; `options` are those of write_table."""
+    pa, pq = need("pyarrow"), need("pyarrow.parquet")
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="lz4", **options)
+    made: bytes = sink.getvalue().to_pybytes()
+    return made
 
 
 def section_table(numbers: Any, native: Sequence[bytes]) -> Any:
@@ -130,7 +134,7 @@ def section_table(numbers: Any, native: Sequence[bytes]) -> Any:
         pa.array(np.ascontiguousarray(rows["align"])),
         digests,
     ]
-    return pa.Table.from_arrays(arrays, schema=sections_schema())
+    return pa.Table.from_arrays(arrays, schema=schema_of(SECTIONS))
 
 
 def _words(count: int, ends: bytes, text: bytes) -> Any:

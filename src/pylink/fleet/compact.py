@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pylink.command.packages import need
-from pylink.fleet.fragment import as_parquet
+from pylink.fleet.fragment import stored
 from pylink.fleet.index import FragmentName
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def replace(index: Index, fragments: Sequence[Path], counting: Any) -> None:
     names = [name for one in fragments if (name := FragmentName.of(one.name)) is not None]
     serial = max(name.serial for name in names) + 1
     name = FragmentName(names[0].first, names[-1].last, serial)
-    index.publish(str(name), {table: as_parquet(rows) for table, rows in tables.items()})
+    index.publish(str(name), {table: stored(rows) for table, rows in tables.items()})
     index.clean()
 
 

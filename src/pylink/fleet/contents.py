@@ -15,7 +15,6 @@ from pylink._native import inputfiles
 from pylink.diagnostics.stream import printable
 from pylink.errors import reason_of
 from pylink.facts.elf import EM_CUDA
-from pylink.fleet.walk import Stamp
 from pylink.inputs import kinds
 from pylink.inputs.incoming import read_incoming
 from pylink.inspect.containers import Allowance, UnreadableFile, is_known, parts
@@ -24,7 +23,7 @@ from pylink.tables import extent, extent_at
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pylink.fleet.walk import Found
+    from pylink.fleet.walk import Found, Stamp
 
 # An arena of this size is still in the processor's cache when its sections are hashed.
 ARENA_SIZE = 16 << 20
@@ -114,25 +113,15 @@ def _read_some(files: Sequence[Found], first: int, results: list[FileResult]) ->
 
 def _arena(files: Sequence[Found]) -> tuple[bytes | None, bytes]:
     """All files, one after the other; None where one needs a closer look."""
-    if len(files) == 1 and files[0].stamp.size > SNIFFED:
-        return None, b""
     if any(file.stamp.size > SNIFFED for file in files):
         return None, b""
     paths = [file.full for file in files]
     sizes = [file.stamp.size for file in files]
     nothing: list[bytes | None] = [None] * len(files)
     arena, extents, failed, _ = inputfiles.read_files([*paths], sizes, nothing)
-    if failed >= 0 or any(_has_changed(file) for file in files):
+    if failed >= 0 or not all(file.stamp.fits(file.full) for file in files):
         return None, b""
     return arena, extents
-
-
-def _has_changed(file: Found) -> bool:
-    try:
-        stamp = Stamp.of(os.stat(file.full))
-    except OSError:
-        return True
-    return stamp != file.stamp and stamp.forgotten() != file.stamp
 
 
 def _read_alone(file: Found, row: int, results: list[FileResult]) -> Iterator[Batch]:
@@ -146,7 +135,7 @@ def _read_alone(file: Found, row: int, results: list[FileResult]) -> Iterator[Ba
         result.kind, result.note = UNREADABLE, reason_of(error)
         result.stamp = file.stamp.forgotten()
         return
-    if _has_changed(file):
+    if not file.stamp.fits(file.full):
         result.stamp = file.stamp.forgotten()
     if not is_known(data):
         return

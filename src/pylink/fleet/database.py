@@ -13,10 +13,10 @@
 from __future__ import annotations
 
 import contextlib
-import io
 from typing import TYPE_CHECKING, Any
 
 from pylink.command.packages import need
+from pylink.fleet.columns import as_parquet, schema_of
 from pylink.fleet.fragment import GONE
 from pylink.fleet.index import BrokenIndex
 from pylink.fleet.templates import describe
@@ -149,17 +149,11 @@ class Database:
         query = f"SELECT DISTINCT function FROM {schema}.sections WHERE function IS NOT NULL"
         functions = sorted(row[0] for row in self.ask(query).rows)
         rows = [(one, *(known.get(one) or describe(one))) for one in functions]
-        table = pa.table(
-            {
-                name: pa.array([row[place] for row in rows], pa.string())
-                for place, name in enumerate(_FUNCTIONS)
-            }
-        )
+        columns = list(zip(*rows, strict=True)) or [()] * len(_FUNCTIONS)
+        table = pa.table(columns, schema=schema_of(dict.fromkeys(_FUNCTIONS, "string")))
         if len(known) != len(functions):
-            sink = io.BytesIO()
-            pq.write_table(table, sink, compression="lz4")
             with contextlib.suppress(OSError):  # an index that may only be read
-                write_whole(str(cache), sink.getvalue())
+                write_whole(str(cache), as_parquet(table))
         self.add_table("functions", table, schema)
 
     def add_table(self, name: str, table: Any, schema: str = "main") -> None:

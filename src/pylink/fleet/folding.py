@@ -21,6 +21,7 @@ from pylink.dedup.analysis import analyse, blocker_of
 from pylink.dedup.reasons import ACCEPTED
 from pylink.dedup.saving import Lenient, read_inputs, saved_bytes
 from pylink.diagnostics.stream import printable
+from pylink.fleet.columns import schema_of
 from pylink.fleet.walk import Stamp
 from pylink.options import Input
 from pylink.outputs.wholefile import write_whole
@@ -132,7 +133,7 @@ def fold_target(task: Task) -> tuple[Task, bytes]:
 
 def _fold_target(task: Task) -> dict[str, Any]:
     for name, stamp in zip(task.files, task.stamps, strict=True):
-        if not _is_as(name, stamp):
+        if not stamp.fits(name):
             return _failed(task, f"{printable(name)} has changed since it was indexed")
     sink = Lenient()
     inputs = [Input(os.fsdecode(name), whole=True) for name in task.files]
@@ -171,15 +172,6 @@ def _fold_target(task: Task) -> dict[str, Any]:
             for (code, name), count in sorted(counts.items())
         ],
     }
-
-
-def _is_as(name: bytes, stamp: Stamp) -> bool:
-    """Whether a file is as it was when it was indexed, as far as that is known."""
-    try:
-        now = Stamp.of(os.stat(name))
-    except OSError:
-        return False
-    return now == stamp or now.forgotten() == stamp
 
 
 def _reason(sink: Lenient) -> str:
@@ -224,9 +216,8 @@ def rows_of(index: Index, tasks: Iterable[Task], table: str) -> Iterator[dict[st
 
 def table_of(index: Index, tasks: Iterable[Task], table: str) -> Any:
     """The same as an Arrow table."""
-    pa = need("pyarrow")
-    types = [(name, getattr(pa, kind)()) for name, kind in SAVING[table].items()]
-    return pa.Table.from_pylist(list(rows_of(index, tasks, table)), schema=pa.schema(types))
+    rows = list(rows_of(index, tasks, table))
+    return need("pyarrow").Table.from_pylist(rows, schema=schema_of(SAVING[table]))
 
 
 def _place(index: Index, task: Task) -> Any:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 from pylink.command.packages import need
 from pylink.facts.elf import ET_EXEC
 from pylink.fleet.columns import (
+    FILES,
     MOST_ROWS,
     OBJECT_ROW,
-    files_schema,
+    OBJECTS,
+    SECTIONS,
+    as_parquet,
     first_number,
-    objects_schema,
+    schema_of,
     section_table,
-    sections_schema,
     show_bytes,
 )
 from pylink.fleet.contents import FileResult, read_contents
@@ -66,22 +68,22 @@ def make_fragment(part: Part) -> dict[str, bytes]:
     sections: list[Any] = []
     count = 0
     for batch in read_contents(part.files, results):
-        table, native = _objects(batch.cubins, list_hashed(batch.arena, batch.extents), first)
+        native = list_hashed(batch.arena, batch.extents)
         if count + len(batch.cubins) + len(batch.others) > MOST_ROWS:
             raise OverflowError(f"one fragment holds at most {MOST_ROWS} objects")
-        numbers = need("numpy").arange(first + count, first + count + table.num_rows)
-        count += table.num_rows
-        objects.append(table.set_column(0, "object", pa.array(numbers)))
+        numbers = need("numpy").arange(first + count, first + count + len(batch.cubins))
+        count += len(batch.cubins)
+        objects.append(_objects(batch.cubins, native[0], first, numbers))
         sections.append(section_table(numbers, native))
         if batch.others:
             objects.append(_others(batch.others, first, first + count))
             count += len(batch.others)
     tables = {
         "files": _files(part, results, first),
-        "objects": pa.concat_tables([objects_schema().empty_table(), *objects]),
+        "objects": pa.concat_tables([schema_of(OBJECTS).empty_table(), *objects]),
         "sections": _joined(sections),
     }
-    return {name: as_parquet(tables[name]) for name in TABLES}
+    return {name: stored(tables[name]) for name in TABLES}
 
 
 def _files(part: Part, results: Sequence[FileResult], first: int) -> Any:
@@ -101,20 +103,18 @@ def _files(part: Part, results: Sequence[FileResult], first: int) -> Any:
         "kind": [result.kind for result in results],
         "note": [result.note for result in results],
     }
-    return need("pyarrow").table(columns, schema=files_schema())
+    return need("pyarrow").table(columns, schema=schema_of(FILES))
 
 
-def _objects(
-    sources: Sequence[Source], native: Sequence[bytes], first: int
-) -> tuple[Any, Sequence[bytes]]:
-    """The rows of the cubins, their numbers still 0."""
+def _objects(sources: Sequence[Source], native: bytes, first: int, numbers: Any) -> Any:
+    """The rows of the cubins."""
     np, pa = need("numpy"), need("pyarrow")
-    rows = np.frombuffer(native[0], OBJECT_ROW)
+    rows = np.frombuffer(native, OBJECT_ROW)
     faults: list[str | None] = [None] * len(rows)
     for row in np.flatnonzero(rows["fault"]).tolist():
         faults[row] = FAULTS[int(rows["fault"][row])].format(int(rows["section"][row]))
     arrays = [
-        pa.array(np.zeros(len(rows), "i8")),
+        pa.array(numbers),
         pa.array([first + source.file for source in sources], pa.int64()),
         pa.array([source.member for source in sources], pa.string()),
         pa.array([source.entry for source in sources], pa.int32()),
@@ -125,7 +125,7 @@ def _objects(
         pa.array(rows["count"].astype("i4")),
         pa.array(faults, pa.string()),
     ]
-    return pa.Table.from_arrays(arrays, schema=objects_schema()), native
+    return pa.Table.from_arrays(arrays, schema=schema_of(OBJECTS))
 
 
 def _others(sources: Sequence[Source], first: int, number: int) -> Any:
@@ -142,21 +142,17 @@ def _others(sources: Sequence[Source], first: int, number: int) -> Any:
         "sections": [0 for _ in sources],
         "fault": [None for _ in sources],
     }
-    return need("pyarrow").table(columns, schema=objects_schema())
+    return need("pyarrow").table(columns, schema=schema_of(OBJECTS))
 
 
 def _joined(tables: Sequence[Any]) -> Any:
     """One table with one dictionary of names, as if all had been read at once."""
     pa = need("pyarrow")
-    joined = pa.concat_tables([sections_schema().empty_table(), *tables])
+    joined = pa.concat_tables([schema_of(SECTIONS).empty_table(), *tables])
     return joined.unify_dictionaries().combine_chunks()
 
 
-def as_parquet(table: Any) -> bytes:
-    """A table as it is stored."""
-    pa, pq = need("pyarrow"), need("pyarrow.parquet")
-    sink = pa.BufferOutputStream()
+def stored(table: Any) -> bytes:
+    """One of the tables as a fragment has it."""
     words = [name for name in table.column_names if name not in ("digest", "offset")]
-    pq.write_table(table, sink, compression="lz4", use_dictionary=words, write_statistics=False)
-    made: bytes = sink.getvalue().to_pybytes()
-    return made
+    return as_parquet(table, use_dictionary=words, write_statistics=False)

@@ -12,7 +12,6 @@ run that ends in the middle leaves those that it finished, and they count. Runs 
 from __future__ import annotations
 
 import fcntl
-import io
 import json
 import os
 import re
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylink.command.packages import need
+from pylink.fleet.columns import MEMBERS, as_parquet, schema_of
 from pylink.fleet.fragment import GONE, TABLES
 from pylink.fleet.walk import UNKNOWN, Stamp
 from pylink.outputs.wholefile import write_whole
@@ -158,24 +158,13 @@ class Index:
     def write_targets(self, description: str | None, rows: Sequence[Member]) -> None:
         """Replace the table of targets, and remember the file that describes them."""
         if description is not None:
-            self._write_members(rows)
+            members = [one._asdict() for one in rows]
+            table = need("pyarrow").Table.from_pylist(members, schema=schema_of(MEMBERS))
+            data = as_parquet(table, write_statistics=False)
+            write_whole(str(self.folder / "targets.parquet"), data)
         if description != self.settings["targets"]:
             self.settings["targets"] = description
             write_settings(self.folder, self.settings)
-
-    def _write_members(self, rows: Sequence[Member]) -> None:
-        pa, pq = need("pyarrow"), need("pyarrow.parquet")
-        table = pa.table(
-            {
-                "target": pa.array([one.target for one in rows], pa.string()),
-                "root": pa.array([one.root for one in rows], pa.binary()),
-                "path": pa.array([one.path for one in rows], pa.binary()),
-                "place": pa.array([one.place for one in rows], pa.int32()),
-            }
-        )
-        sink = io.BytesIO()
-        pq.write_table(table, sink, compression="lz4", write_statistics=False)
-        write_whole(str(self.folder / "targets.parquet"), sink.getvalue())
 
 
 class Lock:

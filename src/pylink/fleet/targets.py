@@ -12,9 +12,9 @@ import fnmatch
 import json
 import os
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from pylink.fleet.columns import show_bytes
 from pylink.inputs.incoming import read_incoming
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ class BadDescription(ValueError):
     """A file that should say which target has which files, and does not; the text names it."""
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(NamedTuple):
     """`target` has the file `path` below `root`, as its input number `place`."""
 
     target: str
@@ -48,12 +47,12 @@ def folder_targets(paths: Iterable[bytes]) -> Iterator[str]:
     known: dict[bytes, str] = {}
     for path in paths:
         if path.endswith(_ARCHIVES):
-            yield _text(path)
+            yield show_bytes(path)
             continue
         folder = path.rpartition(b"/")[0]
         name = known.get(folder)
         if name is None:
-            name = known[folder] = _text(_of_folder(folder))
+            name = known[folder] = show_bytes(_of_folder(folder))
         yield name
 
 
@@ -88,7 +87,7 @@ def by_description(name: str, files: Iterable[tuple[bytes, bytes]]) -> Iterator[
             for match in matches:
                 if match in known and match not in seen:
                     seen.add(match)
-                    yield Member(_text(target), *known[match], place)
+                    yield Member(show_bytes(target), *known[match], place)
                     place += 1
 
 
@@ -160,7 +159,3 @@ def _from_ninja(data: bytes) -> dict[bytes, list[bytes]]:
                 words.append(re.sub(rb"\$(.)", rb"\1", word))
         found.setdefault(re.sub(rb"\$(.)", rb"\1", outputs[0]), []).extend(words)
     return found
-
-
-def _text(name: bytes) -> str:
-    return name.decode("utf-8", "backslashreplace")

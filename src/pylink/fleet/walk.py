@@ -37,6 +37,14 @@ class Stamp(NamedTuple):
     def of(cls, status: os.stat_result) -> Stamp:
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
+    def fits(self, path: bytes) -> bool:
+        """Whether the file is as it was, as far as that is known."""
+        try:
+            now = Stamp.of(os.stat(path))
+        except OSError:
+            return False
+        return self in (now, now.forgotten())
+
     def forgotten(self) -> Stamp:
         """The same size, and times that no file has."""
         return Stamp(self.size, *UNKNOWN)

@@ -18,3 +18,11 @@ SHARED = 9  # a shared library of the host, which its type tells
 
 # What holds fat binaries that the compiler of the host put there.
 OF_HOST = (HOST, SHARED)
+
+
+def kind_of(head: bytes) -> int:
+    """What a file is that starts so."""
+    from pylink._native.inputfiles import classify  # noqa: PLC0415 -- links ask it of all at once
+
+    found = classify(head, bytes(8) + len(head).to_bytes(8, "little"))
+    return found[0] if found else CUBIN

@@ -12,7 +12,6 @@ import io
 import os
 import time
 
-from pylink._native import inputfiles
 from pylink.diagnostics import DISCRETIONARY, Sink
 from pylink.diagnostics.nvlink import NvlinkRenderer
 from pylink.errors import LinkError
@@ -64,7 +63,6 @@ TYPES = {
         ),
     ),
 }
-INDEX = 7
 COMPILED = (kinds.PTX, kinds.LTOIR)
 
 # Of every link: what the real library does, too.
@@ -180,7 +178,7 @@ class Handle:
             return self._refuse(INCORRECT_INPUT_TYPE, f"unsupported input type: {name}\n")
         if self._wishes is None or self._image is not None:
             return self._refuse(INTERNAL, f"ERROR 1: empty elfw when adding cubin{name}\n")
-        found = _kind_of(data)
+        found = kinds.kind_of(data)
         if found not in takes:
             if kind == ANY:
                 return self._refuse(UNRECOGNIZED_INPUT, f"unrecognized input type: {name}\n")
@@ -238,9 +236,3 @@ class _Logs(NvlinkRenderer):
             self.errors += text
         else:
             self.info += text
-
-
-def _kind_of(data: bytes) -> int:
-    """Which of `kinds` a file is, by its first bytes."""
-    found = inputfiles.classify(data, bytes(8) + len(data).to_bytes(8, "little"))
-    return found[0] if found else kinds.CUBIN

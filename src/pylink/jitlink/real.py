@@ -148,5 +148,13 @@ class RealHandle:
             else int(function(self._handle, ctypes.c_void_p(address)))
         )
 
+    def take(self, what: str) -> bytes:
+        """The bytes of `what`; empty where there are none."""
+        result, size = self.get_size(what)
+        room = ctypes.create_string_buffer(size)
+        if result != SUCCESS or self.get(what, ctypes.addressof(room)) != SUCCESS:
+            return b""
+        return room.raw
+
     def destroy(self) -> int:
         return int(self._library.nvJitLinkDestroy(ctypes.byref(self._handle)))

@@ -23,8 +23,7 @@ LARGEST_IMAGE = 8 << 20
 # Bytes of an instruction from sm_70 on.
 INSTRUCTION = 16
 
-# Fields of an OutRow; and the first relocation number of mercury code, which has no instructions.
-KIND, ENTITY = 2, 9
+# The first relocation number of mercury code, which has no instructions.
 MERCURY = 0x10000
 
 
@@ -37,7 +36,7 @@ def add_source_counters(report: Report, action: Action, results: Results) -> Non
         return
     from pylink.report.source.loaded import load  # noqa: PLC0415 -- not with a large image
 
-    _objects, merged = results.merged.objects, results.merged
+    merged = results.merged
     entity = results.placed.outs[out].entity
     name = entity_name(merged, entity)
     loaded = load(results.final.image)

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from pylink.profile.model import Profile
     from pylink.profile.results import Results
 
-# Bytes of a number in an order of sections or symbols.
-INDEX = 4
 
 # Columns of FILE_COUNT and of KIND_COUNT.
 RELOCATIONS, DEBUG_BYTES = 6, 7

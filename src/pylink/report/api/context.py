@@ -82,8 +82,6 @@ class IContext(IBaseContext):
 
     def source_map(self, action: Action) -> SourceMap:
         """Where the instructions of an action came from; read once for each entry of sources."""
-        from pylink.report.source.lines import SourceMap  # noqa: PLC0415 -- few scripts look at code
-
         source = self.report.source_of(action)
         found = self._maps.get(id(source))
         if found is None:

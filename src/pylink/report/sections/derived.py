@@ -10,6 +10,7 @@ left operand decides the kind of the result, and the right one is converted to i
 from __future__ import annotations
 
 import math
+import operator
 import re
 import struct
 from collections.abc import Callable, Mapping
@@ -35,8 +36,8 @@ def parse(expression: str) -> tuple[str, str, str]:
         raise DerivedError(
             f"'{expression}' is not a metric or number, one of + - * /, and a metric or number"
         )
-    left, operator, right = match.groups()
-    return left, operator, right
+    left, sign, right = match.groups()
+    return left, sign, right
 
 
 def constant(text: str) -> Metric | None:
@@ -54,13 +55,13 @@ def evaluate(name: str, expression: str, metrics: Mapping[str, Metric], warn: Wa
     DerivedError for a malformed expression, KeyError with the name of a metric that is missing.
     `warn` hears of values that do not fit their kind.
     """
-    left, operator, right = parse(expression)
+    left, sign, right = parse(expression)
     operands = [constant(text) or metrics[text] for text in (left, right)]
-    return combine(name, operands[0], operator, operands[1], warn)
+    return combine(name, operands[0], sign, operands[1], warn)
 
 
-def combine(name: str, left: Metric, operator: str, right: Metric, warn: Warn) -> Metric:
-    """`left operator right` as the metric `name`.
+def combine(name: str, left: Metric, sign: str, right: Metric, warn: Warn) -> Metric:
+    """`left sign right` as the metric `name`.
 
     Regular values are combined where both operands have one. Instances:
 
@@ -77,7 +78,7 @@ def combine(name: str, left: Metric, operator: str, right: Metric, warn: Warn) -
         return Metric(name, left.value, left.kind, list(left.instances))
 
     def apply(a: Scalar, b: Scalar, kind: ValueKind) -> Scalar:
-        return _apply(a, operator, b, kind, warn)
+        return _apply(a, sign, b, kind, warn)
 
     value: Scalar | None = None
     if left.value is not None and right.value is not None:
@@ -156,8 +157,8 @@ def _rounded(value: float, kind: ValueKind) -> float:
     return rounded
 
 
-def _apply(left: Scalar, operator: str, right: Scalar, kind: ValueKind, warn: Warn) -> Scalar:
-    """`left operator right` in `kind`, that of the left.
+def _apply(left: Scalar, sign: str, right: Scalar, kind: ValueKind, warn: Warn) -> Scalar:
+    """`left sign right` in `kind`, that of the left.
 
     A division by an integer zero gives the left value, also where the divisor is 0 only after its
     conversion. Unsigned results stay within their kind.
@@ -166,39 +167,39 @@ def _apply(left: Scalar, operator: str, right: Scalar, kind: ValueKind, warn: Wa
         return left
     divisor = convert(right, kind)
     assert not isinstance(divisor, str)
-    if operator == "/" and (_is_integer_zero(right) or _is_integer_zero(divisor)):
+    if sign == "/" and (_is_integer_zero(right) or _is_integer_zero(divisor)):
         return left
     if kind in LARGEST:
-        result = _integer(int(left), operator, int(divisor))
+        result = _INTEGER[sign](int(left), int(divisor))
         bounded = min(max(result, 0), LARGEST[kind])
         if bounded != result:
-            warn(f"{left} {operator} {divisor} does not fit an unsigned integer, {bounded} is used")
+            warn(f"{left} {sign} {divisor} does not fit an unsigned integer, {bounded} is used")
         return bounded
-    return _rounded(_double(float(left), operator, float(divisor)), kind)
+    return _rounded(_DOUBLE[sign](float(left), float(divisor)), kind)
 
 
 def _is_integer_zero(value: Scalar) -> bool:
     return kind_of(value) is ValueKind.UINT64 and value == 0
 
 
-def _integer(left: int, operator: str, right: int) -> int:
-    if operator == "+":
-        return left + right
-    if operator == "-":
-        return left - right
-    return left * right if operator == "*" else left // right
-
-
-def _double(left: float, operator: str, right: float) -> float:
+def _divide(left: float, right: float) -> float:
     """IEEE arithmetic, which Python leaves where a divisor is 0."""
-    if operator == "+":
-        return left + right
-    if operator == "-":
-        return left - right
-    if operator == "*":
-        return left * right
     if right:
         return left / right
     if math.isnan(left) or left == 0:
         return math.nan
     return math.copysign(math.inf, left) * math.copysign(1, right)
+
+
+_INTEGER: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.floordiv,
+}
+_DOUBLE: dict[str, Callable[[float, float], float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _divide,
+}

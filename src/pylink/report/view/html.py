@@ -6,8 +6,6 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from pylink import __version__, aprof
 from pylink.report.api.descriptions import describe, label
 from pylink.report.api.metricname import unit
@@ -29,6 +27,7 @@ from pylink.report.view.overview import (
     whole_first,
 )
 from pylink.report.view.pages import action_pages, focus_words
+from pylink.report.view.template import page_from
 from pylink.watch.progress import Progress
 
 # Rows of the table of changes; the page is to be read, the rest is in --compare.
@@ -57,26 +56,6 @@ def page(
         drawn = _undrawn
         figures = Figures(note=str(error))
     name, shown = reports[-1] if reports else ("", None)
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["plain"] = plain
-    environment.filters["basename"] = os.path.basename
-    environment.globals.update(
-        text=text,
-        drawn=drawn,
-        focus_words=focus_words,
-        title_of=title_of,
-        percent=_percent,
-        describe=describe,
-        label=label,
-        unit=unit,
-        shorten=shortened(shown),
-    )
     pages = action_pages(shown) if shown else []
     kept = longest_alike(pages)
     changes: list[Change] = []
@@ -84,7 +63,19 @@ def page(
     if len(reports) > 1:
         every = compare(reports[0][1], reports[-1][1])
         changes, words = notable(every)[:MOST_CHANGES], headline(every)
-    return environment.get_template("page.html.j2").render(
+    return page_from(
+        "page.html.j2",
+        text=text,
+        drawn=drawn,
+        plain=plain,
+        basename=os.path.basename,
+        focus_words=focus_words,
+        title_of=title_of,
+        percent=_percent,
+        describe=describe,
+        label=label,
+        unit=unit,
+        shorten=shortened(shown),
         version=__version__,
         title=Path(name).name if shown else "Cost functions",
         summary=summary(shown) if shown else "",
