@@ -15,11 +15,6 @@ import pylink
 PACKAGE = Path(pylink.__file__).parent
 # Rules run in Nsight Compute.
 APART = ("report/stock",)
-# Types that name each other: (who names only the type, who calls).
-KNOWN_CIRCLES = (
-    ("pylink.dedup.cubin", "pylink.dedup.objects"),
-    ("pylink.report.api.action", "pylink.report.api.context"),
-)
 
 
 def modules() -> dict[str, Path]:
@@ -57,8 +52,6 @@ def imported(path: Path, known: dict[str, Path], *, types: bool = False) -> set[
 
 def check(graph: dict[str, set[str]]) -> None:
     graph["pylink"] = set()
-    # Launchers installed earlier have `run` from the module that it calls.
-    graph["pylink.command.cli"] -= {"pylink.command.program"}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -75,6 +68,4 @@ def test_types_stand_above_each_other() -> None:
     """With what type checkers import: a type is in a module below all that speak of it."""
     known = modules()
     graph = {name: imported(path, known, types=True) - {name} for name, path in known.items()}
-    for name, user in KNOWN_CIRCLES:
-        graph[name].remove(user)
     check(graph)

@@ -13,6 +13,7 @@ from helpers.cubin_builder import one_kernel
 from helpers.fake_tool import fake_tool
 from helpers.fatbin_builder import PTX as PTX_ENTRY
 from helpers.fatbin_builder import container, entry
+from helpers.timing_rows import read_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +25,7 @@ from pylink.options import Options
 from pylink.subtools import find, messages
 from pylink.subtools.ptxas import Request, arguments, entry_options
 from pylink.subtools.toolnote import forget_files
-from pylink.timing import HEADER, read_rows
+from pylink.timing import HEADER
 
 ARCH = "sm_90"
 PTX = b"//\n.version 9.0\n.target sm_90\n.address_size 64\n"

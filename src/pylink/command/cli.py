@@ -12,7 +12,6 @@ import sys
 
 from pylink.command.optioncheck import check
 from pylink.command.optionparse import VARIABLE, CommandLine, parse, parse_leniently
-from pylink.command.program import run  # noqa: F401 -- older launchers have it from here
 from pylink.command.sidefiles import expand_names
 from pylink.command.toolkitrelease import toolkit_release
 from pylink.diagnostics import NvlinkRenderer, Sink

@@ -1,4 +1,4 @@
-"""Mercury vectors of a cubin: which sections enter which vector, and the symbols they use.
+"""The Mercury sections of a cubin: which enter which vector, and the symbols they use.
 
 Which names take part, and that any other `.nv.merc.` name never enters a vector, is a property of
 nvlink's comparison; that today's compilers write the code container as `.nv.capmerc.text.F` and one
@@ -16,10 +16,7 @@ from pylink.facts.records import RELA
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
     from pylink._native.elfheaders import Section
-    from pylink.dedup.objects import MercuryObject
 
 # Families whose sections enter the header and primary vectors, by the rest of the name after
 # `.nv.merc.`; SUFFIXED ones carry a suffix that takes part in the comparison.
@@ -58,82 +55,24 @@ def family(name: bytes) -> str | None:
     return None
 
 
-def read_cubin(cls: type[MercuryObject], data: Buffer, name: str) -> MercuryObject:
-    """The vectors of a cubin, in section order; all empty when it has no Mercury sections."""
-    view = memoryview(data)
-    view = memoryview(bytes(view)) if not view.readonly or not view.c_contiguous else view.cast("B")
+def sections_of(view: memoryview, file: str) -> list[Section]:
+    """The sections of a cubin; MalformedCubin for what is none, or where one is not in it."""
     try:
         _, machine, sections = read_sections(view)
     except ValueError as error:
-        raise MalformedCubin(f"{name or 'cubin'}: {error}") from error
+        raise MalformedCubin(f"{file}: {error}") from error
     if machine != EM_CUDA:
-        raise MalformedCubin(f"{name or 'cubin'}: e_machine is {machine}, not EM_CUDA ({EM_CUDA})")
+        raise MalformedCubin(f"{file}: e_machine is {machine}, not EM_CUDA ({EM_CUDA})")
     for index, section in enumerate(sections):
         if section.stored < 0:
             raise MalformedCubin(
-                f"{name or 'cubin'}: section {index}: {section.size:#x} bytes at "
+                f"{file}: section {index}: {section.size:#x} bytes at "
                 f"{section.offset:#x} run past the file"
             )
-    return vectors_of(cls, sections, view, name)
+    return sections
 
 
-def vectors_of(
-    cls: type[MercuryObject], sections: list[Section], contents: memoryview, name: str
-) -> MercuryObject:
-    """The vectors of a file's sections, whose offsets are those in `contents`."""
-    file = name or "cubin"
-    families = [family(section.name) for section in sections]
-    compared = [s for s, kind in zip(sections, families, strict=True) if kind is not None]
-    targets = [section for section in sections if section.name.startswith(TARGETS)]
-    for section in compared:
-        if section.align > 0xFFFF_FFFF:
-            raise MalformedCubin(f"{file}: {show(section.name)}: sh_addralign {section.align:#x}")
-
-    def data(section: Section) -> memoryview:
-        return contents[section.offset : section.offset + section.stored]
-
-    item = cls(
-        [data(section) for section in compared],
-        [(s.name, s.size, s.link | s.info << 32, s.align) for s in compared],
-        [(section.name, data(section)) for section in targets],
-        name,
-    )
-    item.families = tuple(kind for kind in families if kind is not None)
-    item.numbers = tuple(i for i, kind in enumerate(families) if kind is not None)
-    item.target_numbers = tuple(
-        i for i, section in enumerate(sections) if section.name.startswith(TARGETS)
-    )
-    item.unlisted = tuple(
-        (show(s.name), s.size)
-        for s, kind in zip(sections, families, strict=True)
-        if s.name.startswith(PREFIX) and kind is None and not s.name.startswith(TARGETS)
-    )
-    if not compared and not targets:
-        return item
-    symtab = _symbol_table(sections, targets, file)
-    attributes = [data(section) for section in sections if section.name == ATTRIBUTES]
-    try:
-        item.vectors.attach_symbols(
-            data(symtab),
-            data(sections[symtab.link]),
-            tuple(
-                section.name if kind is not None else None
-                for section, kind in zip(sections, families, strict=True)
-            ),
-            tuple(sections[target.info].name for target in targets),
-            attributes[0] if attributes else b"",
-            b"".join(
-                KIND.pack(s.type, s.flags, s.entsize, s.stored) for s in (*compared, *targets)
-            ),
-        )
-    except IndexError as error:
-        raise MalformedCubin(
-            f"{file}: {show(SYMTAB)}: a name or a relocation's symbol runs past its table"
-        ) from error
-    return item
-
-
-def _symbol_table(sections: list[Section], targets: list[Section], file: str) -> Section:
+def symbol_table(sections: list[Section], targets: list[Section], file: str) -> Section:
     """The `.nv.merc.symtab`, which all relocation sections must name."""
     tables = [index for index, section in enumerate(sections) if section.name == SYMTAB]
     if len(tables) != 1:

@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 from pylink._native.dedup import Vectors
+from pylink.dedup.cubin import (
+    ATTRIBUTES,
+    KIND,
+    PREFIX,
+    SYMTAB,
+    TARGETS,
+    MalformedCubin,
+    family,
+    sections_of,
+    symbol_table,
+)
 from pylink.dedup.reasons import show
 
 TYPE_CHECKING = False
@@ -10,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from typing_extensions import Buffer
+
+    from pylink._native.elfheaders import Section
 
     Payload = bytes | memoryview
     Name = bytes | str
@@ -92,9 +105,69 @@ class MercuryObject:
 
         Payloads are views of `data`, not copies. Raises MalformedCubin.
         """
-        from pylink.dedup.cubin import read_cubin  # noqa: PLC0415 - plain vectors need no ELF reader
+        view = memoryview(_payload(data))
+        return cls.from_sections(sections_of(view, name or "cubin"), view, name)
 
-        return read_cubin(cls, data, name)
+    @classmethod
+    def from_sections(
+        cls, sections: list[Section], contents: memoryview, name: str
+    ) -> MercuryObject:
+        """The vectors of a file's sections, in their order; offsets are those in `contents`.
+
+        All are empty where there are no Mercury sections. Raises MalformedCubin.
+        """
+        file = name or "cubin"
+        families = [family(section.name) for section in sections]
+        compared = [s for s, kind in zip(sections, families, strict=True) if kind is not None]
+        targets = [section for section in sections if section.name.startswith(TARGETS)]
+        for section in compared:
+            if section.align > 0xFFFF_FFFF:
+                raise MalformedCubin(
+                    f"{file}: {show(section.name)}: sh_addralign {section.align:#x}"
+                )
+
+        def data(section: Section) -> memoryview:
+            return contents[section.offset : section.offset + section.stored]
+
+        item = cls(
+            [data(section) for section in compared],
+            [(s.name, s.size, s.link | s.info << 32, s.align) for s in compared],
+            [(section.name, data(section)) for section in targets],
+            name,
+        )
+        item.families = tuple(kind for kind in families if kind is not None)
+        item.numbers = tuple(i for i, kind in enumerate(families) if kind is not None)
+        item.target_numbers = tuple(
+            i for i, section in enumerate(sections) if section.name.startswith(TARGETS)
+        )
+        item.unlisted = tuple(
+            (show(s.name), s.size)
+            for s, kind in zip(sections, families, strict=True)
+            if s.name.startswith(PREFIX) and kind is None and not s.name.startswith(TARGETS)
+        )
+        if not compared and not targets:
+            return item
+        symtab = symbol_table(sections, targets, file)
+        attributes = [data(section) for section in sections if section.name == ATTRIBUTES]
+        try:
+            item.vectors.attach_symbols(
+                data(symtab),
+                data(sections[symtab.link]),
+                tuple(
+                    section.name if kind is not None else None
+                    for section, kind in zip(sections, families, strict=True)
+                ),
+                tuple(sections[target.info].name for target in targets),
+                attributes[0] if attributes else b"",
+                b"".join(
+                    KIND.pack(s.type, s.flags, s.entsize, s.stored) for s in (*compared, *targets)
+                ),
+            )
+        except IndexError as error:
+            raise MalformedCubin(
+                f"{file}: {show(SYMTAB)}: a name or a relocation's symbol runs past its table"
+            ) from error
+        return item
 
     @property
     def size(self) -> int:

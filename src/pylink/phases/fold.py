@@ -10,7 +10,6 @@ from struct import pack
 from pylink._native import elfheaders, folds
 from pylink._native.tables import Numbers
 from pylink.dedup import MalformedCubin, MercuryObject, fold
-from pylink.dedup.cubin import vectors_of
 from pylink.dedup.decisions import Decision, Folding
 from pylink.diagnostics.stream import printable, write
 from pylink.tables import symbol_name
@@ -35,7 +34,7 @@ def read_vectors(
         name = objects.names[number]
         sections = elfheaders.file_sections(objects, number)
         try:
-            item = vectors_of(MercuryObject, sections, memoryview(objects.arena), name)
+            item = MercuryObject.from_sections(sections, memoryview(objects.arena), name)
         except MalformedCubin as error:
             refused.append((number, str(error).removeprefix(f"{name}: ")))
             continue

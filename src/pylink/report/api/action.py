@@ -11,8 +11,8 @@ from pylink.report.api.ruleresult import rule_dicts
 from pylink.report.model import Action, Metric, Scalar, Scope, Source, ValueKind
 
 if TYPE_CHECKING:
-    from pylink.report.api.context import IContext
     from pylink.report.source.lines import SourceMap
+    from pylink.report.source.maps import SourceMaps
 
 
 class ISourceInfo:
@@ -48,9 +48,9 @@ class IAction:
     WorkloadType_GRAPH: ClassVar[int] = 3
     WorkloadType_SUBGRID_SCHEDULE: ClassVar[int] = 4
 
-    def __init__(self, action: Action, context: IContext) -> None:
+    def __init__(self, action: Action, sources: SourceMaps) -> None:
         self._action = action
-        self._context = context
+        self._sources = sources
 
     def __str__(self) -> str:
         """The function name."""
@@ -160,7 +160,7 @@ class IAction:
         return self._map().sass(address)
 
     def _source(self) -> Source | None:
-        return self._context.report.source_of(self._action)
+        return self._sources.source(self._action)
 
     def _map(self) -> SourceMap:
-        return self._context.source_map(self._action)
+        return self._sources.of(self._action)

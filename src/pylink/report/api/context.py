@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 from pylink.report.api.action import IAction
 from pylink.report.api.nvtxfilter import actions_by_nvtx
 from pylink.report.errors import ReportError
-from pylink.report.model import Action, Report
-
-if TYPE_CHECKING:
-    from pylink.report.source.lines import SourceMap
+from pylink.report.model import Report
+from pylink.report.source.maps import SourceMaps
 
 # The release whose behaviour this interface has.
 VERSION = "2022.3.0"
@@ -45,7 +43,7 @@ class IContext(IBaseContext):
         self._ranges = () if report is None else (IRange(self),)
         self._frontend = frontend
         self._controller = controller
-        self._maps: dict[int, SourceMap] = {}
+        self.sources = SourceMaps(self.report)
 
     def __len__(self) -> int:
         """How many ranges there are."""
@@ -80,17 +78,6 @@ class IContext(IBaseContext):
         """What a rule proposes others to; None outside a rule."""
         return self._controller
 
-    def source_map(self, action: Action) -> SourceMap:
-        """Where the instructions of an action came from; read once for each entry of sources."""
-        source = self.report.source_of(action)
-        found = self._maps.get(id(source))
-        if found is None:
-            # Few scripts ask, and it takes what runs a disassembler.
-            from pylink.report.source.lines import SourceMap  # noqa: PLC0415
-
-            found = self._maps[id(source)] = SourceMap(source)
-        return found
-
 
 class IRange:
     """The actions of a report, in file order."""
@@ -104,7 +91,7 @@ class IRange:
 
     def __iter__(self) -> Iterator[IAction]:
         """The actions."""
-        return (IAction(each, self._context) for each in self._context.report.actions)
+        return (IAction(each, self._context.sources) for each in self._context.report.actions)
 
     @overload
     def __getitem__(self, key: int) -> IAction: ...
@@ -115,8 +102,8 @@ class IRange:
         actions = self._context.report.actions
         _check_index(key, "IRange", len(actions))
         if isinstance(key, slice):
-            return tuple(IAction(each, self._context) for each in actions[key])
-        return IAction(actions[key], self._context)
+            return tuple(IAction(each, self._context.sources) for each in actions[key])
+        return IAction(actions[key], self._context.sources)
 
     def num_actions(self) -> int:
         """How many actions there are."""

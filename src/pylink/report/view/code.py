@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pylink.report.api.context import IContext
 from pylink.report.api.metricname import unit
 from pylink.report.model import Action, Metric, Report, Scalar, Section
 from pylink.report.source.lines import SourceMap
+from pylink.report.source.maps import SourceMaps
 from pylink.report.view.numbers import base_text, text
 from pylink.report.view.pages import ActionPage, action_pages
 
@@ -33,7 +33,7 @@ class Column:
 def show_source(out: Console, report: Report, *, instances: bool = False) -> None:
     """Of each action the instructions that its counters point at, the highest counts first."""
     found = False
-    context = IContext(report)
+    sources = SourceMaps(report)
     for page in action_pages(report):
         columns = list(_columns(page.action))
         if not columns:
@@ -42,7 +42,7 @@ def show_source(out: Console, report: Report, *, instances: bool = False) -> Non
         out.print(Text(f"[{page.index}] {page.name}", style="bold cyan"))
         addresses = _ordered(columns)
         shown = addresses if instances else addresses[:MOST]
-        out.print(_table(context.source_map(page.action), columns, shown))
+        out.print(_table(sources.of(page.action), columns, shown))
         if len(shown) < len(addresses):
             rest = len(addresses) - len(shown)
             out.print(Text(f"{rest} more instructions; --instances lists them", style="dim"))
@@ -53,12 +53,12 @@ def show_source(out: Console, report: Report, *, instances: bool = False) -> Non
 
 def source_rows(report: Report) -> Iterator[tuple[ActionPage, list[str], list[list[str]]]]:
     """Of each action with source counters: its page, the headings, and a row per instruction."""
-    context = IContext(report)
+    sources = SourceMaps(report)
     for page in action_pages(report):
         columns = list(_columns(page.action))
         if not columns:
             continue
-        code = context.source_map(page.action)
+        code = sources.of(page.action)
         rows = []
         for address in sorted({at for column in columns for at in column.by_address}):
             file, line = code.line(address) or ("", 0)
