@@ -204,7 +204,7 @@ def test_a_terminal_gets_text_and_a_pipe_gets_lines() -> None:
     assert on_a_terminal(*pylink, word="-bogus").startswith("Command-line error: Unknown option")
     asked = (*pylink, "--diagnostics_format=nvlink")
     assert on_a_terminal(*asked, word="-bogus") == "pylink fatal   : Unknown option 'bogus'\r\n"
-    program = "import sys; sys.argv[0] = 'nvlink'; from pylink.command.cli import run; run()"
+    program = "import sys; sys.argv[0] = 'nvlink'; from pylink.command.program import run; run()"
     nvlink = (sys.executable, "-c", program)
     assert on_a_terminal(*nvlink, word="-bogus") == "nvlink fatal   : Unknown option 'bogus'\r\n"
     piped = subprocess.run([*pylink, "-bogus"], capture_output=True, text=True, check=False)
