@@ -22,7 +22,6 @@ class FileRow:
     ptx_sm: int  # of the PTX that it was made from, or UNKNOWN_SM
     format: int  # row of FORMAT
     says: int  # FileSays bits
-    spare: int
     strtab: int  # arena offset of the string table of .symtab
     strtab_size: int
     merc_symtab: int  # arena offset, 0 when there is none

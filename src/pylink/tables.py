@@ -25,10 +25,12 @@ TAKEN = 64
 UNSIZED = 512
 DESELECTED = 2048
 
-# Roles of a definition: an earlier one stayed, a later one came, it reaches the output.
+# Roles of a definition: it lost to the one that won or to one that was replaced later; a later one
+# came; it reaches the output.
 LOST = 1
-REPLACED = 2
-WON = 3
+LOST_EARLY = 2
+REPLACED = 3
+WON = 4
 
 # Kinds of an entity row.
 FUNCTION_KIND = 0

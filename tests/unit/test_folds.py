@@ -13,7 +13,7 @@ from pylink._native.folds import find_stronger, pair_sections
 from pylink._native.tables import ObjectTables
 
 CAPMERC, MERC_DEBUG, MERC_RELA, TEXT = 26, 27, 30, 20
-LOST, REPLACED, WON = 1, 2, 3
+LOST, LOST_EARLY, REPLACED, WON = 1, 2, 3, 4
 FUNCTION, OBJECT = 2, 1
 
 
@@ -105,6 +105,8 @@ def stronger(theirs: int, ours: int, kind: int = FUNCTION) -> int:
 def test_a_lost_copy_does_not_stand_for_one_that_counts() -> None:
     assert stronger(LOST, WON) == 3
     assert stronger(LOST, REPLACED) == 3
+    assert stronger(LOST_EARLY, WON) == 3
+    assert stronger(LOST, LOST_EARLY) == -1
     assert stronger(LOST, LOST) == -1
     assert stronger(WON, LOST) == -1
     assert stronger(REPLACED, WON) == -1

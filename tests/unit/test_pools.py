@@ -15,7 +15,7 @@ from pylink.facts import sectionkinds
 from pylink.phases.init import RELOCATABLE
 
 BANK = 2
-LOST, WON = 1, 3
+LOST, LOST_EARLY, WON = 1, 2, 4
 BORN, OF_LOST, ALONE = 1, 2, 4
 OBJECT = 1
 
@@ -46,7 +46,11 @@ def place(
     pool but `unnamed`.
     """
     entities = list(range(graph.count)) + [pool[0] for pool in own if not pool[3]]
-    roles = [WON] * graph.count + [LOST] * (len(entities) - graph.count)
+    roles = [WON] * graph.count
+    for number, (function, *_, stays) in enumerate(own):
+        if not stays:
+            early = (function, True) in [(pool[0], pool[3]) for pool in own[number:]]
+            roles.append(LOST_EARLY if early else LOST)
     sections = [section(sectionkinds.TEXT, i) for i in range(len(entities))]
     copy = graph.count
     for function, size, align, stays in own:
@@ -60,8 +64,9 @@ def place(
         objects(sections=sections, symbols=symbols, mode=RELOCATABLE if stay else 0)
     )
     resolve.find_live(merged, Marks(), False)
-    merged.symbol_entity = table(Numbers, entities)
-    merged.symbol_role = table(Marks, roles)
+    owners = [section["target"] for section in sections[len(entities) :]]
+    merged.section_function = table(Numbers, entities + [entities[i] for i in owners])
+    merged.section_role = table(Marks, roles + [roles[i] for i in owners])
     pools.place_pools(merged)
     placed: Placed = []
     for row in merged.pools:
@@ -204,13 +209,13 @@ def test_a_pool_ends_with_its_constants() -> None:
     symbols = [symbol(0), symbol(1), symbol(2, 4, 8), symbol(3, 4, 8)]
     inputs = objects(sections=sections, symbols=symbols)
     sizes = [
-        pools.cut_pools(merged(inputs, symbol_role=bytes((*roles, 0, 0))))[at].size
+        pools.cut_pools(merged(inputs, section_role=bytes(2 * roles)))[at].size
         for roles in ((WON, LOST), (LOST, WON))
         for at in (2, 3)
     ]
     assert sizes == [12, 32, 32, 12]
     unnamed = objects(sections=sections, symbols=symbols[:2])
-    both = merged(unnamed, symbol_role=bytes((WON, WON)))
+    both = merged(unnamed, section_role=bytes(4 * (WON,)))
     assert pools.cut_pools(both) is unnamed.sections
 
 

@@ -41,7 +41,7 @@ from pylink._native.tables import (
 from pylink.facts import inherited, sectionkinds
 
 RELOCATABLE = 1  # bit of the mode
-WON = 3  # role
+WON = 4  # role
 NO_BOUND = 0xFFFFFFFF
 EXTERNALS = 4
 COPIED = (0x1B, 0x05, 0x37)  # records that stay where they are

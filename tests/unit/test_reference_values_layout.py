@@ -49,6 +49,7 @@ def test_places_agree_with_reference(seed: int, *, executable: bool) -> None:
                 {"kind": sectionkinds.SYSTEM_SHARED, "align": 1},
             ],
         ),
+        section_function=table(Numbers, [-1]),
         out_of=table(Numbers, [1]),
         base=table(Values, [0]),
         out_symbols=table(OutSymbols, [{"entity": n, "section": -1} for n in range(len(entities))]),

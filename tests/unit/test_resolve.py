@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import permutations, product
 
 import pytest
 from helpers.cubin_builder import (
@@ -10,6 +10,7 @@ from helpers.cubin_builder import (
     GLOBAL,
     IN_GLOBAL,
     LOCAL,
+    SHT_CONSTANT0,
     SHT_GLOBAL,
     SHT_GLOBAL_INIT,
     WEAK,
@@ -22,9 +23,9 @@ from helpers.cubin_builder import (
 import pylink
 from pylink._native import elfread, inputfiles, resolve
 from pylink._native.tables import MergedTables, ObjectTables
-from pylink.tables import entity_name
+from pylink.facts import sectionkinds
+from pylink.tables import LOST, LOST_EARLY, REPLACED, WON, entity_name
 
-WON = 3
 COMMON_FLAG = 32
 
 
@@ -115,6 +116,62 @@ def test_common_symbols_take_the_largest_size(order: tuple[int, ...]) -> None:
     row = Resolved(*(cubins[i] for i in order)).rows["v"]
     assert row.flags & COMMON_FLAG
     assert row.size == 400
+
+
+def roles(definitions: list[tuple[int, int]]) -> list[int]:
+    """What becomes of definitions by binding and registers, in the order of the files.
+
+    Each is the current one, or meets it: a strong one stays, of weak ones the one that came first
+    unless a later one needs fewer registers.
+    """
+    found: list[int] = []
+    current = 0
+    for number, (bind, registers) in enumerate(definitions):
+        old_bind, old_registers = definitions[current]
+        wins = old_bind == WEAK and (bind == GLOBAL or registers < old_registers)
+        if wins and number:
+            found[current] = REPLACED
+            found = [LOST_EARLY if role == LOST else role for role in found]
+        found.append(WON if wins or not number else LOST)
+        current = number if wins else current
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_what_became_of_each_definition_and_its_sections(count: int) -> None:
+    kinds = [(WEAK, 8), (WEAK, 9), (WEAK, 10), (GLOBAL, 9)]
+    for definitions in product(kinds, repeat=count):
+        if [bind for bind, _ in definitions].count(GLOBAL) > 1:
+            continue
+        cubins = [function(bind, registers) for bind, registers in definitions]
+        for cubin in cubins:
+            table = Section(".nv.constant2.f", SHT_CONSTANT0 + 2, bytes(8), 0x42, 0, 4)
+            cubin.section(table)
+        linked = Resolved(*cubins)
+        merged = linked.merged
+        assert [role for role in merged.symbol_role if role] == roles(list(definitions))
+        owned = (sectionkinds.TEXT, sectionkinds.CONSTANT_FUNC)
+        for number, section in enumerate(merged.objects.sections):
+            is_owned = section.kind in owned
+            expected = roles(list(definitions))[section.file] if is_owned else 0
+            assert merged.section_function[number] == (0 if is_owned else -1)
+            assert merged.section_role[number] == expected
+
+
+def test_symbols_are_met_functions_first() -> None:
+    cubin = variable(GLOBAL)
+    cubin.function("f")
+    cubin.symbol(Symbol("u", other=IN_GLOBAL))
+    other = function(WEAK)
+    linked = Resolved(cubin, other)
+    met = [linked.merged.symbol_entity[symbol] for symbol in linked.merged.met]
+    names = [entity_name(linked.merged, entity) for entity in met]
+    assert names == ["f", "v", "u", "f"]
+
+
+def test_a_common_symbol_gives_way() -> None:
+    linked = Resolved(common(4), variable(GLOBAL), common(4))
+    assert [role for role in linked.merged.symbol_role if role] == [REPLACED, WON, LOST]
 
 
 @pytest.mark.parametrize("first", [True, False])

@@ -44,11 +44,13 @@ def assign_values(PlacedTables placed not None):
     cdef uint64_t* value = <uint64_t*>PyBytes_AS_STRING(values)
     cdef int32_t* home = <int32_t*>PyBytes_AS_STRING(homes)
     cdef OutRow* row = <OutRow*>PyBytes_AS_STRING(grown)
-    cdef const int32_t* entity = merged.symbol_entity.rows
+    cdef const int32_t* function = merged.section_function.rows
     cdef int32_t* constant0 = <int32_t*>calloc(n + 1, 4)
     cdef int32_t* pool = <int32_t*>calloc(n + 1, 4)
     cdef int32_t section, common = -1
     cdef uint64_t align, constants = ~<uint64_t>0
+    if merged.section_function.count != objects.sections.count:
+        raise ValueError("one function per section")
     if constant0 == NULL or pool == NULL:
         free(constant0)
         free(pool)
@@ -76,15 +78,12 @@ def assign_values(PlacedTables placed not None):
                 value[i] += piece[section]
                 if e[i].kind == E_SYSTEM_SHARED:
                     value[i] = sym[e[i].winner].value   # until it has a place, its alignment
-                if (is_a(s[section].kind, IS_PARAMETERS) and out[section] < 0
-                        and s[section].target >= 0):
-                    # Parameters of a kernel copy that lost are those of the copy that stays.
-                    section = entity[s[s[section].target].target]
-                    home[i] = constant0[section] - 1 if section >= 0 else -1
-                elif is_pool(s[section].kind, s[section].bank) and out[section] < 0:
-                    # So are the constants of one that was replaced.
-                    section = entity[s[s[section].target].target]
-                    home[i] = pool[section] - 1 if section >= 0 else -1
+                # Parameters and constants of a copy that went are those of the one that stays.
+                if home[i] < 0 and function[section] >= 0:
+                    if is_a(s[section].kind, IS_PARAMETERS):
+                        home[i] = constant0[function[section]] - 1
+                    elif is_pool(s[section].kind, s[section].bank):
+                        home[i] = pool[function[section]] - 1
         place_system_shared(e, n, sym, home, objects.executable, row, value)
         for i in range(symbol_count):
             section = born[symbol_count - 1 - i].entity

@@ -5,7 +5,6 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport bsearch, calloc, free, qsort
 from libc.string cimport memcpy, memset
 
-from copies cimport find_lists
 from elf64 cimport *
 from kinds cimport *
 from poolrows cimport *

@@ -28,8 +28,7 @@ def find_stronger(MergedTables merged not None, int32_t reference, int32_t candi
     for i in range(min(f[reference].symbol_count, f[candidate].symbol_count)):
         theirs = f[reference].first_symbol + i
         ours = f[candidate].first_symbol + i
-        if ((s[ours].info & 15) == STT_FUNC and role[theirs] == ROLE_LOST
-                and role[ours] != ROLE_LOST):
+        if (s[ours].info & 15) == STT_FUNC and has_lost(role[theirs]) and not has_lost(role[ours]):
             return ours
     return -1
 

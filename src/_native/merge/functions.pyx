@@ -10,7 +10,6 @@ from libc.stdlib cimport calloc, free
 
 from attributes cimport find_record, register_limit
 from attributetypes cimport *
-from copies cimport *
 from elf64 cimport *
 from graph cimport *
 from pylink._native.tables cimport Functions, MergedTables, ObjectTables
@@ -277,18 +276,15 @@ cdef void find_reconfiguring(MergedTables merged, const FunctionRow* rows, size_
 
 cdef void find_info(FunctionRow* rows, size_t n, MergedTables merged):
     cdef const SectionRow* s = merged.objects.sections.rows
-    cdef const int32_t* entity = merged.symbol_entity.rows
-    cdef const uint8_t* role = merged.symbol_role.rows
+    cdef const uint8_t* role = merged.section_role.rows
     cdef size_t i
     cdef int32_t e
     for i in range(n):
         rows[i].info = rows[i].merc_info = -1
     for i in range(merged.objects.sections.count):
-        if not is_a(s[i].kind, IS_RECORDS) or not is_owned(s[i].kind):
+        if role[i] != ROLE_WON or not is_a(s[i].kind, IS_RECORDS) or not is_owned(s[i].kind):
             continue
-        e = stays_for(s, entity, role, <int32_t>i)
-        if e < 0 or <size_t>e >= n:
-            continue
+        e = merged.section_function.rows[i]
         if KIND[s[i].kind].mercury:
             rows[e].merc_info = <int32_t>i
         else:

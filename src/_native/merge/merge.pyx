@@ -54,6 +54,10 @@ def merge(MergedTables merged not None):
     m.entities = <EntityRow*>PyBytes_AS_STRING(merged.entities.data)
     m.entity = merged.symbol_entity.rows
     m.role = merged.symbol_role.rows
+    m.met = merged.met.rows
+    m.met_count = merged.met.count
+    m.function = merged.section_function.rows
+    m.copy = merged.section_role.rows
     m.analysis = merged.functions.rows
     m.file_count = objects.files.count
     m.section_count = objects.sections.count
@@ -71,6 +75,9 @@ def merge(MergedTables merged not None):
     vec_init(&m.rebuilds, sizeof(RebuildRow))
     if merged.symbol_entity.count != m.symbol_count or merged.symbol_role.count != m.symbol_count:
         raise ValueError("one entity and one role per symbol")
+    if (merged.section_function.count != m.section_count
+            or merged.section_role.count != m.section_count):
+        raise ValueError("one function and one role per section")
     if merged.stand_ins.count:
         if merged.stand_ins.count != m.section_count:
             raise ValueError("one stand-in per section")
@@ -95,7 +102,7 @@ def merge(MergedTables merged not None):
     m.array_align = <uint64_t*>PyBytes_AS_STRING(array_align)
     memset(m.array_align, 0, 8 * m.entity_count)
     m.wanted = <uint8_t*>calloc(m.section_count + 1, 1)
-    m.alone = <uint8_t*>calloc(m.section_count + 1, 1)
+    m.own_pool = <uint8_t*>calloc(m.section_count + 1, 1)
     m.pool_end = <uint64_t*>calloc(m.entity_count + 1, 8)
     m.patched = <uint8_t*>calloc(m.section_count + 1, 1)
     m.buried = <uint8_t*>calloc(m.entity_count + 1, 1)
@@ -103,7 +110,7 @@ def merge(MergedTables merged not None):
     m.sections_of = <int32_t*>calloc(m.entity_count + 1, 4)
     cdef CallGraph graph
     memset(&graph, 0, sizeof(CallGraph))
-    cdef bint ok = (m.wanted != NULL and m.alone != NULL and m.pool_end != NULL
+    cdef bint ok = (m.wanted != NULL and m.own_pool != NULL and m.pool_end != NULL
                     and m.patched != NULL and m.buried != NULL
                     and m.born != NULL and m.sections_of != NULL
                     and strings_init(&m.shstr) and strings_init(&m.str)
@@ -120,7 +127,7 @@ def merge(MergedTables merged not None):
                 m.pool_end[pool_rows[i].kernel] = pool_rows[i].end
                 if (pool_rows[i].flags & POOL_BORN
                         and pool_rows[i].kernel == <int32_t>pool_rows[i].function):
-                    m.alone[pool_rows[i].section] = True
+                    m.own_pool[pool_rows[i].section] = <uint8_t>pool_rows[i].flags
             merge_all(&m, pool_rows, pool_count, &graph)
         ok = not m.failed
     shstr = strs = b""
@@ -137,7 +144,7 @@ def merge(MergedTables merged not None):
     index_free(&m.by_name)
     pool_free(&m.pool)
     free(m.wanted)
-    free(m.alone)
+    free(m.own_pool)
     free(m.pool_end)
     free(m.patched)
     free(m.buried)

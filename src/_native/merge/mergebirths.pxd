@@ -7,9 +7,8 @@ from elf64 cimport *
 from kinds cimport *
 from mergestate cimport *
 from names cimport *
-from poolrows cimport POOL_BORN, PoolRow
+from poolrows cimport POOL_BORN, POOL_LOST, PoolRow
 from rows cimport *
-from symbolturns cimport *
 from traits cimport *
 from vec cimport *
 
@@ -34,21 +33,17 @@ cdef inline bint stays(Merge* m, int32_t entity) noexcept nogil:
 
 cdef inline bint is_pooled(Merge* m, const EntityRow* e) noexcept nogil:
     """A constant of a device function, whose section goes to the pools of kernels."""
-    cdef int32_t section = m.symbols[e.winner].section, function
-    if (section < 0 or m.mode & M_RELOCATABLE
-            or not is_plain(m.sections[section].kind, IS_LITERALS)):
-        return False
-    function = function_of(m, section)
-    return function >= 0 and not m.entities[function].flags & EF_KERNEL
+    cdef int32_t section = m.symbols[e.winner].section
+    return (section >= 0 and not m.mode & M_RELOCATABLE
+            and is_plain(m.sections[section].kind, IS_LITERALS)
+            and m.function[section] >= 0
+            and not m.entities[m.function[section]].flags & EF_KERNEL)
 
 
 cdef inline bint is_lost_pool(Merge* m, int32_t section) noexcept nogil:
     """The pool of a copy that lost: it has no name of its own."""
-    cdef int32_t symbol
-    if section < 0 or not is_plain(m.sections[section].kind, IS_LITERALS):
-        return False
-    symbol = function_symbol(m, section)
-    return symbol >= 0 and m.role[symbol] == ROLE_LOST
+    return (section >= 0 and is_plain(m.sections[section].kind, IS_LITERALS)
+            and has_lost(m.copy[section]))
 
 
 cdef inline bint stays_shared(Merge* m, int32_t entity) noexcept nogil:
@@ -66,25 +61,32 @@ cdef inline bint stays_shared(Merge* m, int32_t entity) noexcept nogil:
             or is_a(m.sections[s.section].kind, IS_KERNEL_SHARED))
 
 
+cdef inline int32_t next_met(Merge* m, const FileRow* file, bint functions) noexcept nogil:
+    """The symbol of the file that is met next, if it is a function or, as asked, is none; or -1."""
+    cdef int32_t symbol
+    if m.met_before == m.met_count:
+        return -1
+    symbol = m.met[m.met_before]
+    if (<uint32_t>symbol - file.first_symbol >= file.symbol_count
+            or ((m.symbols[symbol].info & 15) == STT_FUNC) != functions):
+        return -1
+    m.met_before += 1
+    return symbol
+
+
 cdef inline void functions(Merge* m, const FileRow* file) noexcept nogil:
-    cdef int turns = symbol_turns(m.traits), turn
-    for turn in range(turns):
-        functions_of_turn(m, file, turn, turns)
-
-
-cdef inline void functions_of_turn(Merge* m, const FileRow* file, int turn,
-                                   int turns) noexcept nogil:
-    cdef uint32_t i
-    cdef int32_t e, null, out
+    """Births of functions, each with the sections that it alone calls for."""
+    cdef int32_t i, e, null, out
     cdef const SymbolRow* s
     cdef const SectionRow* text
     cdef const KindFacts* facts
     cdef bint defined
-    for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
+    while True:
+        i = next_met(m, file, True)
+        if i < 0:
+            return
         s = &m.symbols[i]
         e = m.entity[i]
-        if (s.info & 15) != STT_FUNC or e < 0 or waits(s, turn, turns):
-            continue
         if not m.entities[e].flags & EF_LIVE:
             if m.mode & M_HOST_INFO and m.entities[e].flags & EF_KERNEL:
                 name_shared(m, e)
@@ -171,34 +173,29 @@ cdef inline void optimizer_symbol(Merge* m, int32_t e, int32_t function,
 
 
 cdef inline void objects(Merge* m, const FileRow* file) noexcept nogil:
-    cdef int turns = symbol_turns(m.traits), turn
-    for turn in range(turns):
-        objects_of_turn(m, file, turn, turns)
-
-
-cdef inline void objects_of_turn(Merge* m, const FileRow* file, int turn,
-                                 int turns) noexcept nogil:
-    cdef uint32_t i, number = 0
-    cdef int32_t e
+    """Births of the other symbols, each after the section that holds it."""
+    cdef uint32_t number = 0
+    cdef int32_t i, e
     cdef const SymbolRow* s
     cdef EntityRow* row
-    for i in range(file.first_symbol + 1, file.first_symbol + file.symbol_count):
+    while True:
+        i = next_met(m, file, False)
+        if i < 0:
+            return
         s = &m.symbols[i]
         e = m.entity[i]
-        if (s.info & 15) == STT_FUNC or e < 0 or waits(s, turn, turns):
-            continue
         row = &m.entities[e]
         if s.section >= 0:
             # A definition that lost does nothing; its bytes find a section later, if it has any.
-            m.wanted[s.section] |= 1 if m.role[i] == ROLE_LOST else 3
-            if m.role[i] != ROLE_LOST:
+            m.wanted[s.section] |= 1 if has_lost(m.role[i]) else 3
+            if not has_lost(m.role[i]):
                 section_of_object(m, s.section)
             if (m.second and not m.traits & TRAIT_LEAN_NAMES
                     and m.mode & (M_RELOCATABLE | M_KEEP_RELOCS)
                     and is_plain(m.sections[s.section].kind, IS_LITERALS)):
                 number += 1
                 if m.born[e] < 0 and stays(m, e):
-                    optimizer_symbol(m, e, function_of(m, s.section), number)
+                    optimizer_symbol(m, e, m.function[s.section], number)
                 continue
         elif row.kind == E_SHARED and row.flags & EF_UNSIZED:
             debug_shared(m, -1)
@@ -213,7 +210,7 @@ cdef inline void section_of_object(Merge* m, int32_t at) noexcept nogil:
     cdef const SectionRow* s = &m.sections[at]
     cdef int32_t e
     if is_a(s.kind, IS_KERNEL_SHARED):
-        e = function_of(m, at)
+        e = m.function[at]
         if e < 0:
             return
         if not m.entities[e].flags & EF_LIVE:
@@ -241,7 +238,7 @@ cdef inline void birth(Merge* m, int32_t at) noexcept nogil:
         if m.second and is_a(s.kind, IS_PARAMETERS):
             return
         if (is_a(s.kind, IS_LITERALS) and not m.entities[e].flags & EF_KERNEL
-                and not m.mode & M_RELOCATABLE and not m.alone[at]):
+                and not m.mode & M_RELOCATABLE and not m.own_pool[at]):
             return              # its bytes go to the pools of kernels
         if function_section(m, e, s.kind, s.bank) >= 0:
             return
@@ -354,7 +351,7 @@ cdef inline void rest(Merge* m, const FileRow* file) noexcept nogil:
         facts = &KIND[m.sections[i].kind]
         if m.wanted[i] == 1 and facts.nobits and facts.holds in (E_GLOBAL, E_SYSTEM_SHARED):
             continue            # every symbol in it lost: it takes no room
-        if m.alone[i] and is_lost_pool(m, <int32_t>i):
+        if m.own_pool[i] & POOL_LOST:
             lost_pool(m, <int32_t>i)
         elif is_function_bank(m.sections[i].kind):
             birth(m, <int32_t>i)
@@ -367,7 +364,7 @@ cdef inline void rest(Merge* m, const FileRow* file) noexcept nogil:
 
 cdef inline void lost_pool(Merge* m, int32_t at) noexcept nogil:
     """A pool for the function of a copy that lost, if copies before it brought none."""
-    cdef int32_t e = function_of(m, at)
+    cdef int32_t e = m.function[at]
     cdef int32_t out
     if pool_of(m, e) < 0:
         constant_section(m, e, &m.sections[at])

@@ -29,8 +29,8 @@ cdef inline bint out_of_debug(Merge* m, int32_t symbol, bint cleaned) noexcept n
     is `cleaned`.
     """
     cdef uint8_t role = m.role[symbol]
-    return role == ROLE_LOST or (role == ROLE_REPLACED and cleaned
-                                 and m.patched[m.symbols[symbol].section])
+    return has_lost(role) or (role == ROLE_REPLACED and cleaned
+                              and m.patched[m.symbols[symbol].section])
 
 
 cdef inline bint is_cleaned(Merge* m, int32_t out, bint explicit) noexcept nogil:
@@ -110,7 +110,7 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
         if not row.flags & EF_LIVE:
             if not debug:
                 return GONE     # of a function that is there for its address alone
-            if role == ROLE_LOST:
+            if has_lost(role):
                 if is_frame_or_line(m, target):
                     return KEEP if m.second and not mercury else DROP
                 # The rest of a copy that lost names the winner, and goes with it only later.

@@ -67,7 +67,7 @@ cdef inline bint is_twin(Merge* m, int32_t plain, int32_t mercury) noexcept nogi
     if not KIND[t.kind].mercury or KIND[s.kind].twin != t.kind:
         return False
     if is_a(s.kind, IS_CODE | IS_LITERALS):
-        return function_symbol(m, plain) == function_symbol(m, mercury)
+        return m.function[plain] == m.function[mercury]
     if KIND[s.kind].first_bank:
         return s.bank == KIND[s.kind].first_bank
     return not is_a(s.kind, IS_DEBUG) or (
@@ -102,9 +102,9 @@ cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
     else:
         out = m.out_of[s.target]
         if is_function_bank(target.kind):
-            function = function_of(m, s.target)
+            function = m.function[s.target]
     if out < 0:
-        if m.alone[s.target] and m.second:
+        if m.own_pool[s.target] and m.second:
             pool_relocations(m, function)
         if m.second and m.mode & M_KEEP_RELOCS and is_plain(target.kind, IS_LITERALS):
             resolved_pool_name(m, function)
@@ -259,7 +259,7 @@ cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out,
         elif action == KEEP:
             if (m.second and is_plain(target.kind, IS_DEBUG) and addend > 0
                     and m.entities[e].kind == E_FUNC
-                    and (m.role[symbol] == ROLE_LOST or m.role[symbol] == ROLE_REPLACED)):
+                    and m.role[symbol] not in (ROLE_NONE, ROLE_WON)):
                 if twin == -2:
                     twin = mercury_relocations(m, file, at)
                 addend = addend_of_winner(m, twin, i, r, addend, symbol)

@@ -9,7 +9,7 @@
 from libc.stdint cimport int32_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 
-from elf64 cimport SHT_CUDA_GLOBAL_INIT, STB_WEAK
+from elf64 cimport SHT_CUDA_GLOBAL_INIT
 from kinds cimport *
 from mergestate cimport *
 from rows cimport *
@@ -32,15 +32,14 @@ cdef inline bint is_data(uint16_t kind) noexcept nogil:
 
 
 cdef inline bint is_lost(Merge* m, size_t symbol, bint data) noexcept nogil:
-    """Whether the bytes of a definition are of the kind that loses relocations."""
-    cdef int32_t winner
-    if m.role[symbol] != ROLE_LOST:
-        return m.role[symbol] == ROLE_REPLACED and not data
-    if not data:
-        return True
-    # A strong definition wins when it comes: one that stands before has been the current one.
-    winner = m.entities[m.entity[symbol]].winner
-    return m.symbols[winner].info >> 4 == STB_WEAK or winner > <int32_t>symbol
+    """Whether the bytes of a definition are of the kind that loses relocations.
+
+    In initialised data it lost against a weak one: any that was replaced later is weak.
+    """
+    if data:
+        return m.role[symbol] == ROLE_LOST_EARLY or (
+            m.role[symbol] == ROLE_LOST and m.entities[m.entity[symbol]].flags & EF_WEAK != 0)
+    return has_lost(m.role[symbol]) or m.role[symbol] == ROLE_REPLACED
 
 
 cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
@@ -86,7 +85,7 @@ cdef inline void find_lost_bytes(Merge* m, const FileRow* file, int32_t section,
 cdef inline bint goes(Merge* m, const Vec* lost, uint16_t kind, uint64_t offset,
                       int32_t symbol) noexcept nogil:
     """Whether the entry of a section of that kind goes with the bytes that it patches."""
-    return (is_data(kind) or m.role[symbol] == ROLE_LOST) and in_lost_bytes(lost, offset)
+    return (is_data(kind) or has_lost(m.role[symbol])) and in_lost_bytes(lost, offset)
 
 
 cdef inline bint in_lost_bytes(const Vec* lost, uint64_t offset) noexcept nogil:

@@ -6,7 +6,6 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport strlen
 
-from copies cimport *
 from elf64 cimport *
 from kinds cimport *
 from names cimport *
@@ -41,6 +40,11 @@ ctypedef struct Merge:
     EntityRow* entities
     const int32_t* entity       # by symbol
     const uint8_t* role         # by symbol
+    const int32_t* met          # symbols in the order in which they are met
+    size_t met_count
+    size_t met_before           # how many of them the walk over the files has met
+    const int32_t* function     # by input section: what a copy with it defines, or -1
+    const uint8_t* copy         # by input section: the role of that copy
     const FunctionRow* analysis     # by entity
     size_t file_count
     size_t section_count
@@ -65,7 +69,7 @@ ctypedef struct Merge:
     uint64_t* base              # by input section
     const int32_t* stand_in     # by input section: the one that stands for it, or NULL
     uint8_t* wanted             # by input section: 1 it has symbols, 2 one of them counts
-    uint8_t* alone              # by input section: a pool of its own that no kernel's takes over
+    uint8_t* own_pool           # by input section: PoolFlag bits of a pool that its function gets
     uint64_t* pool_end          # by entity: the size of its pool with what other functions bring
     uint8_t* patched            # by input section: code that has relocations
     int32_t* born               # by entity: out symbol, or -1
@@ -340,24 +344,14 @@ cdef inline void debug_shared(Merge* m, int32_t source) noexcept nogil:
     made_file_section(m, K_DEBUG_SHARED, source)
 
 
-cdef inline int32_t function_of(Merge* m, int32_t section) noexcept nogil:
-    """The entity of the function that a section belongs to, or -1."""
-    cdef int32_t symbol = function_symbol(m, section)
-    return m.entity[symbol] if symbol >= 0 else -1
-
-
-cdef inline int32_t function_symbol(Merge* m, int32_t section) noexcept nogil:
-    return symbol_of(m.sections, section)
-
-
 cdef inline int32_t function_read(Merge* m, int32_t section) noexcept nogil:
     """The function that a section comes to life for, or -1: copies that lose have none."""
-    return read_for(m.sections, m.entity, m.role, section)
+    return m.function[section] if was_current(m.copy[section]) else -1
 
 
 cdef inline int32_t function_kept(Merge* m, int32_t section) noexcept nogil:
     """The function whose final copy a section belongs to, or -1."""
-    return stays_for(m.sections, m.entity, m.role, section)
+    return m.function[section] if m.copy[section] == ROLE_WON else -1
 
 
 cdef inline int32_t new_twin(Merge* m, int32_t plain) noexcept nogil:

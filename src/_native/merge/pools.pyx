@@ -23,11 +23,14 @@ from vec cimport *
 
 ctypedef struct Pools:
     const SectionRow* sections
+    const int32_t* function     # by section
+    const uint8_t* role         # by section
     const EntityRow* entities
+    size_t section_count
     size_t entity_count
     int32_t* piece              # by entity: the section of the copy that stays, -1: none
     int32_t* last               # by entity: the section of the last copy that adds to it, -1: none
-    int32_t* alone              # by entity without a piece: the first copy that lost with one, -1
+    int32_t* alone              # by entity without a piece: that of the first copy that lost, -1
     uint8_t* named              # by section: constants lie there
     int32_t* next               # by section: the pool of the next copy, 0: none
     uint64_t* size              # by kernel: bytes so far
@@ -47,37 +50,34 @@ def cut_pools(MergedTables merged not None):
     cdef ObjectTables objects = merged.objects
     cdef const SectionRow* s = objects.sections.rows
     cdef const SymbolRow* symbol = objects.symbols.rows
-    cdef const uint8_t* role = merged.symbol_role.rows
-    cdef size_t section_count = objects.sections.count
-    cdef size_t symbol_count = objects.symbols.count, i
+    cdef const uint8_t* role = merged.section_role.rows
+    cdef size_t section_count = objects.sections.count, i
     cdef bytes result = None
     cdef SectionRow* row = NULL
-    cdef uint64_t* end = NULL           # by symbol of a function: where its constants end
+    cdef uint64_t* end = NULL           # by section with a pool: where its constants end
     cdef int32_t at
+    if merged.section_role.count != section_count:
+        raise ValueError("one role per section")
     for i in range(section_count):
         if is_pool(s[i].kind, s[i].bank):
-            end = <uint64_t*>calloc(symbol_count + 1, 8)
+            end = <uint64_t*>calloc(section_count, 8)
             if end == NULL:
                 raise MemoryError
             break
     if end == NULL:
         return objects.sections
     with nogil:
-        for i in range(symbol_count):
+        for i in range(objects.symbols.count):
             at = symbol[i].section
             if at >= 0 and is_pool(s[at].kind, s[at].bank) and (symbol[i].info & 15) != STT_SECTION:
-                at = s[s[at].target].target
                 end[at] = max(end[at], symbol[i].value + symbol[i].size)
     for i in range(section_count):
-        if not is_pool(s[i].kind, s[i].bank):
-            continue
-        at = s[s[i].target].target
-        if role[at] != ROLE_WON or end[at] == 0 or end[at] >= s[i].size:
+        if end[i] == 0 or end[i] >= s[i].size or role[i] != ROLE_WON:
             continue
         if row == NULL:
             result = objects.sections.copy()
             row = <SectionRow*>PyBytes_AS_STRING(result)
-        row[i].size = end[at]
+        row[i].size = end[i]
     free(end)
     return objects.sections if row == NULL else Sections(result)
 
@@ -94,12 +94,16 @@ def place_pools(MergedTables merged not None):
     cdef size_t section_count = objects.sections.count
     cdef size_t symbol_count = objects.symbols.count
     cdef const SymbolRow* symbol = objects.symbols.rows
-    cdef const int32_t* entity = merged.symbol_entity.rows
-    cdef const uint8_t* role = merged.symbol_role.rows
     cdef bint stay = not objects.executable, ok, copies = False, shared = False
     cdef int32_t at, k
     cdef Pools p
+    if (merged.section_function.count != section_count
+            or merged.section_role.count != section_count):
+        raise ValueError("one function and one role per section")
     p.sections = objects.sections.rows
+    p.section_count = section_count
+    p.function = merged.section_function.rows
+    p.role = merged.section_role.rows
     p.entities = merged.entities.rows
     p.entity_count = n
     p.piece = <int32_t*>calloc(n + 1, 4)
@@ -120,7 +124,7 @@ def place_pools(MergedTables merged not None):
         for i in range(symbol_count):
             if symbol[i].section >= 0 and (symbol[i].info & 15) != STT_SECTION:
                 p.named[symbol[i].section] = True
-        shared = find_pieces(&p, section_count, symbol, entity, role, &copies) and not stay
+        shared = find_pieces(&p, &copies) and not stay
     if ok and (copies or shared):
         with nogil:
             for i in range(n):
@@ -133,7 +137,7 @@ def place_pools(MergedTables merged not None):
         with nogil:
             for i in range(section_count):
                 at = <int32_t>(section_count - 1 - i)
-                k = owner(&p, at, entity)
+                k = owner(&p, at)
                 if ok and k >= 0 and p.piece[k] == at and is_shared(&p, <uint32_t>k):
                     ok = place_shared(&p, <uint32_t>k)
     graph_free(&p.callers)
@@ -152,14 +156,12 @@ def place_pools(MergedTables merged not None):
     merged.pools = pools
 
 
-cdef inline int32_t owner(const Pools* p, int32_t at, const int32_t* entity) noexcept nogil:
+cdef inline int32_t owner(const Pools* p, int32_t at) noexcept nogil:
     """The live function whose pool section `at` is, or -1."""
-    cdef const SectionRow* s = &p.sections[at]
-    cdef int32_t k
-    if not is_pool(s.kind, s.bank):
+    cdef int32_t k = p.function[at]
+    if k < 0 or not is_pool(p.sections[at].kind, p.sections[at].bank):
         return -1
-    k = entity[p.sections[s.target].target]
-    return k if k >= 0 and p.entities[k].flags & EF_LIVE else -1
+    return k if p.entities[k].flags & EF_LIVE else -1
 
 
 cdef inline bint is_shared(const Pools* p, uint32_t k) noexcept nogil:
@@ -170,11 +172,10 @@ cdef inline bint is_shared(const Pools* p, uint32_t k) noexcept nogil:
     return not p.entities[k].flags & EF_KERNEL and p.named[p.piece[k]]
 
 
-cdef bint find_pieces(Pools* p, size_t section_count, const SymbolRow* symbol,
-                      const int32_t* entity, const uint8_t* role, bint* copies) noexcept nogil:
+cdef bint find_pieces(Pools* p, bint* copies) noexcept nogil:
     """The pools of each function, in input order; whether a device function has one.
 
-    `copies` says whether copies that lost have some.
+    `copies` says whether copies that came after the one that stays have some.
     """
     cdef size_t i
     cdef int32_t k
@@ -182,21 +183,17 @@ cdef bint find_pieces(Pools* p, size_t section_count, const SymbolRow* symbol,
     memset(p.piece, 0xff, 4 * p.entity_count)
     memset(p.last, 0xff, 4 * p.entity_count)
     memset(p.alone, 0xff, 4 * p.entity_count)
-    for i in range(section_count):
-        k = owner(p, <int32_t>i, entity)
-        if k < 0:
-            continue
-        if role[p.sections[p.sections[i].target].target] == ROLE_WON:
+    for i in range(p.section_count):
+        k = owner(p, <int32_t>i) if p.role[i] == ROLE_WON else -1
+        if k >= 0:
             p.piece[k] = p.last[k] = <int32_t>i
             p.size[k] = p.sections[i].size
             p.align[k] = p.sections[i].align
             found |= not p.entities[k].flags & EF_KERNEL
-    for i in range(section_count):
-        k = owner(p, <int32_t>i, entity)
-        if k < 0 or role[p.sections[p.sections[i].target].target] != ROLE_LOST:
+    for i in range(p.section_count):
+        k = owner(p, <int32_t>i) if p.role[i] == ROLE_LOST else -1
+        if k < 0:
             continue
-        if max(p.piece[k], symbol[p.entities[k].winner].section) > <int32_t>i:
-            continue            # it lost against one that was replaced
         if p.last[k] >= 0:
             p.next[p.last[k]] = <int32_t>i
         else:

@@ -12,6 +12,7 @@ from libc.string cimport memset
 from elf64 cimport *
 from graph cimport *
 from kernelnames cimport *
+from kinds cimport *
 from names cimport *
 from pylink._native.tables cimport (
     Calls, Clashes, Entities, Marks, MergedTables, Numbers, ObjectTables, Values,
@@ -19,16 +20,18 @@ from pylink._native.tables cimport (
 from resolvecalls cimport *
 from resolvesymbols cimport *
 from rows cimport *
-from symbolturns cimport *
 from runtime cimport is_runtime_function
+from traits cimport *
 from vec cimport *
 
 
 def resolve(MergedTables merged not None):
     """Find the entities of the link and the definition that wins for each.
 
-    Fills `entities`, `symbol_entity` (-1: a section, a label or the null symbol), `symbol_role`,
-    `calls` and `prototypes`; returns the clashes of the first file that has any.
+    Fills `entities`, `calls`, `prototypes`, and by symbol `symbol_entity` (-1: a section, a label
+    or the null symbol), `symbol_role` and their order in `met`; by section, which function a copy
+    with it defines and what became of that copy. Returns the clashes of the first file that has
+    any.
     """
     merged.fill()
     cdef ObjectTables objects = merged.objects
@@ -44,10 +47,18 @@ def resolve(MergedTables merged not None):
     r.file_count = objects.files.count
     cdef bytes entity = PyBytes_FromStringAndSize(NULL, symbol_count * 4)
     cdef bytes role = PyBytes_FromStringAndSize(NULL, symbol_count)
+    cdef bytes met = PyBytes_FromStringAndSize(NULL, symbol_count * 4)
+    cdef bytes section_function = PyBytes_FromStringAndSize(NULL, objects.sections.count * 4)
+    cdef bytes section_role = PyBytes_FromStringAndSize(NULL, objects.sections.count)
+    cdef int32_t* function_of = <int32_t*>PyBytes_AS_STRING(section_function)
+    cdef uint8_t* role_of = <uint8_t*>PyBytes_AS_STRING(section_role)
     r.entity = <int32_t*>PyBytes_AS_STRING(entity)
     r.role = <uint8_t*>PyBytes_AS_STRING(role)
+    r.met = <int32_t*>PyBytes_AS_STRING(met)
+    r.met_count = 0
+    r.replaced = False
     memset(r.entity, 0xff, symbol_count * 4)
-    memset(r.role, 0, symbol_count)
+    memset(r.role, ROLE_NONE, symbol_count)
     r.regcount = <uint32_t*>calloc(symbol_count + 1, 4)
     r.frame = <uint32_t*>calloc(symbol_count + 1, 4)
     r.prototype_of = <int32_t*>calloc(symbol_count + 1, 4)
@@ -63,6 +74,8 @@ def resolve(MergedTables merged not None):
     if ok:
         with nogil:
             ok = resolve_all(&r)
+            settle_roles(&r, symbol_count)
+            assign_sections(&r, objects.sections.count, function_of, role_of)
     index_free(&r.names)
     index_free(&r.prototype_names)
     free(r.regcount)
@@ -78,6 +91,9 @@ def resolve(MergedTables merged not None):
     merged.entities = Entities(vec_take(&r.entities))
     merged.symbol_entity = Numbers(entity)
     merged.symbol_role = Marks(role)
+    merged.met = Numbers(met[:4 * r.met_count])
+    merged.section_function = Numbers(section_function)
+    merged.section_role = Marks(section_role)
     merged.calls = Calls(vec_take(&r.calls))
     merged.prototypes = Values(vec_take(&r.prototypes))
     return Clashes(vec_take(&r.clashes))
@@ -98,7 +114,49 @@ cdef bint resolve_all(Resolver* r) noexcept nogil:
             return False
         if r.clashes.count:
             return True             # of the first file that has any
-    return mark_winning_calls(r)
+    return True
+
+
+cdef void settle_roles(Resolver* r, size_t symbol_count) noexcept nogil:
+    """What only the last file can say: against which definition one lost, whose calls count."""
+    cdef const EntityRow* e = <const EntityRow*>r.entities.data
+    cdef CallRow* calls = <CallRow*>r.calls.data
+    cdef size_t i
+    for i in range(symbol_count if r.replaced else 0):
+        if r.role[i] == ROLE_LOST and e[r.entity[i]].winner > <int32_t>i:
+            r.role[i] = ROLE_LOST_EARLY
+    for i in range(r.calls.count):
+        calls[i].won = e[calls[i].caller].winner == <int32_t>calls[i].won
+
+
+cdef void assign_sections(const Resolver* r, size_t section_count, int32_t* function,
+                          uint8_t* role) noexcept nogil:
+    """Give each section of a function the copy that it is part of."""
+    cdef const SectionRow* s
+    cdef size_t i
+    for i in range(section_count):
+        s = &r.sections[i]
+        if not is_function(s.kind) and s.target >= 0:
+            s = &r.sections[s.target]
+        function[i] = -1
+        role[i] = ROLE_NONE
+        if is_function(s.kind) and s.target >= 0:
+            function[i] = r.entity[s.target]
+            role[i] = r.role[s.target]
+
+
+cdef int symbol_turns(uint32_t traits) noexcept nogil:
+    """How often a file's symbols are walked over.
+
+    nvlink 13.5 sorts the table of a file for sm_100 and later when it reads it, local symbols
+    first. Objects of 13.4 and later are sorted already.
+    """
+    return 2 if traits & TRAIT_LEAN_NAMES and traits & TRAIT_MERCURY else 1
+
+
+cdef inline bint waits(const SymbolRow* symbol, int turn, int turns) noexcept nogil:
+    """The symbol is met in another turn than this."""
+    return turns == 2 and (symbol.info >> 4 == STB_LOCAL) != (turn == 0)
 
 
 cdef bint enter_functions(Resolver* r, const FileRow* file, int turn, int turns) noexcept nogil:

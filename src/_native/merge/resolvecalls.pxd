@@ -102,14 +102,5 @@ cdef inline bint read_calls(Resolver* r, const FileRow* file) noexcept nogil:
             call.caller = <uint32_t>r.entity[symbol]
             call.callee = <uint32_t>second
             call.block = block
-            call.won = symbol           # the copy, until mark_winning_calls
-    return True
-
-
-cdef inline bint mark_winning_calls(Resolver* r) noexcept nogil:
-    cdef CallRow* calls = <CallRow*>r.calls.data
-    cdef EntityRow* entities = <EntityRow*>r.entities.data
-    cdef size_t i
-    for i in range(r.calls.count):
-        calls[i].won = entities[calls[i].caller].winner == <int32_t>calls[i].won
+            call.won = symbol           # the copy, until its role is settled
     return True

@@ -23,6 +23,9 @@ ctypedef struct Resolver:
     uint32_t mode
     int32_t* entity         # by symbol row
     uint8_t* role           # by symbol row
+    int32_t* met            # symbol rows in the order in which they get their entities
+    size_t met_count
+    bint replaced           # some definition was
     uint32_t* regcount      # by symbol row, from the file's .nv.info
     uint32_t* frame
     uint16_t* first_sm      # by entity: that of the file of its first definition
@@ -98,10 +101,6 @@ cdef inline bint is_label(const SymbolRow* s) noexcept nogil:
     return s.info == STB_LOCAL << 4 | STT_NOTYPE and s.shndx == SHN_UNDEF
 
 
-cdef enum:
-    CLASH_GLOBAL = 6            # a kernel here, another function there; beside those of rows.pxd
-
-
 cdef inline bint clash(Resolver* r, uint32_t kind, int32_t symbol, int32_t first) noexcept nogil:
     cdef ClashRow* row = <ClashRow*>vec_push(&r.clashes)
     if row == NULL:
@@ -149,6 +148,14 @@ cdef inline void choose(Resolver* r, int32_t at, EntityRow* e) noexcept nogil:
     r.role[at] = ROLE_WON
 
 
+cdef inline bint replace(Resolver* r, int32_t at, EntityRow* e) noexcept nogil:
+    """Make a later definition the current one instead of that which is."""
+    r.role[e.winner] = ROLE_REPLACED
+    r.replaced = True
+    choose(r, at, e)
+    return True
+
+
 cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noexcept nogil:
     """Symbol `at` names an entity that an earlier symbol named."""
     cdef const SymbolRow* s = &r.symbols[at]
@@ -187,10 +194,7 @@ cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noex
             e.size = s.size
         return True
     if e.flags & EF_COMMON:
-        if s.size < e.size and not clash(r, CLASH_SIZE, at, old):
-            return False
-        choose(r, at, e)
-        return True
+        return (s.size >= e.size or clash(r, CLASH_SIZE, at, old)) and replace(r, at, e)
     if not weak and not e.flags & EF_WEAK:
         return clash(r, CLASH_MULTIPLE, at, old)
     if weak and e.flags & EF_WEAK and e.kind == E_FUNC:
@@ -198,9 +202,7 @@ cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noex
             return True
     elif weak:
         return True
-    r.role[old] = ROLE_REPLACED
-    choose(r, at, e)
-    return True
+    return replace(r, at, e)
 
 
 cdef inline bint enter_function(Resolver* r, uint32_t first, int32_t at) noexcept nogil:
@@ -236,6 +238,8 @@ cdef inline bint enter(Resolver* r, int32_t at) noexcept nogil:
     cdef bint local = (s.info >> 4) == STB_LOCAL
     cdef NameSlot* slot = NULL
     cdef EntityRow* e
+    r.met[r.met_count] = at
+    r.met_count += 1
     if not local:
         slot = index_find(&r.names, r.arena + s.name, s.name_size)
         if slot == NULL:

@@ -1,6 +1,9 @@
-# The table of `pools.place_pools`: what other kernels read of it.
+# The table of `pools.place_pools`, and the relocations that go with its rows.
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
+
+from kinds cimport IS_ENTRIES, IS_LITERALS, is_merc
+from rows cimport SectionRow
 
 cdef enum PoolFlag:
     POOL_BORN = 1               # the kernel had no pool before
@@ -16,3 +19,12 @@ cdef packed struct PoolRow:
     uint32_t function           # entity; the kernel itself for pieces of its own
     uint32_t align              # of .nv.constant2 of the kernel from here on
     uint32_t flags              # PoolFlag
+
+
+cdef inline void find_lists(int32_t* list_of, const SectionRow* s,
+                            size_t section_count) noexcept nogil:
+    """The mercury relocations that the pool of a copy of a function brings, by its symbol."""
+    cdef size_t i
+    for i in range(section_count):
+        if is_merc(s[i].kind, IS_ENTRIES) and is_merc(s[s[i].target].kind, IS_LITERALS):
+            list_of[s[s[s[i].target].target].target] = <int32_t>i + 1

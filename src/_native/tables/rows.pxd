@@ -20,7 +20,6 @@ cdef packed struct FileRow:
     uint16_t ptx_sm             # of the PTX that it was made from, or UNKNOWN_SM
     uint8_t format              # row of FORMAT
     uint8_t says                # FileSays bits
-    uint16_t spare
     uint64_t strtab             # arena offset of the string table of .symtab
     uint64_t strtab_size
     uint64_t merc_symtab        # arena offset, 0 when there is none
@@ -124,12 +123,25 @@ cdef inline bint is_root(const EntityRow* e) noexcept nogil:
     """Whether it is a kernel, and not one that lives because other code launches it."""
     return e.flags & EF_KERNEL and not e.flags & EF_UNSELECTED
 
-# What became of the definition that one input symbol gives.
+# What became of the definition that one input symbol gives. Of those of an entity one has won,
+# unless there is none.
 cdef enum Role:
     ROLE_NONE = 0               # no definition
-    ROLE_LOST = 1               # an earlier definition stayed
-    ROLE_REPLACED = 2           # was current until a later definition replaced it
-    ROLE_WON = 3
+    ROLE_LOST = 1               # to the one that won, which came before
+    ROLE_LOST_EARLY = 2         # to one that was replaced later
+    ROLE_REPLACED = 3           # was current until a later definition replaced it
+    ROLE_WON = 4
+
+
+cdef inline bint has_lost(uint8_t role) noexcept nogil:
+    """Whether a definition did nothing: another one was current and stayed it."""
+    return role == ROLE_LOST or role == ROLE_LOST_EARLY
+
+
+cdef inline bint was_current(uint8_t role) noexcept nogil:
+    """Whether a definition was the current one when its file was read: sections come of it."""
+    return role == ROLE_WON or role == ROLE_REPLACED
+
 
 # One row of .nv.callgraph or .nv.prototype, of a function copy that was current when its file
 # was merged (address-taken rows: of any copy).
@@ -149,6 +161,7 @@ cdef enum Clash:
     CLASH_SPACE = 3             # variables of different memory, or a variable and a function
     CLASH_PROTOTYPE = 4
     CLASH_NO_NODE = 5           # a function whose name was that of a variable before
+    CLASH_GLOBAL = 6            # a kernel here, another function there
 
 cdef packed struct ClashRow:
     uint32_t kind               # Clash

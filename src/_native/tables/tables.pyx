@@ -359,6 +359,9 @@ cdef class MergedTables(Result):
         self.entities = Entities()
         self.symbol_entity = Numbers()
         self.symbol_role = Marks()
+        self.met = Numbers()
+        self.section_function = Numbers()
+        self.section_role = Marks()
         self.calls = Calls()
         self.prototypes = Values()
         self.functions = Functions()
@@ -386,6 +389,8 @@ cdef class MergedTables(Result):
         cdef size_t symbols = self.objects.symbols.count, sections = self.objects.sections.count
         expect("entities of symbols", self.symbol_entity, symbols)
         expect("roles of symbols", self.symbol_role, symbols)
+        expect("functions of sections", self.section_function, sections)
+        expect("roles of sections", self.section_role, sections)
         expect("functions", self.functions, self.entities.count)
         expect("stand-ins", self.stand_ins, sections, optional=True)
         expect("homes of sections", self.out_of, sections)

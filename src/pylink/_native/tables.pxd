@@ -115,6 +115,9 @@ cdef class MergedTables(Result):
     cdef public Entities entities
     cdef public Numbers symbol_entity
     cdef public Marks symbol_role
+    cdef public Numbers met
+    cdef public Numbers section_function
+    cdef public Marks section_role
     cdef public Calls calls
     cdef public Values prototypes
     cdef public Functions functions

@@ -193,11 +193,13 @@ class ObjectTables(Result):
 class MergedTables(Result):
     """What the output consists of.
 
-    By input symbol: ``symbol_entity`` and ``symbol_role``. By entity: ``functions``, ``referenced``
-    (any code refers to it), ``array_align`` (-r: the largest alignment that the extern arrays say
-    which a kernel's own code names, 1 if none does, 0 without arrays). By input section:
-    ``stand_ins`` (empty when none has one), ``out_of`` and ``base``, the offset of its piece.
-    ``prototypes`` are arena offsets, ``prototype_offsets`` those in .strtab.
+    By input symbol: ``symbol_entity`` and ``symbol_role``; ``met`` are the symbols with an entity
+    in the order in which the link meets them. By entity: ``functions``, ``referenced`` (any code
+    refers to it), ``array_align`` (-r: the largest alignment that the extern arrays say which a
+    kernel's own code names, 1 if none does, 0 without arrays). By input section:
+    ``section_function``, the function that a copy with the section defines, and ``section_role``,
+    what became of that copy; ``stand_ins`` (empty when none has one), ``out_of`` and ``base``, the
+    offset of its piece. ``prototypes`` are arena offsets, ``prototype_offsets`` those in .strtab.
     """
 
     def __init__(self, objects: ObjectTables, **tables: Table[object] | bytes) -> None: ...
@@ -205,6 +207,9 @@ class MergedTables(Result):
     entities: Entities
     symbol_entity: Numbers
     symbol_role: Marks
+    met: Numbers
+    section_function: Numbers
+    section_role: Marks
     calls: Calls
     prototypes: Values
     functions: Functions

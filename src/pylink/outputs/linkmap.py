@@ -18,6 +18,7 @@ from pylink.tables import (
     KERNEL,
     LIVE,
     LOST,
+    LOST_EARLY,
     REPLACED,
     TAKEN,
     section_name,
@@ -167,7 +168,7 @@ def removed_lines(placed: Placed) -> Iterator[str]:
         if entity < 0 or not role:
             continue
         row = merged.entities[entity]
-        if role in (LOST, REPLACED):
+        if role in (LOST, LOST_EARLY, REPLACED):
             winner = printable(objects.names[objects.symbols[row.winner].file])
             reason = f"the definition in {winner} is linked"
         elif not row.flags & LIVE:

@@ -64,8 +64,7 @@ def _pool_shares(merged: Merged, function: int) -> Iterator[Share]:
     for number, section in enumerate(objects.sections):
         if section.kind != sectionkinds.CONSTANT_FUNC or section.bank != POOL_BANK:
             continue
-        symbol = objects.sections[section.target].target
-        if merged.symbol_entity[symbol] == function and merged.symbol_role[symbol] == WON:
+        if merged.section_function[number] == function and merged.section_role[number] == WON:
             yield _share(merged, number)
 
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from pylink.locate.references import Reference
     from pylink.phases.results import Merged, Objects
 
-# Kinds of a ClashRow (rows.pxd and resolvesymbols.pxd have the same numbers), and of the note on
-# the earlier definition.
+# Kinds of a ClashRow (rows.pxd has the same numbers), and of the note on the earlier definition.
 CLASHES: dict[int, tuple[str, str | None]] = {
     1: ("multiple-definition", "first-defined-here"),
     2: ("size-mismatch", "first-specified-here"),

@@ -24,7 +24,7 @@ from pylink.remarks.passes.catalogue import (
     Kind,
 )
 from pylink.remarks.passes.view import View
-from pylink.tables import LOST, file_sections
+from pylink.tables import LOST, LOST_EARLY, file_sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Definition:
         self.size = row.size
         self.file = row.file
         self.symbol = symbol
-        self.lost = role == LOST
+        self.lost = role in (LOST, LOST_EARLY)
         self.common = row.shndx == SHN_COMMON
         self.function = row.info & 15 == STT_FUNC
         self.weak = row.info >> 4 == STB_WEAK
