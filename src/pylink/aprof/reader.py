@@ -18,6 +18,10 @@ COLUMN_NAMES = tuple(column.name for column in fields(Point))
 PRIVATE = ("fav",)
 
 
+# Lines whose text is kept as it is: the attribute of the report.
+TEXTS = {"e": "modified", "t": "created", "f": "command", "a": "application"}
+
+
 class MalformedReport(ValueError):
     """A file that is no report; the message begins with file and line."""
 
@@ -67,6 +71,19 @@ class _Reader:
         self.lines: dict[int, int] = {}
         # Lines whose tag is one of the format; a file without any is something else.
         self.known = 0
+        self.readers = {
+            "v": self.version,
+            "m": self.metric,
+            "i": self.input_metric,
+            "k": self.total,
+            "c": self.comment,
+            "r": self.routine,
+            "u": self.take_name,
+            "d": self.take_name,
+            "p": self.point,
+            "q": self.point,
+            "x": self.context,
+        }
 
     def fail(self, message: str, line: int = 0) -> MalformedReport:
         return MalformedReport(f"{self.name}:{line or self.line}: {message}")
@@ -80,44 +97,39 @@ class _Reader:
         tag, _, rest = line.strip(" \t").partition(" ")
         if not tag:
             return
-        report = self.report
         self.known += 1
-        if tag == "v":
-            report.version = self.number("version", rest, MAX_ID)
-        elif tag == "m":
-            metric = METRICS.get(rest.strip())
-            if metric is None:
-                raise self.fail(f"unknown metric {rest.strip()!r}")
-            report.metric = metric
-        elif tag == "i":
-            if rest.strip() not in INPUT_METRICS:
-                raise self.fail(f"unknown input metric {rest.strip()!r}")
-            report.input_metric = rest.strip()
-        elif tag == "k":
-            report.total = self.number("total cost", rest, MAX_COST)
-        elif tag == "e":
-            report.modified = rest
-        elif tag == "t":
-            report.created = rest
-        elif tag == "c":
-            report.comments.append(rest)
-        elif tag == "f":
-            report.command = rest
-        elif tag == "a":
-            report.application = rest
-        elif tag == "r":
-            self.routine(rest)
-        elif tag in ("u", "d"):
-            number, _, text = rest.partition(" ")
-            value = self.number("routine id", number, MAX_ID)
-            self.names.append((self.line, tag, value, self.unquoted(text)))
-        elif tag in ("p", "q"):
-            self.point(tag, rest)
-        elif tag == "x":
-            self.context(rest)
+        if tag in TEXTS:
+            setattr(self.report, TEXTS[tag], rest)
+        elif tag in self.readers:
+            self.readers[tag](tag, rest)
         elif tag not in PRIVATE:
             self.known -= 1
             self.warn(f"unknown tag {tag!r}")
+
+    def version(self, _: str, rest: str) -> None:
+        self.report.version = self.number("version", rest, MAX_ID)
+
+    def metric(self, _: str, rest: str) -> None:
+        metric = METRICS.get(rest.strip())
+        if metric is None:
+            raise self.fail(f"unknown metric {rest.strip()!r}")
+        self.report.metric = metric
+
+    def input_metric(self, _: str, rest: str) -> None:
+        if rest.strip() not in INPUT_METRICS:
+            raise self.fail(f"unknown input metric {rest.strip()!r}")
+        self.report.input_metric = rest.strip()
+
+    def total(self, _: str, rest: str) -> None:
+        self.report.total = self.number("total cost", rest, MAX_COST)
+
+    def comment(self, _: str, rest: str) -> None:
+        self.report.comments.append(rest)
+
+    def take_name(self, tag: str, rest: str) -> None:
+        number, _, text = rest.partition(" ")
+        value = self.number("routine id", number, MAX_ID)
+        self.names.append((self.line, tag, value, self.unquoted(text)))
 
     def number(self, what: str, text: str, limit: int, least: int = 0) -> int:
         text = text.strip()
@@ -136,7 +148,7 @@ class _Reader:
             raise self.fail("a name is missing")
         return text
 
-    def routine(self, rest: str) -> None:
+    def routine(self, _: str, rest: str) -> None:
         found = ROUTINE.match(rest.strip())
         if found is None:
             raise self.fail('expected r "routine" "image" id')
@@ -145,7 +157,7 @@ class _Reader:
             raise self.fail(f"routine {number} is there twice")
         self.routines[number] = Routine(number, found[1], found[2])
 
-    def context(self, rest: str) -> None:
+    def context(self, _: str, rest: str) -> None:
         words = rest.split()
         if len(words) != 3:
             raise self.fail("expected x routine context parent")

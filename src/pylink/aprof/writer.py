@@ -113,23 +113,27 @@ def _check(report: Report) -> None:
     if report.input_metric not in (None, *INPUT_METRICS):
         raise ValueError(f"no input metric is called {report.input_metric!r}")
     _check_number("total cost", report.total or 0, MAX_COST)
-    for what, numbers in (
-        ("routine", [routine.id for routine in report.routines]),
-        ("context", [context.id for context in report.contexts]),
-    ):
-        if len(set(numbers)) < len(numbers):
-            raise ValueError(f"{what} ids must be there once each")
-        for number in numbers:
-            _check_number(f"{what} id", number, MAX_WRITTEN_ID)
+    _check_ids("routine", [routine.id for routine in report.routines])
+    _check_ids("context", [context.id for context in report.contexts])
     owners: list[Routine | Context] = [*report.routines, *report.contexts]
-    for owner in owners:
-        for point in owner.points:
-            for column in fields(Point):
-                if column.name in SQUARES:
-                    limit = MAX_SQUARE
-                else:
-                    limit = MAX_WRITTEN_COUNT if column.name in COUNTS else MAX_COST
-                _check_number(column.name, getattr(point, column.name), limit)
+    for point in (point for owner in owners for point in owner.points):
+        for column in fields(Point):
+            limit = MAX_WRITTEN_COUNT if column.name in COUNTS else MAX_COST
+            limit = MAX_SQUARE if column.name in SQUARES else limit
+            _check_number(column.name, getattr(point, column.name), limit)
+    if report.contexts:
+        _check_contexts(report)
+
+
+def _check_ids(what: str, numbers: list[int]) -> None:
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"{what} ids must be there once each")
+    for number in numbers:
+        _check_number(f"{what} id", number, MAX_WRITTEN_ID)
+
+
+def _check_contexts(report: Report) -> None:
+    """Contexts hang together, and where there are any each routine has one."""
     routines = {routine.id for routine in report.routines}
     contexts = {ROOT, *(context.id for context in report.contexts)}
     for context in report.contexts:
@@ -137,8 +141,6 @@ def _check(report: Report) -> None:
             raise ValueError(f"context {context.id} is of routine {context.routine}")
         if context.parent not in contexts:
             raise ValueError(f"context {context.id} has the parent {context.parent}")
-    if not report.contexts:
-        return
     called = {context.routine for context in report.contexts}
     for routine in report.routines:
         if routine.id not in called:

@@ -55,8 +55,19 @@ def check(
             sink.fatal("conflicting-options", option=option, other=other)
     if arch.startswith("lto_"):
         sink.fatal("virtual-target", arch=arch)
-    optimizes = values.get("link_time_opt") or values.get("dlto")
-    if not optimizes:
+    _check_compiling(values, sink, needs_nvvmpath=needs_nvvmpath)
+    for row in OPTIONS:
+        if not row.built and row.attribute in values:
+            sink.fatal("option-not-built", option=f"-{row.short}")
+    if virtual:
+        sink.fatal("virtual-target-not-built", arch=arch)
+    if values.get("use_host_info") and (values.get("kernels_used") or values.get("variables_used")):
+        sink.report("host-info-ignored")
+    _report_splitting(values, sink)
+
+
+def _check_compiling(values: Mapping[str, Value], sink: Sink, *, needs_nvvmpath: bool) -> None:
+    if not (values.get("link_time_opt") or values.get("dlto")):
         for one, option in (("emit_ptx", "-emit-ptx"), ("Ofast_compile", "--Ofast-compile")):
             if values.get(one):
                 sink.fatal("conflicting-options", option=option, other="no -dlto")
@@ -67,14 +78,6 @@ def check(
     timeout = values.get("tool_timeout")
     if isinstance(timeout, int) and timeout < 0:
         sink.fatal("invalid-argument", option="--tool-timeout")
-    for row in OPTIONS:
-        if not row.built and row.attribute in values:
-            sink.fatal("option-not-built", option=f"-{row.short}")
-    if virtual:
-        sink.fatal("virtual-target-not-built", arch=arch)
-    if values.get("use_host_info") and (values.get("kernels_used") or values.get("variables_used")):
-        sink.report("host-info-ignored")
-    _report_splitting(values, sink)
 
 
 def _report_splitting(values: Mapping[str, Value], sink: Sink) -> None:

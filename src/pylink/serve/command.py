@@ -168,6 +168,22 @@ class Server:
 
     def run(self, path: str, command: list[str], idle: float) -> int:
         """Serve until the command ends, or for want of one until nobody asks; the exit status."""
+        self.load()
+        signals = Signals(with_command=bool(command))
+        self.fill()
+        if not command:
+            write(sys.stdout, f"export {VARIABLE}={shlex.quote(path)}\n")
+            return self.wait(signals, 0, idle)
+        try:
+            started = signals.start(command, {**os.environ, VARIABLE: path})
+        except OSError as error:
+            self.drop()
+            write(None, f"pylink serve: {printable(command[0])}: {error.strerror}\n")
+            return NOT_FOUND if error.errno == errno.ENOENT else NOT_STARTED
+        return self.wait(signals, started, None)
+
+    def load(self) -> None:
+        """Load what links need, and note what was loaded."""
         for name in LOADED:
             __import__(name)
         modules = [module for name, module in sys.modules.items() if name.startswith("pylink")]
@@ -175,44 +191,18 @@ class Server:
         self.sources = signature(self.files)
         gc.disable()
         gc.freeze()
-        wake, waken = os.pipe()
-        os.set_blocking(waken, False)
-        signal.set_wakeup_fd(waken)
-        stopped: list[int] = []
-        heard = [number for number in STOPS if signal.getsignal(number) != signal.SIG_IGN]
-        for number in heard:
-            signal.signal(number, lambda number, _: stopped.append(number))
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        interrupts = Interrupts() if command and signal.SIGINT in heard else None
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        self.fill()
-        started = 0
-        if command:
-            environment = {**os.environ, VARIABLE: path}
-            # What nohup or a shell has ignored stays so; the interpreter ignores two more.
-            defaults = [*heard, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
-            try:
-                started = os.posix_spawnp(
-                    command[0], command, environment, setsigdef=defaults, setsigmask=mask
-                )
-            except OSError as error:
-                self.drop()
-                write(None, f"pylink serve: {printable(command[0])}: {error.strerror}\n")
-                return NOT_FOUND if error.errno == errno.ENOENT else NOT_STARTED
-        else:
-            write(sys.stdout, f"export {VARIABLE}={shlex.quote(path)}\n")
+
+    def wait(self, signals: Signals, started: int, idle: float | None) -> int:
+        """Serve until the process `started` ends, or as long as somebody asks; the exit status."""
         last, status = time.monotonic(), None
         while status is None or self.linking:
-            left = None if command else max(0.0, last + idle - time.monotonic())
-            sources = [self.reader, wake, *([interrupts.descriptor] if interrupts else [])]
-            for source in select.select(sources, [], [], left)[0]:
+            left = None if idle is None else max(0.0, last + idle - time.monotonic())
+            for source in select.select([self.reader, *signals.sources], [], [], left)[0]:
                 if source == self.reader:
                     self.hear()
                     last = time.monotonic()
-                elif interrupts is not None and source == interrupts.descriptor:
-                    stopped += [signal.SIGINT] * interrupts.take()
                 else:
-                    os.read(source, 4096)
+                    signals.take(source)
             ended = self.reap(started)
             if status is not None:
                 self.drop()  # links that others wait for come to their end
@@ -220,13 +210,13 @@ class Server:
                 status, started = ended, 0
                 self.drop()
             elif started:
-                while stopped:
-                    os.kill(started, stopped.pop())
+                while signals.taken:
+                    os.kill(started, signals.taken.pop())
                 self.refresh()
-            elif stopped:
-                status = 128 + stopped[0]
+            elif signals.taken:
+                status = 128 + signals.taken[0]
                 self.drop()
-            elif not command and not self.linking and time.monotonic() - last >= idle:
+            elif idle is not None and not self.linking and time.monotonic() - last >= idle:
                 status = 0
             else:
                 self.refresh()
@@ -356,6 +346,41 @@ class Server:
     def tell(self, what: int) -> None:
         """Tell the process that forked this one what it does now."""
         os.write(self.writer, (os.getpid() << 1 | what).to_bytes(4, "little"))
+
+
+class Signals:
+    """The signals that this process is sent, of which `taken` are for it or its command."""
+
+    def __init__(self, *, with_command: bool) -> None:
+        wake, waken = os.pipe()
+        os.set_blocking(waken, False)
+        signal.set_wakeup_fd(waken)
+        self.taken: list[int] = []
+        self._heard = [number for number in STOPS if signal.getsignal(number) != signal.SIG_IGN]
+        for number in self._heard:
+            signal.signal(number, lambda number, _: self.taken.append(number))
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        self._interrupts = None
+        self.sources = [wake]  # what can be read when there are some
+        if with_command and signal.SIGINT in self._heard:
+            self._interrupts = Interrupts()
+            self.sources.append(self._interrupts.descriptor)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def start(self, command: list[str], environment: dict[str, str]) -> int:
+        """Start the command with the signals that this process was started with; OSError."""
+        # What nohup or a shell has ignored stays so; the interpreter ignores two more.
+        defaults = [*self._heard, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
+        return os.posix_spawnp(
+            command[0], command, environment, setsigdef=defaults, setsigmask=self._mask
+        )
+
+    def take(self, source: int) -> None:
+        """Take those that one of `sources` has."""
+        if self._interrupts is not None and source == self._interrupts.descriptor:
+            self.taken += [signal.SIGINT] * self._interrupts.take()
+        else:
+            os.read(source, 4096)
 
 
 class Interrupts:

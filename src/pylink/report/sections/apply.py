@@ -63,23 +63,20 @@ def apply_sections(
         if target not in by_target:
             by_target[target] = _fitting(ordered, target)
         fitting.append((action, by_target[target]))
-    gaps: dict[tuple[str, str], Gap] = {}
-    for action, chosen in fitting:
-        for one in chosen:
-            for gap in _derive(action, one.section):
-                gaps.setdefault((gap.section, gap.metric), gap)
+    found = [gap for action, chosen in fitting for one in chosen for gap in _derive(action, one)]
     known = {name for action in report.actions for name in action.metrics}
     for action, chosen in fitting:
         shown = [one for one in chosen if _says_something(action, one, known)]
         action.sections = [one.section for one in shown]
         for one in shown:
-            for gap in _find_gaps(action, one, known):
-                gaps.setdefault((gap.section, gap.metric), gap)
+            found += _find_gaps(action, one, known)
     for action, chosen in fitting[:1]:
         for one in chosen:
             if one.section.identifier in asked:
-                for gap in _find_gaps(action, one, known):
-                    gaps.setdefault((gap.section, gap.metric), gap)
+                found += _find_gaps(action, one, known)
+    gaps: dict[tuple[str, str], Gap] = {}
+    for gap in found:
+        gaps.setdefault((gap.section, gap.metric), gap)
     used = {section.identifier for action in report.actions for section in action.sections}
     return [
         gap
@@ -138,8 +135,9 @@ def _gap(
     return Gap(name, section.identifier, metric, reason, is_error, is_absence)
 
 
-def _derive(action: Action, section: Section) -> Iterator[Gap]:
+def _derive(action: Action, asked: _Asked) -> Iterator[Gap]:
     """Compute the derived metrics of a section, once in an action; what is wrong with them."""
+    section = asked.section
     for definition in section.definitions():
         name = definition.name
         if name in action.metrics:
