@@ -29,7 +29,13 @@ PACKAGE = os.path.dirname(HERE)
 PATH = f"{PACKAGE}/__pycache__/link.{sys.implementation.cache_tag}.pyc"
 
 # What a link imports, and through these; and what one of host objects and archives does besides.
-EVERY_LINK = ("pylink.command.cli", "pylink.command.sites", "pylink.linker", "pylink.options")
+EVERY_LINK = (
+    "pylink.command.program",
+    "pylink.command.cli",
+    "pylink.command.sites",
+    "pylink.linker",
+    "pylink.options",
+)
 SOME_LINKS = ("pylink.inputs.unpack", "pylink.inputs.archive", "pylink.inputs.archivethin")
 
 # The interpreter starts with these words, and so without whatever site-packages loads.
