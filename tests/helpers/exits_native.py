@@ -37,9 +37,9 @@ def read(image: bytes) -> ObjectTables:
     return ObjectTables(arena, files, sections, symbols)
 
 
-def rewrite(objects: ObjectTables, mode: int) -> ObjectTables:
-    """The tables afterwards; `objects` itself when nothing changed."""
-    arena, sections, symbols, faults = rewrite_native(objects, [(0, mode)])
+def rewrite(objects: ObjectTables, *modes: int) -> ObjectTables:
+    """The tables after rewriting in these modes; `objects` itself when nothing changed."""
+    arena, sections, symbols, faults = rewrite_native(objects, [(0, mode) for mode in modes])
     for _, section, offset, reason in faults:
         raise MalformedKernel(section_name(objects, section), offset, reason)
     if arena is objects.arena:

@@ -69,6 +69,20 @@ def test_a_fence_keeps_only_what_its_kernel_needs(opcode: int) -> None:
     assert code_of(file)[:-2] == [*kept, builder.MEMBAR_GPU, ERRBAR, CCTL]
 
 
+def test_a_large_file_is_rewritten_twice() -> None:
+    """What the first time gave moves while the second is noted: as an object of 12.8 with -g."""
+    kernels = [Kernel(name, [plain()] * 20_000 + [fence(), exit_()]) for name in ("k", "l", "m")]
+    objects = read(build(kernels))
+
+    def contents(*times: tuple[int, ...]) -> list[bytes]:
+        tables = objects
+        for modes in times:
+            tables = rewrite(tables, *modes)
+        return [tables.arena[row.offset : row.offset + row.size] for row in tables.sections]
+
+    assert contents((FENCES, LONG)) == contents((FENCES,), (LONG,))
+
+
 def test_slots_without_instructions_stay_where_they_are() -> None:
     hints = [builder.hint()] * 2
     kernel = Kernel("k", [*hints, fence(), *hints, exit_()])

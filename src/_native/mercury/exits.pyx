@@ -196,23 +196,40 @@ cdef bint rewrite(File* file, int mode, Fault* fault) noexcept nogil:
 
 
 cdef bint put_contents(File* file, Fresh* fresh) noexcept nogil:
-    """Add what changed, and point the sections to it; False when memory is exhausted."""
-    cdef size_t i, at
-    cdef const View* view
+    """Add what changed, and point the sections to it; False when memory is exhausted.
+
+    A file that an earlier step changed is read from `fresh`, which moves when it grows: its
+    contents are not looked at from then on.
+    """
+    cdef size_t i, at, size = 0
+    cdef View* view
     cdef uint8_t* place
     for i in range(file.count):
         view = &file.views[i]
-        if view.fresh == NULL or (view.fresh_size == view.size
-                                  and memcmp(view.fresh, view.data, view.size) == 0):
+        if view.fresh == NULL:
             continue
-        at = fresh.data.count
-        place = <uint8_t*>vec_extend(&fresh.data, round_up(view.fresh_size, PLACEMENT))
-        if place == NULL:
-            return False
+        if view.fresh_size == view.size and memcmp(view.fresh, view.data, view.size) == 0:
+            free(view.fresh)
+            view.fresh = NULL
+            continue
+        size += round_up(view.fresh_size, PLACEMENT)
+    if size == 0:
+        return True
+    at = fresh.data.count
+    place = <uint8_t*>vec_extend(&fresh.data, size)
+    if place == NULL:
+        return False
+    for i in range(file.count):
+        view = &file.views[i]
+        if view.fresh == NULL:
+            continue
+        size = round_up(view.fresh_size, PLACEMENT)
         memcpy(place, view.fresh, view.fresh_size)
-        memset(place + view.fresh_size, 0, fresh.data.count - at - view.fresh_size)
+        memset(place + view.fresh_size, 0, size - view.fresh_size)
         file.sections[i].offset = fresh.base + at
         file.sections[i].size = view.fresh_size
+        place += size
+        at += size
     return True
 
 
