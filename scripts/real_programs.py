@@ -20,7 +20,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,36 @@ from differential.check import as_pylink  # noqa: E402
 from helpers import oracle  # noqa: E402
 from helpers.compare import compare  # noqa: E402
 from helpers.fatbin_builder import SEGMENT, container, entry, host_object  # noqa: E402
+from helpers.lto_sources import write_nvvm  # noqa: E402
 
-FLAVOURS = {"plain": (), "lineinfo": ("-lineinfo",), "debug": ("-G",)}
+CUBIN = ("-rdc=true", "-cubin")
+OBJECT = ("-dc",)  # with host code, and what it says of the kernels and variables that it uses
+IR = ("-dc", "-dlto")
+
+
+@dataclass(frozen=True)
+class Flavour:
+    """How the sources of a program are compiled; `words` are those of links of the result."""
+
+    options: tuple[str, ...] = ()
+    kind: tuple[str, ...] = CUBIN
+    words: tuple[str, ...] = ()
+    is_linked_once: bool = False  # -lto makes whole programs only
+
+    @property
+    def suffix(self) -> str:
+        return ".cubin" if self.kind == CUBIN else ".o"
+
+
+FLAVOURS = {
+    "plain": Flavour(),
+    "lineinfo": Flavour(("-lineinfo",)),
+    "debug": Flavour(("-G",)),
+    "unoptimized": Flavour(("-Xptxas", "-O0")),
+    "host": Flavour((), OBJECT, ("-m64", "-cpu-arch=X86_64")),
+    "host-used": Flavour((), OBJECT, ("-m64", "-cpu-arch=X86_64", "-use-host-info")),
+    "lto": Flavour((), IR, ("-lto", "-nvvmpath=nvvm"), is_linked_once=True),
+}
 COMPILE_LIMIT = 600  # seconds that one compilation may take
 LINK_LIMIT = 300
 EQUAL, DIFFERS, REFUSED, MESSAGES = "equal", "differs", "refused", "messages"
@@ -46,12 +74,10 @@ class Program:
     repository: str  # OWNER/NAME
     sources: tuple[str, ...]  # globs below the repository
     options: tuple[str, ...] = ()  # of nvcc; {repo} stands for the checkout
+    needs: tuple[str, ...] = ()  # other repositories, OWNER/NAME; {NAME} stands for each
+    made: tuple[tuple[str, str], ...] = ()  # headers that the build writes; {made} is their folder
     archs: tuple[str, ...] = ()  # empty: those of the command line
     limit: int = 40  # sources taken, in order of name
-
-    @property
-    def folder(self) -> str:
-        return self.repository.rpartition("/")[2]
 
 
 @dataclass
@@ -74,21 +100,22 @@ def read_table(path: Path) -> list[Program]:
             key: tuple(value) if isinstance(value, list) else value for key, value in row.items()
         }
         try:
+            values["made"] = tuple(values.get("made", {}).items())
             programs.append(Program(**values))
-        except TypeError as error:
+        except (AttributeError, TypeError) as error:
             raise ValueError(f"{path}, program {number}: {error}") from None
     return programs
 
 
-def find_checkout(program: Program, checkouts: Path, cache: Path) -> Path | None:
+def find_checkout(repository: str, checkouts: Path, cache: Path) -> Path | None:
     """The repository's files: the checkout itself, or the newest commit of a bare clone."""
-    name = program.folder
+    name = repository.rpartition("/")[2]
     if (checkouts / name / ".git").exists():
         return checkouts / name
     bare = (
         checkouts / name,
         checkouts / f"{name}.git",
-        checkouts / program.repository.replace("/", "+") / "repo",
+        checkouts / repository.replace("/", "+") / "repo",
     )
     found = next((path for path in bare if (path / "objects").is_dir()), None)
     if found is None:
@@ -126,10 +153,22 @@ def unpack(bare: Path, folder: Path) -> None:
             target.write_bytes(data)
 
 
-def compile_one(source: Path, folder: Path, options: Sequence[str], arch: str, cache: Path) -> Path:
-    """The relocatable cubin of a source, made once; CompileError says why there is none."""
-    key = hashlib.sha256("\0".join((str(source), arch, *options)).encode()).hexdigest()[:24]
-    target = cache / "cubins" / key[:2] / f"{key}.cubin"
+def write_made(program: Program, cache: Path) -> Path:
+    """The folder with the headers that the program's own build would write."""
+    folder = cache / "made" / program.name
+    for name, text in program.made:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def compile_one(source: Path, flavour: Flavour, options: Sequence[str], cache: Path) -> Path:
+    """The object of a source, made once; CompileError says why there is none."""
+    key = hashlib.sha256("\0".join((str(source), *flavour.kind, *options)).encode()).hexdigest()[
+        :24
+    ]
+    target = cache / "cubins" / key[:2] / f"{key}{flavour.suffix}"
     failed = target.with_suffix(".failed")
     if failed.is_file():
         raise CompileError(failed.read_text())
@@ -137,11 +176,16 @@ def compile_one(source: Path, folder: Path, options: Sequence[str], arch: str, c
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     nvcc = oracle.toolchain().tool("nvcc")
-    argv = [nvcc, "-rdc=true", "-cubin", f"-arch=sm_{arch}", "-w", *options]
+    argv = [nvcc, *flavour.kind, "-w", *options]
     argv += [str(source), "-o", str(target.with_suffix(".part"))]
     try:
         done = subprocess.run(
-            argv, cwd=folder, capture_output=True, text=True, check=False, timeout=COMPILE_LIMIT
+            argv,
+            cwd=source.parent,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=COMPILE_LIMIT,
         )
         said = done.stderr + done.stdout
         failure = said if done.returncode else ""
@@ -159,16 +203,18 @@ class CompileError(Exception):
 
 
 def compile_all(
-    program: Program, files: Path, flavour: str, arch: str, cache: Path
+    program: Program, places: dict[str, Path], flavour: Flavour, arch: str, cache: Path
 ) -> tuple[list[Path], list[str]]:
-    """The cubins of a program's sources, and what could not be compiled."""
+    """The objects of a program's sources, and what could not be compiled."""
+    files = places["repo"]
     sources = sorted({path for glob in program.sources for path in files.glob(glob)})
-    options = [option.replace("{repo}", str(files)) for option in program.options]
-    options += FLAVOURS[flavour]
+    options = [f"-arch=sm_{arch}", *program.options, *flavour.options]
+    for name, place in places.items():
+        options = [option.replace(f"{{{name}}}", str(place)) for option in options]
     cubins, failures = [], []
     for source in sources[: program.limit]:
         try:
-            cubins.append(compile_one(source, source.parent, options, arch, cache))
+            cubins.append(compile_one(source, flavour, options, cache))
         except CompileError as error:
             lines = str(error).strip().splitlines() or ["nvcc failed without a word"]
             reason = next((line for line in lines if "error" in line), lines[-1])
@@ -203,7 +249,9 @@ def run(argv: Sequence[str], folder: Path, output: str) -> Run:
 
 def compare_link(words: Sequence[str], folder: Path) -> tuple[str, list[str]]:
     """The verdict on one link, and in what the outputs or the messages differ."""
+    (folder / REGISTERED).unlink(missing_ok=True)
     theirs = run([oracle.toolchain().tool("nvlink"), *words], folder, "nvlink.out")
+    their_list = _text(folder / REGISTERED)
     # nvlink keeps what repeats: docs/dedup.md.
     ours = run([sys.executable, "-m", "pylink", "--merc-dedup=off", *words], folder, "pylink.out")
     if theirs.code == 0 and ours.code:
@@ -211,6 +259,8 @@ def compare_link(words: Sequence[str], folder: Path) -> tuple[str, list[str]]:
     found = []
     if theirs.image is not None and ours.image is not None:
         found = compare(ours.image, theirs.image)
+    if _text(folder / REGISTERED) != their_list:
+        found.append("the list of what host code registers")
     if found:
         return DIFFERS, found
     if ours.code != theirs.code:
@@ -220,6 +270,10 @@ def compare_link(words: Sequence[str], folder: Path) -> tuple[str, list[str]]:
         pairs = zip(ours.said.splitlines(), expected.splitlines(), strict=False)
         return MESSAGES, [f"{a!r}, nvlink {b!r}" for a, b in pairs if a != b][:5] or ["length"]
     return EQUAL, []
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.is_file() else ""
 
 
 def whole(inputs: list[str], _folder: Path, _arch: str) -> list[str]:
@@ -233,6 +287,9 @@ def archived(inputs: list[str], folder: Path, arch: str) -> list[str] | None:
     (folder / "lib.a").unlink(missing_ok=True)
     objects = []
     for name in inputs:
+        if name.endswith(".o"):
+            objects.append(name)
+            continue
         code = container(entry((folder / name).read_bytes(), int(arch.rstrip("af"))))
         objects.append(name.replace(".cubin", ".o"))
         (folder / objects[-1]).write_bytes(host_object([("__nv_relfatbin", code), SEGMENT]))
@@ -258,12 +315,16 @@ def staged_part(inputs: list[str], folder: Path, arch: str) -> list[str] | None:
 
 Prepare = Callable[[list[str], Path, str], "list[str] | None"]
 
+# The file of `register`, in the folder of the links.
+REGISTERED = "registered.c"
+
 # Name of a link: its options, and what becomes of the objects before it.
 LINKS: dict[str, tuple[tuple[str, ...], Prepare]] = {
     "exec": ((), whole),
     "verbose": (("-v",), whole),
     "r": (("-r",), whole),
     "g": (("-g",), whole),
+    "register": ((f"--register-link-binaries={REGISTERED}",), whole),
     "archive": ((), archived),
     "relink": ((), staged),
     "relink-part": ((), staged_part),
@@ -273,7 +334,7 @@ LINKS: dict[str, tuple[tuple[str, ...], Prepare]] = {
 def link_program(
     program: Program,
     arch: str,
-    flavour: str,
+    flavour_name: str,
     cubins: Sequence[Path],
     names: Iterable[str],
     at: Path,
@@ -281,20 +342,26 @@ def link_program(
     """All links of the compiled program; the folder `at` keeps the inputs of those that differ."""
     shutil.rmtree(at, ignore_errors=True)
     at.mkdir(parents=True)
-    inputs = [f"m{number}.cubin" for number in range(len(cubins))]
+    flavour = FLAVOURS[flavour_name]
+    inputs = [f"m{number}{flavour.suffix}" for number in range(len(cubins))]
     for name, cubin in zip(inputs, cubins, strict=True):
         shutil.copy(cubin, at / name)
+    if flavour.kind == IR:
+        write_nvvm(at)
     library = [f"-L{oracle.device_runtime()}", "-lcudadevrt"]
     outcomes = []
     for name in names:
         options, prepare = LINKS[name]
+        is_staged = "-r" in options or prepare in (staged, staged_part)
+        if (flavour.is_linked_once and is_staged) or (name == "register" and flavour.kind == CUBIN):
+            continue
         prepared = prepare(inputs, at, arch)
         if prepared is None:
             continue
-        words = [f"-arch=sm_{arch}", *options, *prepared]
+        words = [f"-arch=sm_{arch}", *flavour.words, *options, *prepared]
         if "-r" not in options:
             words += library
-        label = name if flavour == "plain" else f"{name}, {flavour}"
+        label = name if flavour_name == "plain" else f"{name}, {flavour_name}"
         try:
             verdict, details = compare_link(words, at)
         except subprocess.TimeoutExpired:
@@ -337,7 +404,12 @@ def main() -> int:
     parser.add_argument("--checkouts", type=Path, required=True)
     parser.add_argument("--cache", type=Path, default=oracle.cache_root() / "programs")
     parser.add_argument("--archs", default="80,90a,100", help="for rows that name none")
-    parser.add_argument("--flavours", default="plain,lineinfo,debug")
+    parser.add_argument(
+        "--flavours", default="plain,lineinfo,debug", help=f"of {', '.join(FLAVOURS)}"
+    )
+    parser.add_argument(
+        "--include", type=Path, action="append", default=[], help="headers of CUDA's libraries"
+    )
     parser.add_argument("--links", default=",".join(LINKS))
     parser.add_argument("--only", default="", help="parts of program names, with commas")
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
@@ -350,22 +422,28 @@ def main() -> int:
     wanted = [part for part in arguments.only.split(",") if part]
     programs = [p for p in programs if not wanted or any(part in p.name for part in wanted)]
     cache, checkouts = arguments.cache.resolve(), arguments.checkouts.resolve()
-    jobs: list[tuple[Program, Path, str, str]] = []
+    includes = tuple(f"-I{path.resolve()}" for path in arguments.include)
+    jobs: list[tuple[Program, dict[str, Path], str, str]] = []
     skipped: list[str] = []
-    for program in programs:
-        files = find_checkout(program, checkouts, cache)
-        if files is None:
-            skipped.append(f"{program.name}: no {program.repository} in {arguments.checkouts}")
-            continue
-        jobs += [
-            (program, files, arch, flavour)
-            for arch in program.archs or arguments.archs.split(",")
-            for flavour in arguments.flavours.split(",")
-        ]
+    for row in programs:
+        program = replace(row, options=row.options + includes)
+        places = {"made": write_made(program, cache)}
+        for name in (program.repository, *program.needs):
+            files = find_checkout(name, checkouts, cache)
+            if files is None:
+                skipped.append(f"{program.name}: no {name} in {arguments.checkouts}")
+                break
+            places["repo" if name == program.repository else name.rpartition("/")[2]] = files
+        else:
+            jobs += [
+                (program, places, arch, flavour)
+                for arch in program.archs or arguments.archs.split(",")
+                for flavour in arguments.flavours.split(",")
+            ]
 
-    def work(job: tuple[Program, Path, str, str]) -> list[Outcome]:
-        program, files, arch, flavour = job
-        cubins, failures = compile_all(program, files, flavour, arch, cache)
+    def work(job: tuple[Program, dict[str, Path], str, str]) -> list[Outcome]:
+        program, places, arch, flavour = job
+        cubins, failures = compile_all(program, places, FLAVOURS[flavour], arch, cache)
         skipped.extend(f"{program.name} sm_{arch} {flavour}: {text}" for text in failures)
         if not cubins:
             return []

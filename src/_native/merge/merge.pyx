@@ -68,6 +68,7 @@ def merge(MergedTables merged not None):
     m.second = objects.traits & TRAIT_MERCURY != 0
     vec_init(&m.outs, sizeof(OutRow))
     vec_init(&m.section_list, sizeof(Listed))
+    vec_init(&m.array_kernels, sizeof(int32_t))
     vec_init(&m.local_list, sizeof(Listed))
     vec_init(&m.out_symbols, sizeof(OutSymbolRow))
     vec_init(&m.keeps, sizeof(KeepRow))
@@ -150,6 +151,7 @@ def merge(MergedTables merged not None):
     free(m.buried)
     free(m.users)
     vec_free(&m.section_list)
+    vec_free(&m.array_kernels)
     vec_free(&m.local_list)
     free(m.born)
     free(m.sections_of)
@@ -290,19 +292,22 @@ cdef void prototype_names(Merge* m, const uint64_t* prototypes, size_t count,
 
 
 cdef void instances(Merge* m) noexcept nogil:
-    """-r: each kernel that uses extern arrays itself has one symbol for them all."""
+    """-r: each kernel that uses extern arrays itself has one symbol for them all.
+
+    They are made when relocations are gone through, which follow the code of the inputs, not the
+    symbols: a weak kernel is born before others, but its array need not be named before theirs.
+    """
+    cdef const int32_t* kernel = <const int32_t*>m.array_kernels.data
     cdef size_t i
     cdef int32_t row
-    for i in range(m.entity_count):
-        if not m.array_align[i]:
-            continue
+    for i in range(m.array_kernels.count):
         if m.traits & TRAIT_WEAK_GLOBAL:
             row = new_symbol(m, -1, -1, PART_GLOBAL)
         else:
             row = new_local(m, -1, <const uint8_t*>b"externsharedinstance", 20)
         if row < 0:
             return
-        (<OutSymbolRow*>m.out_symbols.data)[row].instance = <int32_t>i
+        (<OutSymbolRow*>m.out_symbols.data)[row].instance = kernel[i]
 
 
 cdef void wide_indices(Merge* m, bint late) noexcept nogil:

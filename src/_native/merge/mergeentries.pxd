@@ -122,6 +122,7 @@ cdef inline void add_keep(Merge* m, const Rela* r, int64_t addend, int32_t reloc
     if how & FIX_INSTANCE:
         if m.array_align[function] == 0:
             m.array_align[function] = 1
+            m.failed |= not vec_append(&m.array_kernels, &function, 1)
         if m.traits & TRAIT_ALIGNS_ARRAYS:
             m.array_align[function] = max(m.array_align[function],
                                           m.symbols[m.entities[entity].first].value)

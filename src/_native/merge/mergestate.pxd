@@ -76,6 +76,7 @@ ctypedef struct Merge:
     int32_t* sections_of        # by entity: newest OutRow, or -1
     uint8_t* referenced         # by entity: some code, dead code too, refers to it
     uint64_t* array_align       # by entity: -r, kernels whose code uses extern arrays, else 0
+    Vec array_kernels           # int32_t: these kernels, in order of their relocations
     uint32_t first_mercury      # input section: before it, no mercury relocations wait
     int32_t merc_shndx          # .nv.merc.symtab_shndx of the file at hand, or -1
     uint8_t* buried             # by entity: Buried bits
