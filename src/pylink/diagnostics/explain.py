@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import fill
 
-from pylink.diagnostics.help import HELP
+from pylink.diagnostics.help import paragraph
 from pylink.diagnostics.kinds import KINDS
 from pylink.diagnostics.severity import DISCRETIONARY, NAMES
 
@@ -15,5 +15,5 @@ def explanation(kind: str) -> str:
     """Number, name, severity and message of a kind, and the paragraph on it."""
     number, severity, template = KINDS[kind]
     fixed = "; no option changes that" if severity > DISCRETIONARY else ""
-    text = fill(HELP[kind], WIDTH, break_on_hyphens=False, break_long_words=False)
+    text = fill(paragraph(kind), WIDTH, break_on_hyphens=False, break_long_words=False)
     return f"{number} {kind}: {NAMES[severity]}{fixed}\n\n    {template}\n\n{text}\n"

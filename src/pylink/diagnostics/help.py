@@ -5,32 +5,39 @@ Loaded only by what shows it: the rules of a SARIF document and docs/diagnostics
 
 from __future__ import annotations
 
+from pylink.diagnostics.kinds import KINDS
+
 HELP: dict[str, str] = {
     "unknown-option": "The command line has an option that does not exist. `pylink --help` lists "
     "all options; of two names the long one has two dashes and the short one has one.",
     "argument-expected": "An option that needs an argument came last. Give it as the next word or "
     "after an equals sign.",
-    "no-argument-expected": "An option that is a switch was given an argument.",
+    "no-argument-expected": "An option that is a switch was given an argument. Leave out what "
+    "follows the equals sign.",
     "undefined-value": "The argument of an option is not one of those it takes. `pylink --help` "
     "lists them.",
     "boolean-expected": "The argument of an option must be the word true or the word false.",
-    "conflicting-options": "Two options exclude each other, or one needs another that is missing.",
+    "conflicting-options": "Two options exclude each other, or one needs another that is missing. "
+    "Leave one out, or add what is missing.",
     "no-output-file": "The link needs a name for its output. Give it with `-o`.",
     "no-input-files": "No input was named. Give cubins, archives or libraries to link. Where a "
     "build may have no objects, `--allow-empty` makes an executable without code.",
     "unknown-arch": "The target architecture is missing or unknown. Give it with `-arch`, as in "
     "`-arch=sm_90a`.",
     "option-redefined": "An option was given twice with different values. The last one counts.",
-    "option-not-built": "The option exists in nvlink, but this version of pylink cannot do what it "
-    "asks for. It is refused because ignoring it would give another program.",
+    "option-not-built": "The option exists in nvlink, but this version of pylink cannot do what "
+    "it asks for. It is refused because ignoring it would give another program.",
     "number-expected": "The argument of an option must be a number: decimal, octal with a leading "
     "0, or hexadecimal with 0x.",
     "unknown-diagnostic": "An option that controls diagnostics names one that does not exist. Use "
     "a number or a name of this list.",
-    "integer-range": "The argument of an option does not fit a 32-bit integer.",
+    "integer-range": "The argument of an option does not fit a 32-bit integer. Give one from "
+    "-2147483648 to 2147483647.",
     "stray-character": "A quote is not closed, or a backslash ends the text. This is about an "
-    "options file or an argument that is a list.",
-    "too-many-options-files": "Options files name each other too deeply. Perhaps one names itself.",
+    "options file or an argument that is a list. Close the quote; in an options file write a "
+    "backslash twice.",
+    "too-many-options-files": "Options files name each other too deeply. Perhaps one names "
+    "itself: name each once.",
     "virtual-target": "The target is an architecture for link-time optimization only. Link for an "
     "`sm_` architecture.",
     "virtual-target-not-built": "The target is a virtual architecture. This version of pylink "
@@ -41,14 +48,18 @@ HELP: dict[str, str] = {
     "path and what made the file.",
     "cannot-open-output": "The output file cannot be created. Check that its directory exists and "
     "is writable.",
-    "cannot-open-file": "A file that an option names cannot be opened.",
-    "cannot-open-options-file": "A file of options is missing or unreadable.",
-    "cannot-write-file": "Writing the output failed. The disk may be full; no partial output is "
-    "left behind.",
-    "bad-reproducer": "The archive is not one that --reproduce wrote, or not whole, or it asks for "
-    "what an archive may not: files outside of it, links, or words for compilers. Pack it again, "
-    "with a version of pylink that is not newer than this one.",
-    "cannot-read-file": "Reading an input failed after it was opened.",
+    "cannot-open-file": "A file that an option names cannot be opened. Check its path, and that "
+    "of its directory.",
+    "cannot-open-options-file": "A file of options is missing or unreadable. Check the name "
+    "behind `--options-file` or `@`.",
+    "cannot-write-file": "Writing the output failed, for the reason that the system gives. Make "
+    "room, or name another place; no partial output is left behind.",
+    "bad-reproducer": "The archive is not one that --reproduce wrote, or not whole, or it asks "
+    "for what an archive may not: files outside of it, links, or words for compilers. Pack it "
+    "again, with a version of pylink that is not newer than this one.",
+    "cannot-read-file": "Reading an input failed after it was opened. The reason is the system's: "
+    "a disk or a network failed, or the file was changed meanwhile. Link again when that is "
+    "mended.",
     "output-is-input": "The output would replace a file that the link reads: an input, a library, "
     "a file of options, a member of a thin archive or a compiler. Files are compared by what they "
     "are, so a link to the file counts, too. Choose another name; nothing was overwritten.",
@@ -56,7 +67,8 @@ HELP: dict[str, str] = {
     "output would be lost. Choose another name; nothing was written.",
     "report-incomplete": "The table of `-time` did not take a row. The link itself is not "
     "affected; the disk may be full.",
-    "inputs-with-host-script": "A linker script for the host is made without looking at any input.",
+    "inputs-with-host-script": "A linker script for the host is made without looking at any "
+    "input. Leave the inputs out.",
     "host-script-failed": "The host linker `ld` could not be asked for its own script. "
     "`-ghls=lcs-aug` does not need it.",
     "preserve-relocs-partial": "From sm_90 on, the record that `--preserve-relocs` keeps of "
@@ -67,20 +79,23 @@ HELP: dict[str, str] = {
     "choices-are": "What may stand where something else was given.",
     "in-options-file": "Names the options file, or the environment variable, that a mistake is in.",
     "unknown-remark-format": "`--pass-remarks-format` takes `yaml` and `bitstream`.",
-    "invalid-regex": "An option that takes a regular expression was given none. The syntax is that "
-    "of Python's `re`.",
-    "remarks-not-written": "The file of `--pass-remarks-output` could not be written; none is left "
-    "behind. The disk may be full. The linked file itself is complete.",
+    "invalid-regex": "An option that takes a regular expression was given none. The syntax is "
+    "that of Python's `re`. A backslash makes an ordinary character of one such as `(`.",
+    "remarks-not-written": "The file of `--pass-remarks-output` could not be written; none is "
+    "left behind. The disk may be full. The linked file itself is complete.",
     "no-remarks": "No pass had anything to say that `--pass-remarks-filter` and the threshold let "
     "through. LLVM's tools refuse a file of YAML without remarks.",
     "arch-mismatch": "An input was compiled for an architecture that the target cannot run. "
     "Compile it for the target, or for a lower one of the same major version.",
-    "output-limited": "An input runs on one architecture only, so the output does too.",
+    "output-limited": "An input runs on one architecture only, so the output does too. Compile "
+    "that input for an architecture without a letter behind its number, unless it needs what only "
+    "the other has.",
     "newer-toolkit": "An input was made by a newer CUDA toolkit than that whose nvlink is "
     "followed, which would not read it. Leave out `--nvlink-version`, or compile the input with "
     "the older toolkit.",
     "unknown-toolkit": "An input was made by a CUDA toolkit that did not exist when this version "
-    "of pylink was made. It may hold what this link leaves out.",
+    "of pylink was made. It may hold what this link leaves out. A newer version of pylink may "
+    "know it; `--nvlink-version` says as which release to link.",
     "newest-release": "Which toolkits this version of pylink knows.",
     "older-release": "Which release `--nvlink-version` asks for.",
     "older-toolkit": "Which release the toolkit of the overlay is.",
@@ -90,8 +105,8 @@ HELP: dict[str, str] = {
     "output has one for all, the lowest, and the driver tells it of each kernel (`ptxVersion` of "
     "`cudaFuncGetAttributes`). Libraries such as CUB choose tuning by it, so kernels of the other "
     "files may run with launch parameters that they were not compiled with. Compile all files for "
-    "the same one. nvlink says nothing, so in its form this is a note; `--diag-error=217` makes an "
-    "error of it, `--diag-suppress=217` drops it.",
+    "the same one. nvlink says nothing, so in its form this is a note; `--diag-error=217` makes "
+    "an error of it, `--diag-suppress=217` drops it.",
     "library-skipped": "A file of the right name was found for `-l`, but it is no archive of host "
     "objects. The search goes on in the next directory.",
     "library-missing": "No directory of `-L` or of LIBRARY_PATH has the library. Libraries of the "
@@ -102,32 +117,37 @@ HELP: dict[str, str] = {
     "damaged-archive": "An archive breaks its format, or ends too early. Make it again with `ar`.",
     "cannot-read-member": "A thin archive holds the names of files only, and this one is gone or "
     "was moved. Names are relative to the archive.",
-    "archive-cycle": "A thin archive names itself as a member, perhaps through others.",
+    "archive-cycle": "A thin archive names itself as a member, perhaps through others. Make it "
+    "anew without itself.",
     "archive-limit": "An archive names other archives, or large files, so often that it cannot be "
-    "meant.",
+    "meant. Make it anew of the files themselves.",
     "not-folded": "Copies of Mercury sections can be left out of the output, but those of this "
     "file do not stand in the form that compilers write. The file is linked as it is.",
     "not-elf": "An input does not start like an ELF file. Link relocatable cubins, made with "
     "`nvcc -rdc=true -cubin`.",
     "empty-file": "An input has no bytes. The step that makes it probably failed.",
-    "wrong-class": "An input is a 32-bit ELF file. CUDA links 64-bit files only.",
+    "wrong-class": "An input is a 32-bit ELF file. CUDA links 64-bit files only. Compile it for a "
+    "64-bit host.",
     "wrong-endian": "An input is a big-endian ELF file. Cubins are little-endian.",
-    "wrong-machine": "An input is an ELF file for another machine than a CUDA GPU.",
+    "wrong-machine": "An input is an ELF file for another machine than a CUDA GPU. Link cubins, "
+    "or the host objects that nvcc makes with `-dc`.",
     "wrong-type": "An input is a cubin that was already linked, or never meant to be. Make "
     "relocatable device code with `-rdc=true` or `-dc`.",
     "wrong-abi": "An input uses a version of the CUDA binary interface that is not supported. "
     "Compile it with a toolkit that matches.",
-    "unknown-input": "An input starts like no file that can be linked. What a file is follows from "
-    "its content; its name does not matter.",
+    "unknown-input": "An input starts like no file that can be linked. What a file is follows "
+    "from its content; its name does not matter.",
     "lto-entry": "An input was compiled for link-time optimization only. Link it with `-dlto`, or "
     "compile it with code for the target too.",
     "lto-file": "A file of LTO-IR can be linked only with `-lto` or `-dlto`.",
     "fatbin-format": "A fat binary, alone or in a host object, is damaged or packed by a newer "
-    "compiler. The index is that of its entry.",
+    "compiler. The index is that of its entry. Compile the input again, or install a newer "
+    "version of pylink.",
     "fatbin-limit": "The chosen entries of all fat binaries become larger than "
     "`--max-uncompressed-size` allows. The size is what an entry says of itself.",
-    "host-format": "A host object is damaged. Compile it again.",
-    "package-missing": "Compressed device code is unpacked by a package that is not installed.",
+    "host-format": "A host object is damaged.",
+    "package-missing": "Compressed device code is unpacked by a package that is not installed. "
+    "Install the package that the message names.",
     "isa-class-missing": "An input does not say which architectures its code can run on, as a "
     "relocatable link of objects of CUDA 12 for sm_90 does not. The output runs on the target.",
     "toolkit-too-old": "An input has code from before its architecture had the conventions that "
@@ -146,7 +166,7 @@ HELP: dict[str, str] = {
     "string-unterminated": "A string table does not end with a zero byte, so its last name has no "
     "end.",
     "no-symbol-table": "An input that needs symbols has no symbol table. It may have been "
-    "stripped.",
+    "stripped: link the file as the compiler wrote it.",
     "symbol-section": "A symbol claims to be in a section that the file does not have.",
     "symbol-range": "A symbol's value and size reach outside its section.",
     "symbol-kind": "A symbol has a binding or type that is not known.",
@@ -160,12 +180,13 @@ HELP: dict[str, str] = {
     "capsule-format": "The mercury capsule of a function cannot be followed.",
     "duplicate-section": "An input has two sections where only one is allowed.",
     "unknown-section": "A section has a type that is not known, so it cannot be merged safely.",
-    "section-name": "The type and flags of a section say what it is, its name says something else. "
-    "What a linker would make of it depends on which it believes, so it is refused. Compilers name "
-    "sections by their type: take the object as the compiler wrote it.",
+    "section-name": "The type and flags of a section say what it is, its name says something "
+    "else. What a linker would make of it depends on which it believes, so it is refused. "
+    "Compilers name sections by their type: take the object as the compiler wrote it.",
     "malformed": "An input is damaged in a way that has no number of its own.",
     "no-code-for-arch": "All device code of the inputs is for other architectures, so the output "
-    "could not run. nvlink writes one without code.",
+    "could not run. nvlink writes one without code. Compile the inputs for the target, or link "
+    "for one of the architectures that the notes name.",
     "archs-there": "What an input has code for, by the names that -gencode has for it.",
     "archs-differ": "The architecture of an input, and the target.",
     "made-by-toolkit": "The toolkit whose number an input has.",
@@ -176,15 +197,15 @@ HELP: dict[str, str] = {
     "cannot call its device functions.",
     "linked-for-device": "The result of a device link (`nvcc -dlink`) is an image for the driver, "
     "whose functions other files cannot call.",
-    "library-runtime": "Kernels are registered with the CUDA runtime that a library has in itself, "
-    "and the image with that of the program, so launches fail. One shared runtime serves both: "
-    "`nvcc -cudart shared`, or CMAKE_CUDA_RUNTIME_LIBRARY Shared.",
-    "library-hidden": "The device code of a shared library is registered by the program, which the "
-    "linker of the host does not take for a use of the library. Where the library shows no symbol "
-    "that the program could name, say so to that linker.",
-    "library-part": "A shared library was device-linked with a module that this link takes from an "
-    "object or archive, too. The program's registration comes first, so the library's own image "
-    "waits for that module in vain and is never registered.",
+    "library-runtime": "Kernels are registered with the CUDA runtime that a library has in "
+    "itself, and the image with that of the program, so launches fail. One shared runtime serves "
+    "both: `nvcc -cudart shared`, or CMAKE_CUDA_RUNTIME_LIBRARY Shared.",
+    "library-hidden": "The device code of a shared library is registered by the program, which "
+    "the linker of the host does not take for a use of the library. Where the library shows no "
+    "symbol that the program could name, say so to that linker.",
+    "library-part": "A shared library was device-linked with a module that this link takes from "
+    "an object or archive, too. The program's registration comes first, so the library's own "
+    "image waits for that module in vain and is never registered.",
     "library-twice": "Two shared libraries were device-linked with the same module. When the "
     "program starts, one of their images waits for that module in vain and is never registered.",
     "library-twin": "An object and a shared library that was made of it are linked into one "
@@ -196,8 +217,8 @@ HELP: dict[str, str] = {
     "again: it is registered once, with the library's own image.",
     "library-owned": "Device code of a shared library is registered once. Here another library "
     "that was device-linked with it does that.",
-    "undefined-reference": "A symbol is used and no input defines it. Add the file or library that "
-    "does, check the spelling and the parameter types, or compile the definition with "
+    "undefined-reference": "A symbol is used and no input defines it. Add the file or library "
+    "that does, check the spelling and the parameter types, or compile the definition with "
     "`-rdc=true`.",
     "multiple-definition": "A symbol has two definitions that are not weak. Keep one, or make the "
     "others static, inline or weak.",
@@ -210,8 +231,8 @@ HELP: dict[str, str] = {
     "pass in different registers. Use one declaration in a common header.",
     "function-as-variable": "A function has the name of a variable in an earlier input, and code "
     "calls it. The errors before this one name it. The text is nvlink's.",
-    "not-global": "A function is a kernel in one file and none in another. Use one declaration "
-    "in a common header; a kernel is launched, not called.",
+    "not-global": "A function is a kernel in one file and none in another. Use one declaration in "
+    "a common header; a kernel is launched, not called.",
     "kernel-or-not": "What two files take a function for.",
     "first-defined-here": "The place of the first definition of a symbol.",
     "first-specified-here": "The place that gave a symbol the size that another one differs from.",
@@ -223,32 +244,31 @@ HELP: dict[str, str] = {
     "other-parameters": "A function of the same name with other parameters is defined. A "
     "declaration may not fit the definition.",
     "stack-size": "The stack a kernel needs is unknown, because its calls are recursive or go "
-    "through pointers. Set enough with `cudaDeviceSetLimit(cudaLimitStackSize, ...)`; silence this "
-    "with `-suppress-stack-size-warning`.",
+    "through pointers. Set enough with `cudaDeviceSetLimit(cudaLimitStackSize, ...)`; silence "
+    "this with `-suppress-stack-size-warning`.",
     "too-much-memory": "A kernel and what it calls need more of a memory space than there is. The "
-    "notes list its variables, the largest first. Ask for memory beyond the limit at launch, as an "
-    "`extern __shared__` array, or let variables that are not used together share one.",
-    "too-much-file-memory": "The variables of all files need more of a memory space than there is. "
-    "The notes list them, the largest first: make some `__device__` instead of `__constant__`.",
-    "too-many-literals": "The literals and the tables of `switch` of a kernel and of the functions "
-    "that it calls need more of a constant bank than code can address. The notes list them, the "
-    "largest first: recompile the files of these functions with `-Xptxas "
-    "--disable-optimizer-constants`, or split a large `switch`. Linked regardless, code "
-    "would read other constants.",
+    "notes list its variables, the largest first. Ask for memory beyond the limit at launch, as "
+    "an `extern __shared__` array, or let variables that are not used together share one.",
+    "too-much-file-memory": "The variables of all files need more of a memory space than there "
+    "is. The notes list them, the largest first: make some `__device__` instead of "
+    "`__constant__`.",
+    "too-many-literals": "The literals and the tables of `switch` of a kernel and of the "
+    "functions that it calls need more of a constant bank than code can address. The notes list "
+    "them, the largest first: recompile the files of these functions with `-Xptxas "
+    "--disable-optimizer-constants`, or split a large `switch`. Linked regardless, code would "
+    "read other constants.",
     "register-chain": "The calls from a kernel to a function that needs more registers than the "
     "kernel may have, and what gave it the limit. Compile the function with a limit as low "
     "(`-maxrregcount`), or the kernel with a higher one.",
     "memory-needed": "The bytes that are needed, and how many there are.",
     "memory-share": "One variable or function, and how many bytes of the memory it takes.",
     "memory-rest": "The sum of all that is not listed.",
-    "too-many-registers": (
-        "A kernel was compiled for fewer registers than a function that it calls needs."
-    ),
-    "mixed-cta-groups": (
-        "A kernel whose tcgen05 instructions work for single CTAs reaches a function whose "
-        "instructions work for pairs of them, or the other way round. One kernel can do only one "
-        "of both: compile them for the same .cta_group."
-    ),
+    "too-many-registers": "A kernel was compiled for fewer registers than a function that it "
+    "calls needs. Compile the function with a limit as low (`-maxrregcount`), or the kernel with "
+    "a higher one.",
+    "mixed-cta-groups": "A kernel whose tcgen05 instructions work for single CTAs reaches a "
+    "function whose instructions work for pairs of them, or the other way round. One kernel can "
+    "do only one of both: compile them for the same .cta_group.",
     "recursion-here": "A call that leads back to the function which makes it.",
     "indirect-call-here": "A function that calls through a pointer, which can lead back to it.",
     "verbose-memory": "The bytes of global and constant memory that the output needs.",
@@ -259,7 +279,7 @@ HELP: dict[str, str] = {
     "pass-remark-missed": "A pass could not do something; `--pass-remarks-missed` asks why.",
     "pass-remark-analysis": "A pass found something out that `--pass-remarks-analysis` asks for.",
     "pass-remark-failure": "A pass failed in something that it should have been able to do. The "
-    "output is right, but not what it could be.",
+    "output is right, but not what it could be. Please report it with the inputs that cause it.",
     "nvvmpath-missing": "Link-time optimization needs the directory of libnvvm. Give it with "
     "`-nvvmpath`.",
     "lines-not-read": "Lines are read with the package pyelftools, an extra of pylink. It changes "
@@ -267,12 +287,12 @@ HELP: dict[str, str] = {
     "invalid-argument": "The argument of an option is none that the option takes. "
     "`--Ofast-compile` takes 0, min, mid or max; `-maxrregcount` at most three digits.",
     "options-incompatible": "Of two options that cannot be combined, one was used.",
-    "tool-failed": "A program that pylink started could not be started, failed, was killed, or ran "
-    "longer than `--tool-timeout` allows. What it printed stands before.",
+    "tool-failed": "A program that pylink started could not be started, failed, was killed, or "
+    "ran longer than `--tool-timeout` allows. What it printed stands before.",
     "ptxas-missing": "The link has PTX, which ptxas compiles. It is looked for in the wheel "
     "nvidia-cuda-nvcc, in the toolkits of CUDA_HOME and CUDA_PATH, and in PATH.",
-    "needs-compiler": "A link in nvJitLink's place came upon PTX or LTO-IR. `pylink.jitlink` hands "
-    "such a link to the real library, so this is seen only by who looks for it.",
+    "needs-compiler": "A link in nvJitLink's place came upon PTX or LTO-IR. `pylink.jitlink` "
+    "hands such a link to the real library, so this is seen only by who looks for it.",
     "ptx-line-error": "ptxas refused a line of PTX. Entries of fat binaries count their own lines.",
     "ptx-error": "ptxas refused PTX, for a reason that no single line has.",
     "tool-output": "A line that a compiler printed, as it is.",
@@ -286,22 +306,23 @@ HELP: dict[str, str] = {
     "could call are kept.",
     "lto-ignored": "With -lto, no input has LTO-IR. Compile with `-dlto` or `code=lto_80`.",
     "lto-options-differ": "Inputs with LTO-IR were compiled with different settings of floating "
-    "point arithmetic, of which the whole program can have only one.",
+    "point arithmetic, of which the whole program can have only one. Compile all of them with the "
+    "same `-ftz`, `-prec-div`, `-prec-sqrt` and `-fmad`.",
     "lto-line-info": "Inputs with LTO-IR differ in whether they have line information.",
     "nothing-linked": "All inputs have LTO-IR, and what ptxas made of them is the output. A map "
     "tells what a linker does; link a cubin with it to have one.",
     "other-compiler": "nvlink compiles PTX with a compiler of its own release. Where none of that "
     "release was found, the code is that of another one. `--nvlink-version`, or the toolkit of an "
     "overlay, says which release is followed.",
-    "other-lto-compiler": "nvlink compiles LTO-IR with libraries of its own release. The nvJitLink "
-    "that was found is of another, so the code may differ. `pylink-cuda[cuda]` and "
+    "other-lto-compiler": "nvlink compiles LTO-IR with libraries of its own release. The "
+    "nvJitLink that was found is of another, so the code may differ. `pylink-cuda[cuda]` and "
     "`pylink-cuda[cuda12]` install matching sets.",
     "lto-relocatable": "A relocatable output keeps all functions, and nvJitLink makes whole "
-    "programs only.",
+    "programs only. Compile the input that is named without `-dlto`.",
     "profile-problem": "A section or rule file for the report of --profile cannot be used, or a "
     "section asks for a metric that this link does not have. The link and the rest of the report "
-    "are not affected; `pylink report --list-sections` and "
-    "`--list-rules` show the files and what is wrong with them.",
+    "are not affected; `pylink report --list-sections` and `--list-rules` show the files and what "
+    "is wrong with them.",
     "listing-failed": "A folder of `--section-folder` does not exist, or the package protobuf is "
     "missing: run `pip install 'pylink-cuda[report]'`.",
     "internal-error": "The linker met a state that it holds to be impossible. Please report it "
@@ -309,3 +330,14 @@ HELP: dict[str, str] = {
     "error-limit": "The link stopped after as many errors as `--error-limit` allows.",
     "suppression-hint": "How to silence a warning by its number. Shown once, where numbers are.",
 }
+
+# Of kinds that say what is damaged; what to do is the same for all of them.
+DAMAGED = "Make the input again; if a compiler wrote it so, please report it with the input."
+# Those in between that say what to do themselves.
+OWN_ADVICE = ("debug-format", "fatbin-format", "fatbin-limit", "no-symbol-table", "section-name")
+
+
+def paragraph(kind: str) -> str:
+    """All that there is to say of a kind."""
+    is_damage = 300 <= KINDS[kind][0] < 400 and kind not in OWN_ADVICE
+    return f"{HELP[kind]} {DAMAGED}" if is_damage else HELP[kind]

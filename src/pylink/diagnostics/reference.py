@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from pylink.diagnostics.help import HELP
+from pylink.diagnostics.help import paragraph
 from pylink.diagnostics.kinds import KINDS
 from pylink.diagnostics.severity import DISCRETIONARY, NAMES
 
@@ -28,7 +28,7 @@ def reference() -> str:
         fixed = "" if severity <= DISCRETIONARY else ", fixed"
         parts.append(
             f"\n## {number} {name}\n\n{NAMES[severity].capitalize()}{fixed}: `{template}`\n\n"
-            f"{HELP[name]}\n"
+            f"{paragraph(name)}\n"
         )
     return "".join(parts)
 

@@ -14,7 +14,7 @@ import os
 import pylink
 from pylink.demangle import demangle
 from pylink.diagnostics.filerenderer import FileRenderer
-from pylink.diagnostics.help import HELP
+from pylink.diagnostics.help import paragraph
 from pylink.diagnostics.kinds import KINDS
 from pylink.diagnostics.record import DETAIL
 from pylink.diagnostics.sarif import file_uri, message, rule_id, to_json, unicode_text
@@ -145,7 +145,7 @@ class SarifDocument(FileRenderer):
 
 def _rule(kind: str) -> Json:
     number, severity, template = KINDS[kind]
-    text = HELP[kind]
+    text = paragraph(kind)
     summary = text.partition(". ")[0].rstrip(".") + "."
     return {
         "id": rule_id(number),
