@@ -25,8 +25,8 @@ HELP: dict[str, str] = {
     "unknown-arch": "The target architecture is missing or unknown. Give it with `-arch`, as in "
     "`-arch=sm_90a`.",
     "option-redefined": "An option was given twice with different values. The last one counts.",
-    "option-not-built": "The option exists in nvlink, but this version of pylink cannot do what "
-    "it asks for. It is refused because ignoring it would give another program.",
+    "option-not-built": "The option exists in nvlink, but this version of pylink cannot do what it "
+    "asks for. It is refused because ignoring it would give another program.",
     "number-expected": "The argument of an option must be a number: decimal, octal with a leading "
     "0, or hexadecimal with 0x.",
     "unknown-diagnostic": "An option that controls diagnostics names one that does not exist. Use "
@@ -54,9 +54,9 @@ HELP: dict[str, str] = {
     "behind `--options-file` or `@`.",
     "cannot-write-file": "Writing the output failed, for the reason that the system gives. Make "
     "room, or name another place; no partial output is left behind.",
-    "bad-reproducer": "The archive is not one that --reproduce wrote, or not whole, or it asks "
-    "for what an archive may not: files outside of it, links, or words for compilers. Pack it "
-    "again, with a version of pylink that is not newer than this one.",
+    "bad-reproducer": "The archive is not one that --reproduce wrote, or not whole, or it asks for "
+    "what an archive may not: files outside of it, links, or words for compilers. Pack it again, "
+    "with a version of pylink that is not newer than this one.",
     "cannot-read-file": "Reading an input failed after it was opened. The reason is the system's: "
     "a disk or a network failed, or the file was changed meanwhile. Link again when that is "
     "mended.",
@@ -81,8 +81,8 @@ HELP: dict[str, str] = {
     "unknown-remark-format": "`--pass-remarks-format` takes `yaml` and `bitstream`.",
     "invalid-regex": "An option that takes a regular expression was given none. The syntax is "
     "that of Python's `re`. A backslash makes an ordinary character of one such as `(`.",
-    "remarks-not-written": "The file of `--pass-remarks-output` could not be written; none is "
-    "left behind. The disk may be full. The linked file itself is complete.",
+    "remarks-not-written": "The file of `--pass-remarks-output` could not be written; none is left "
+    "behind. The disk may be full. The linked file itself is complete.",
     "no-remarks": "No pass had anything to say that `--pass-remarks-filter` and the threshold let "
     "through. LLVM's tools refuse a file of YAML without remarks.",
     "arch-mismatch": "An input was compiled for an architecture that the target cannot run. "
@@ -105,8 +105,8 @@ HELP: dict[str, str] = {
     "output has one for all, the lowest, and the driver tells it of each kernel (`ptxVersion` of "
     "`cudaFuncGetAttributes`). Libraries such as CUB choose tuning by it, so kernels of the other "
     "files may run with launch parameters that they were not compiled with. Compile all files for "
-    "the same one. nvlink says nothing, so in its form this is a note; `--diag-error=217` makes "
-    "an error of it, `--diag-suppress=217` drops it.",
+    "the same one. nvlink says nothing, so in its form this is a note; `--diag-error=217` makes an "
+    "error of it, `--diag-suppress=217` drops it.",
     "library-skipped": "A file of the right name was found for `-l`, but it is no archive of host "
     "objects. The search goes on in the next directory.",
     "library-missing": "No directory of `-L` or of LIBRARY_PATH has the library. Libraries of the "
@@ -135,8 +135,8 @@ HELP: dict[str, str] = {
     "relocatable device code with `-rdc=true` or `-dc`.",
     "wrong-abi": "An input uses a version of the CUDA binary interface that is not supported. "
     "Compile it with a toolkit that matches.",
-    "unknown-input": "An input starts like no file that can be linked. What a file is follows "
-    "from its content; its name does not matter.",
+    "unknown-input": "An input starts like no file that can be linked. What a file is follows from "
+    "its content; its name does not matter.",
     "lto-entry": "An input was compiled for link-time optimization only. Link it with `-dlto`, or "
     "compile it with code for the target too.",
     "lto-file": "A file of LTO-IR can be linked only with `-lto` or `-dlto`.",
@@ -180,9 +180,9 @@ HELP: dict[str, str] = {
     "capsule-format": "The mercury capsule of a function cannot be followed.",
     "duplicate-section": "An input has two sections where only one is allowed.",
     "unknown-section": "A section has a type that is not known, so it cannot be merged safely.",
-    "section-name": "The type and flags of a section say what it is, its name says something "
-    "else. What a linker would make of it depends on which it believes, so it is refused. "
-    "Compilers name sections by their type: take the object as the compiler wrote it.",
+    "section-name": "The type and flags of a section say what it is, its name says something else. "
+    "What a linker would make of it depends on which it believes, so it is refused. Compilers name "
+    "sections by their type: take the object as the compiler wrote it.",
     "malformed": "An input is damaged in a way that has no number of its own.",
     "no-code-for-arch": "All device code of the inputs is for other architectures, so the output "
     "could not run. nvlink writes one without code. Compile the inputs for the target, or link "
@@ -197,15 +197,15 @@ HELP: dict[str, str] = {
     "cannot call its device functions.",
     "linked-for-device": "The result of a device link (`nvcc -dlink`) is an image for the driver, "
     "whose functions other files cannot call.",
-    "library-runtime": "Kernels are registered with the CUDA runtime that a library has in "
-    "itself, and the image with that of the program, so launches fail. One shared runtime serves "
-    "both: `nvcc -cudart shared`, or CMAKE_CUDA_RUNTIME_LIBRARY Shared.",
-    "library-hidden": "The device code of a shared library is registered by the program, which "
-    "the linker of the host does not take for a use of the library. Where the library shows no "
-    "symbol that the program could name, say so to that linker.",
-    "library-part": "A shared library was device-linked with a module that this link takes from "
-    "an object or archive, too. The program's registration comes first, so the library's own "
-    "image waits for that module in vain and is never registered.",
+    "library-runtime": "Kernels are registered with the CUDA runtime that a library has in itself, "
+    "and the image with that of the program, so launches fail. One shared runtime serves both: "
+    "`nvcc -cudart shared`, or CMAKE_CUDA_RUNTIME_LIBRARY Shared.",
+    "library-hidden": "The device code of a shared library is registered by the program, which the "
+    "linker of the host does not take for a use of the library. Where the library shows no symbol "
+    "that the program could name, say so to that linker.",
+    "library-part": "A shared library was device-linked with a module that this link takes from an "
+    "object or archive, too. The program's registration comes first, so the library's own image "
+    "waits for that module in vain and is never registered.",
     "library-twice": "Two shared libraries were device-linked with the same module. When the "
     "program starts, one of their images waits for that module in vain and is never registered.",
     "library-twin": "An object and a shared library that was made of it are linked into one "
@@ -217,8 +217,8 @@ HELP: dict[str, str] = {
     "again: it is registered once, with the library's own image.",
     "library-owned": "Device code of a shared library is registered once. Here another library "
     "that was device-linked with it does that.",
-    "undefined-reference": "A symbol is used and no input defines it. Add the file or library "
-    "that does, check the spelling and the parameter types, or compile the definition with "
+    "undefined-reference": "A symbol is used and no input defines it. Add the file or library that "
+    "does, check the spelling and the parameter types, or compile the definition with "
     "`-rdc=true`.",
     "multiple-definition": "A symbol has two definitions that are not weak. Keep one, or make the "
     "others static, inline or weak.",
@@ -231,8 +231,8 @@ HELP: dict[str, str] = {
     "pass in different registers. Use one declaration in a common header.",
     "function-as-variable": "A function has the name of a variable in an earlier input, and code "
     "calls it. The errors before this one name it. The text is nvlink's.",
-    "not-global": "A function is a kernel in one file and none in another. Use one declaration in "
-    "a common header; a kernel is launched, not called.",
+    "not-global": "A function is a kernel in one file and none in another. Use one declaration "
+    "in a common header; a kernel is launched, not called.",
     "kernel-or-not": "What two files take a function for.",
     "first-defined-here": "The place of the first definition of a symbol.",
     "first-specified-here": "The place that gave a symbol the size that another one differs from.",
@@ -244,19 +244,18 @@ HELP: dict[str, str] = {
     "other-parameters": "A function of the same name with other parameters is defined. A "
     "declaration may not fit the definition.",
     "stack-size": "The stack a kernel needs is unknown, because its calls are recursive or go "
-    "through pointers. Set enough with `cudaDeviceSetLimit(cudaLimitStackSize, ...)`; silence "
-    "this with `-suppress-stack-size-warning`.",
+    "through pointers. Set enough with `cudaDeviceSetLimit(cudaLimitStackSize, ...)`; silence this "
+    "with `-suppress-stack-size-warning`.",
     "too-much-memory": "A kernel and what it calls need more of a memory space than there is. The "
-    "notes list its variables, the largest first. Ask for memory beyond the limit at launch, as "
-    "an `extern __shared__` array, or let variables that are not used together share one.",
-    "too-much-file-memory": "The variables of all files need more of a memory space than there "
-    "is. The notes list them, the largest first: make some `__device__` instead of "
-    "`__constant__`.",
-    "too-many-literals": "The literals and the tables of `switch` of a kernel and of the "
-    "functions that it calls need more of a constant bank than code can address. The notes list "
-    "them, the largest first: recompile the files of these functions with `-Xptxas "
-    "--disable-optimizer-constants`, or split a large `switch`. Linked regardless, code would "
-    "read other constants.",
+    "notes list its variables, the largest first. Ask for memory beyond the limit at launch, as an "
+    "`extern __shared__` array, or let variables that are not used together share one.",
+    "too-much-file-memory": "The variables of all files need more of a memory space than there is. "
+    "The notes list them, the largest first: make some `__device__` instead of `__constant__`.",
+    "too-many-literals": "The literals and the tables of `switch` of a kernel and of the functions "
+    "that it calls need more of a constant bank than code can address. The notes list them, the "
+    "largest first: recompile the files of these functions with `-Xptxas "
+    "--disable-optimizer-constants`, or split a large `switch`. Linked regardless, code "
+    "would read other constants.",
     "register-chain": "The calls from a kernel to a function that needs more registers than the "
     "kernel may have, and what gave it the limit. Compile the function with a limit as low "
     "(`-maxrregcount`), or the kernel with a higher one.",
@@ -266,9 +265,11 @@ HELP: dict[str, str] = {
     "too-many-registers": "A kernel was compiled for fewer registers than a function that it "
     "calls needs. Compile the function with a limit as low (`-maxrregcount`), or the kernel with "
     "a higher one.",
-    "mixed-cta-groups": "A kernel whose tcgen05 instructions work for single CTAs reaches a "
-    "function whose instructions work for pairs of them, or the other way round. One kernel can "
-    "do only one of both: compile them for the same .cta_group.",
+    "mixed-cta-groups": (
+        "A kernel whose tcgen05 instructions work for single CTAs reaches a function whose "
+        "instructions work for pairs of them, or the other way round. One kernel can do only one "
+        "of both: compile them for the same .cta_group."
+    ),
     "recursion-here": "A call that leads back to the function which makes it.",
     "indirect-call-here": "A function that calls through a pointer, which can lead back to it.",
     "verbose-memory": "The bytes of global and constant memory that the output needs.",
@@ -287,12 +288,12 @@ HELP: dict[str, str] = {
     "invalid-argument": "The argument of an option is none that the option takes. "
     "`--Ofast-compile` takes 0, min, mid or max; `-maxrregcount` at most three digits.",
     "options-incompatible": "Of two options that cannot be combined, one was used.",
-    "tool-failed": "A program that pylink started could not be started, failed, was killed, or "
-    "ran longer than `--tool-timeout` allows. What it printed stands before.",
+    "tool-failed": "A program that pylink started could not be started, failed, was killed, or ran "
+    "longer than `--tool-timeout` allows. What it printed stands before.",
     "ptxas-missing": "The link has PTX, which ptxas compiles. It is looked for in the wheel "
     "nvidia-cuda-nvcc, in the toolkits of CUDA_HOME and CUDA_PATH, and in PATH.",
-    "needs-compiler": "A link in nvJitLink's place came upon PTX or LTO-IR. `pylink.jitlink` "
-    "hands such a link to the real library, so this is seen only by who looks for it.",
+    "needs-compiler": "A link in nvJitLink's place came upon PTX or LTO-IR. `pylink.jitlink` hands "
+    "such a link to the real library, so this is seen only by who looks for it.",
     "ptx-line-error": "ptxas refused a line of PTX. Entries of fat binaries count their own lines.",
     "ptx-error": "ptxas refused PTX, for a reason that no single line has.",
     "tool-output": "A line that a compiler printed, as it is.",
@@ -314,15 +315,15 @@ HELP: dict[str, str] = {
     "other-compiler": "nvlink compiles PTX with a compiler of its own release. Where none of that "
     "release was found, the code is that of another one. `--nvlink-version`, or the toolkit of an "
     "overlay, says which release is followed.",
-    "other-lto-compiler": "nvlink compiles LTO-IR with libraries of its own release. The "
-    "nvJitLink that was found is of another, so the code may differ. `pylink-cuda[cuda]` and "
+    "other-lto-compiler": "nvlink compiles LTO-IR with libraries of its own release. The nvJitLink "
+    "that was found is of another, so the code may differ. `pylink-cuda[cuda]` and "
     "`pylink-cuda[cuda12]` install matching sets.",
     "lto-relocatable": "A relocatable output keeps all functions, and nvJitLink makes whole "
     "programs only. Compile the input that is named without `-dlto`.",
     "profile-problem": "A section or rule file for the report of --profile cannot be used, or a "
     "section asks for a metric that this link does not have. The link and the rest of the report "
-    "are not affected; `pylink report --list-sections` and `--list-rules` show the files and what "
-    "is wrong with them.",
+    "are not affected; `pylink report --list-sections` and "
+    "`--list-rules` show the files and what is wrong with them.",
     "listing-failed": "A folder of `--section-folder` does not exist, or the package protobuf is "
     "missing: run `pip install 'pylink-cuda[report]'`.",
     "internal-error": "The linker met a state that it holds to be impossible. Please report it "

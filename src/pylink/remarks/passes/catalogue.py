@@ -100,269 +100,102 @@ _SYMBOLS = "symbol-resolution"
 _DEDUP = "merc-dedup"
 _SHARED = "shared-layout"
 
-COMMON_MERGED = Kind(
-    PASSED,
-    _SYMBOLS,
-    "CommonMerged",
+# A row is to be seen at once.
+# fmt: off
+COMMON_MERGED = Kind(PASSED, _SYMBOLS, "CommonMerged",
     "common {Symbol} of {Size} bytes merged with that of {Winner}: {Merged} bytes for both",
-    function="the variable",
-    hotness="size of the smaller one",
-)
-COMMON_REPLACED = Kind(
-    PASSED,
-    _SYMBOLS,
-    "CommonReplaced",
+    function="the variable", hotness="size of the smaller one")
+COMMON_REPLACED = Kind(PASSED, _SYMBOLS, "CommonReplaced",
     "common {Symbol} of {Size} bytes replaced by the definition in {Winner}",
-    function="the variable",
-    hotness="size of the common symbol",
-)
-COMMON_DROPPED = Kind(
-    PASSED,
-    _SYMBOLS,
-    "CommonDropped",
+    function="the variable", hotness="size of the common symbol")
+COMMON_DROPPED = Kind(PASSED, _SYMBOLS, "CommonDropped",
     "common {Symbol} of {Size} bytes dropped for the definition in {Winner}",
-    function="the variable",
-    hotness="size of the common symbol",
-)
-STRONG_OVER_WEAK = Kind(
-    PASSED,
-    _SYMBOLS,
-    "StrongOverWeak",
-    "weak definition of {Symbol} dropped for the strong one in {Winner}",
-    function="the symbol",
-    hotness="size of the weak definition",
-)
-WEAK_REPLACED = Kind(
-    PASSED,
-    _SYMBOLS,
-    "WeakReplaced",
+    function="the variable", hotness="size of the common symbol")
+STRONG_OVER_WEAK = Kind(PASSED, _SYMBOLS, "StrongOverWeak",
+    "weak definition of {Symbol} dropped for the strong one in {Winner}", function="the symbol",
+    hotness="size of the weak definition")
+WEAK_REPLACED = Kind(PASSED, _SYMBOLS, "WeakReplaced",
     "weak copy of {Symbol} with {Registers} registers replaced by that of {Winner}, which needs "
-    "{Needed}",
-    function="the function",
-    hotness="code of the copy that is dropped",
-)
-WEAK_OUTDATED = Kind(
-    PASSED,
-    _SYMBOLS,
-    "WeakOutdated",
+    "{Needed}", function="the function", hotness="code of the copy that is dropped")
+WEAK_OUTDATED = Kind(PASSED, _SYMBOLS, "WeakOutdated",
     "weak copy of {Symbol} made from PTX for sm_{Virtual} replaced by that of {Winner}, made from "
-    "PTX for sm_{Newer}",
-    function="the function",
-    hotness="code of the copy that is dropped",
-)
-WEAK_KEPT = Kind(
-    MISSED,
-    _SYMBOLS,
-    "WeakKept",
+    "PTX for sm_{Newer}", function="the function", hotness="code of the copy that is dropped")
+WEAK_KEPT = Kind(MISSED, _SYMBOLS, "WeakKept",
     "weak copy of {Symbol} with {Registers} registers dropped: that of {Winner} stays, which needs "
-    "{Needed}",
-    function="the function",
-    hotness="code of the copy that is dropped",
-)
-WEAK_VARIABLE_KEPT = Kind(
-    MISSED,
-    _SYMBOLS,
-    "WeakVariableKept",
+    "{Needed}", function="the function", hotness="code of the copy that is dropped")
+WEAK_VARIABLE_KEPT = Kind(MISSED, _SYMBOLS, "WeakVariableKept",
     "weak definition of {Symbol} dropped: that of {Winner} came first and stays",
-    function="the symbol",
-    hotness="size of the definition that is dropped",
-)
-
-FUNCTION_REMOVED = Kind(
-    PASSED,
-    "dce",
-    "FunctionRemoved",
-    "removed {Symbol}, {CodeBytes} bytes of code: {Reason}",
-    function="the function",
-    hotness="code removed",
-)
-KERNEL_REMOVED = Kind(
-    PASSED,
-    "dce",
-    "KernelRemoved",
-    "removed kernel {Symbol}, {CodeBytes} bytes of code: {Reason}",
-    function="the kernel",
-    hotness="code removed",
-)
-FUNCTION_KEPT = Kind(
-    MISSED,
-    "dce",
-    "FunctionKept",
+    function="the symbol", hotness="size of the definition that is dropped")
+FUNCTION_REMOVED = Kind(PASSED, "dce", "FunctionRemoved",
+    "removed {Symbol}, {CodeBytes} bytes of code: {Reason}", function="the function",
+    hotness="code removed")
+KERNEL_REMOVED = Kind(PASSED, "dce", "KernelRemoved",
+    "removed kernel {Symbol}, {CodeBytes} bytes of code: {Reason}", function="the kernel",
+    hotness="code removed")
+FUNCTION_KEPT = Kind(MISSED, "dce", "FunctionKept",
     "kept {Symbol}, {CodeBytes} bytes of code that no kernel reaches: {Reason}",
-    function="the function",
-    hotness="code kept",
-)
-FUNCTION_REACHED = Kind(
-    ANALYSIS,
-    "dce",
-    "FunctionReached",
-    "kept {Symbol}, which {Root} reaches: {Chain}",
-    function="the function",
-    hotness="code kept",
-)
-
-KERNEL_SHARED = Kind(
-    ANALYSIS,
-    _SHARED,
-    "KernelShared",
+    function="the function", hotness="code kept")
+FUNCTION_REACHED = Kind(ANALYSIS, "dce", "FunctionReached",
+    "kept {Symbol}, which {Root} reaches: {Chain}", function="the function", hotness="code kept")
+KERNEL_SHARED = Kind(ANALYSIS, _SHARED, "KernelShared",
     "{Symbol} takes {Size} bytes of shared memory: {VariableBytes} for {Variables} variables, "
-    "{Padding} of padding, {Reserved} for the system",
-    function="the kernel",
-    hotness="size of its section of shared memory",
-)
-VARIABLE_PLACED = Kind(
-    ANALYSIS,
-    _SHARED,
-    "VariablePlaced",
+    "{Padding} of padding, {Reserved} for the system", function="the kernel",
+    hotness="size of its section of shared memory")
+VARIABLE_PLACED = Kind(ANALYSIS, _SHARED, "VariablePlaced",
     "in {Symbol}, {Variable} lies at {Offset}: {Size} bytes aligned to {Align}, after {Padding} "
-    "bytes of padding",
-    function="the kernel that uses it",
-    hotness="size of the variable",
-)
-ARRAY_PLACED = Kind(
-    ANALYSIS,
-    _SHARED,
-    "ArrayPlaced",
-    "in {Symbol}, extern array {Array} starts at {Offset}",
-    function="the kernel that uses it",
-    hotness="bytes before the array",
-)
-VARIABLES_OVERLAID = Kind(
-    ANALYSIS_ALIASING,
-    _SHARED,
-    "VariablesOverlaid",
+    "bytes of padding", function="the kernel that uses it", hotness="size of the variable")
+ARRAY_PLACED = Kind(ANALYSIS, _SHARED, "ArrayPlaced",
+    "in {Symbol}, extern array {Array} starts at {Offset}", function="the kernel that uses it",
+    hotness="bytes before the array")
+VARIABLES_OVERLAID = Kind(ANALYSIS_ALIASING, _SHARED, "VariablesOverlaid",
     "{Symbol} lies at {Offset}, where {Other} lies, too: no kernel uses both",
-    function="the variable",
-    hotness="bytes that both have in common",
-)
-ARRAYS_ALIAS = Kind(
-    ANALYSIS_ALIASING,
-    _SHARED,
-    "ArraysAlias",
+    function="the variable", hotness="bytes that both have in common")
+ARRAYS_ALIAS = Kind(ANALYSIS_ALIASING, _SHARED, "ArraysAlias",
     "in {Symbol}, extern arrays {Array} and {Other} both start at {Offset}",
-    function="the kernel that uses both",
-    hotness="bytes before the arrays",
-)
-TOO_MUCH_SHARED = Kind(
-    FAILURE,
-    _SHARED,
-    "TooMuchShared",
+    function="the kernel that uses both", hotness="bytes before the arrays")
+TOO_MUCH_SHARED = Kind(FAILURE, _SHARED, "TooMuchShared",
     "{Symbol} takes {Size} bytes of shared memory, more than the {Limit} that a kernel can have",
-    function="the kernel",
-    hotness="size of its section of shared memory",
-)
-
-KERNEL_STACK = Kind(
-    ANALYSIS,
-    "stack-size",
-    "KernelStack",
+    function="the kernel", hotness="size of its section of shared memory")
+KERNEL_STACK = Kind(ANALYSIS, "stack-size", "KernelStack",
     "{Symbol} needs {Stack} bytes of stack, {Frame} of its own, {Depth} calls deep: {Chain}",
-    function="the kernel",
-    hotness="bytes of stack",
-)
-STACK_UNKNOWN = Kind(
-    MISSED,
-    "stack-size",
-    "StackUnknown",
+    function="the kernel", hotness="bytes of stack")
+STACK_UNKNOWN = Kind(MISSED, "stack-size", "StackUnknown",
     "{Symbol} needs stack without bound: {Chain} enters the recursion {Cycle}, which needs {Frame} "
-    "bytes a round",
-    function="the kernel",
-    hotness="frames of the functions in the recursion",
-)
-
-KERNEL_RAISED = Kind(
-    ANALYSIS,
-    "regcount",
-    "KernelRaised",
+    "bytes a round", function="the kernel", hotness="frames of the functions in the recursion")
+KERNEL_RAISED = Kind(ANALYSIS, "regcount", "KernelRaised",
     "{Symbol} raised from {Own} to {Registers} registers by {Callee}: {Chain}",
-    function="the kernel",
-    hotness="bytes of registers that each thread has more, 4 a register",
-)
-TOO_MANY_REGISTERS = Kind(
-    FAILURE,
-    "regcount",
-    "TooManyRegisters",
+    function="the kernel", hotness="bytes of registers that each thread has more, 4 a register")
+TOO_MANY_REGISTERS = Kind(FAILURE, "regcount", "TooManyRegisters",
     "{Symbol} may have {Limit} registers and calls {Callee}, which needs {Registers}",
-    function="the kernel",
-    hotness="bytes of registers above the limit, 4 a register",
-)
-
-RELOCATIONS_APPLIED = Kind(
-    PASSED,
-    "relocate",
-    "RelocationsApplied",
+    function="the kernel", hotness="bytes of registers above the limit, 4 a register")
+RELOCATIONS_APPLIED = Kind(PASSED, "relocate", "RelocationsApplied",
     "in {Symbol}, applied relocations of type {Type}: {Applied}",
     function="the output section they patch",
-    hotness="bytes of relocation entries that the output does without",
-)
-RELOCATIONS_KEPT = Kind(
-    MISSED,
-    "relocate",
-    "RelocationsKept",
+    hotness="bytes of relocation entries that the output does without")
+RELOCATIONS_KEPT = Kind(MISSED, "relocate", "RelocationsKept",
     "for {Symbol}, kept relocations of type {Type} in {Table}: {Kept}",
-    function="the output section they patch",
-    hotness="bytes of their entries in the output",
-)
-
-DEBUG_PIECE = Kind(
-    ANALYSIS,
-    "debug",
-    "DebugPiece",
-    "{Bytes} bytes of {Symbol} come from {Origin}",
-    function="the output section",
-    hotness="bytes of the input section",
-)
-DEBUG_LEFT_OUT = Kind(
-    PASSED,
-    "debug",
-    "DebugLeftOut",
-    "left out {Symbol}, {Bytes} bytes: {Reason}",
-    function="the input section",
-    hotness="bytes of the input section",
-)
-DEBUG_SECTION = Kind(
-    ANALYSIS,
-    "debug",
-    "DebugSection",
+    function="the output section they patch", hotness="bytes of their entries in the output")
+DEBUG_PIECE = Kind(ANALYSIS, "debug", "DebugPiece", "{Bytes} bytes of {Symbol} come from {Origin}",
+    function="the output section", hotness="bytes of the input section")
+DEBUG_LEFT_OUT = Kind(PASSED, "debug", "DebugLeftOut", "left out {Symbol}, {Bytes} bytes: {Reason}",
+    function="the input section", hotness="bytes of the input section")
+DEBUG_SECTION = Kind(ANALYSIS, "debug", "DebugSection",
     "{Symbol} has {OutputBytes} bytes, made of {InputBytes} bytes in input sections: {Pieces}",
-    function="the output section",
-    hotness="bytes of the output section",
-)
-
-SECTION_FOLDED = Kind(
-    PASSED,
-    _DEDUP,
-    "SectionFolded",
+    function="the output section", hotness="bytes of the output section")
+SECTION_FOLDED = Kind(PASSED, _DEDUP, "SectionFolded",
     "folded {Symbol} into {ReferenceSection} of {Reference}: {SectionBytes} bytes left out",
-    function="the section left out",
-    hotness="bytes of the section",
-)
-SECTION_REJECTED = Kind(
-    MISSED,
-    _DEDUP,
-    "SectionRejected",
+    function="the section left out", hotness="bytes of the section")
+SECTION_REJECTED = Kind(MISSED, _DEDUP, "SectionRejected",
     "{File} not folded into {Reference}: stage {Stage}, code {Code}: {Difference}",
     function="the first section that differs, .nv.merc where no single one does",
-    hotness="bytes of all Mercury sections of the file",
-)
-NOT_READ = Kind(
-    FAILURE,
-    _DEDUP,
-    "NotRead",
-    "{File} not compared: {Reason}",
-    function=".nv.merc",
-    hotness="0",
-)
-COST = Kind(
-    ANALYSIS,
-    _DEDUP,
-    "Cost",
+    hotness="bytes of all Mercury sections of the file")
+NOT_READ = Kind(FAILURE, _DEDUP, "NotRead", "{File} not compared: {Reason}", function=".nv.merc",
+    hotness="0")
+COST = Kind(ANALYSIS, _DEDUP, "Cost",
     "comparing {Files} files took {Pairs} comparisons: {BytesCompared} bytes read by {MemcmpCalls} "
     "memcmp calls, {TwinProbes} twins probed, {PrefilterHits} found by hash and {FalsePositives} "
     "found in vain, {Digests} sections of {DigestBytes} bytes hashed; the output is {BytesSaved} "
-    "bytes shorter",
-    function=".nv.merc",
-    hotness="bytes compared",
-)
+    "bytes shorter", function=".nv.merc", hotness="bytes compared")
+# fmt: on
 
 KINDS = tuple(value for value in list(globals().values()) if isinstance(value, Kind))
