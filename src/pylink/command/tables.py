@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
+import io
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING
 from pylink.diagnostics.stream import is_terminal, printable, show
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
 
@@ -48,6 +50,13 @@ def as_text(tables: Sequence[Table]) -> str:
         rows = aligned([table.columns, *table.printable()], right)
         lines += [table.title, *(f"  {row}".rstrip() for row in rows), ""]
     return "\n".join(lines) + "\n"
+
+
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Rows as comma separated values, the first of them the names of columns."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def print_tables(tables: Sequence[Table]) -> None:

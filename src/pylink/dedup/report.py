@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from pylink.command.tables import Table
+from pylink.command.tables import Table, csv_text
 from pylink.dedup.analysis import blocker_of
 from pylink.diagnostics.paths import shortener
 
@@ -87,11 +85,8 @@ def as_json(analysis: Analysis) -> str:
 
 def as_csv(analysis: Analysis) -> str:
     """One line for each object."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, CANDIDATE_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(map(candidate_row, analysis.candidates))
-    return text.getvalue()
+    rows = (candidate_row(candidate).values() for candidate in analysis.candidates)
+    return csv_text([CANDIDATE_COLUMNS, *rows])
 
 
 def tables(analysis: Analysis, top: int, *, everything: bool) -> list[Table]:

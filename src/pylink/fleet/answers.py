@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from typing import TYPE_CHECKING, Any
 
 from pylink.command.packages import need
-from pylink.command.tables import Table, print_tables
+from pylink.command.tables import Table, csv_text, print_tables
 from pylink.diagnostics.stream import printable, show
 from pylink.fleet.questions import FIRST, LAST
 from pylink.outputs.wholefile import write_whole
@@ -33,11 +31,7 @@ def as_json(answer: Answer) -> str:
 
 def as_csv(answer: Answer) -> str:
     """A line of names and a line for each row."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(answer.columns)
-    writer.writerows([_plain(cell) for cell in row] for row in answer.rows)
-    return text.getvalue()
+    return csv_text([answer.columns, *(map(_plain, row) for row in answer.rows)])
 
 
 def show_answer(title: str, answer: Answer, form: str, top: int) -> None:
@@ -82,26 +76,13 @@ def _form(path: str) -> str:
 
 def write_plot(path: str, question: Question, answer: Answer) -> None:
     """Bars of the largest values as a file, in the form that its name says."""
-    from matplotlib import rc_context  # noqa: PLC0415 -- most answers are not drawn
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    from pylink.report.view import plots  # noqa: PLC0415 -- most answers are not drawn
 
-    form = _form(path)
     label, value = (_column(answer, name) for name in (question.label, question.value))
-    bars = _bars(label, value, answer)
-    with rc_context({"svg.hashsalt": "pylink", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(8, 1.2 + 0.3 * max(1, len(bars))), layout="constrained")
-        axes = figure.add_subplot()
-        axes.barh(range(len(bars)), [value for _, value in bars], color="#2f6fb2")
-        axes.set_yticks(range(len(bars)), [label for label, _ in bars], parse_math=False)
-        axes.invert_yaxis()
-        title = answer.columns[value].replace("_", " ")
-        axes.set_xlabel(title if question.unit in title else f"{title}, {question.unit}")
-        axes.set_title(question.about, loc="left", fontsize=10)
-        axes.spines[["top", "right"]].set_visible(False)
-        sink = io.BytesIO()
-        date = {"CreationDate": None} if form == "pdf" else {"Date": None} if form == "svg" else {}
-        figure.savefig(sink, format=form, metadata=date)
-    write_whole(path, sink.getvalue())
+    title = answer.columns[value].replace("_", " ")
+    axis = title if question.unit in title else f"{title}, {question.unit}"
+    figure = plots.ranking(_bars(label, value, answer), question.about, axis)
+    write_whole(path, plots.image(figure, _form(path)))
 
 
 def _column(answer: Answer, name: str) -> int:

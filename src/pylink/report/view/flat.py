@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from pylink.command.tables import csv_text
 from pylink.report.api.metricname import unit
 from pylink.report.model import Report, Scope
 from pylink.report.view.blocks import Block, instances_of
@@ -32,18 +31,15 @@ DETAILS = (
 
 def details_csv(report: Report) -> str:
     """A line per metric of each section, and per message of a rule; values in base units."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(DETAILS)
+    rows: list[Sequence[object]] = [DETAILS]
     for page in action_pages(report):
+        cells: list[list[str]] = []
         for section in page.sections:
-            for cells in _metric_cells(section.blocks, section.title):
-                writer.writerow([page.index, page.name, *cells])
-            for cells in _said_cells(section.said, section.title):
-                writer.writerow([page.index, page.name, *cells])
-        for cells in (*_metric_cells(page.blocks, ""), *_said_cells(page.said, "")):
-            writer.writerow([page.index, page.name, *cells])
-    return out.getvalue()
+            cells += _metric_cells(section.blocks, section.title)
+            cells += _said_cells(section.said, section.title)
+        cells += [*_metric_cells(page.blocks, ""), *_said_cells(page.said, "")]
+        rows += ([page.index, page.name, *one] for one in cells)
+    return csv_text(rows)
 
 
 def _metric_cells(blocks: Iterable[Block], section: str) -> Iterator[list[str]]:
@@ -62,37 +58,26 @@ def _said_cells(said: Iterable[Said], section: str) -> Iterator[list[str]]:
 def raw_csv(report: Report) -> str:
     """A line per action and a column per metric; the second line has the units."""
     names = sorted({name for action in report.actions for name in action.metrics})
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["ID", "Name", *names])
-    writer.writerow(["", "", *map(unit, names)])
+    rows: list[Sequence[object]] = [["ID", "Name", *names], ["", "", *map(unit, names)]]
     for page in action_pages(report):
-        values = [base_text(page.action.value(name)) for name in names]
-        writer.writerow([page.index, page.name, *values])
-    return out.getvalue()
+        rows.append([page.index, page.name, *(base_text(page.action.value(one)) for one in names)])
+    return csv_text(rows)
 
 
 def source_csv(report: Report) -> str:
     """A line per instruction that counters point at: where it is, its source, its counts."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    for page, labels, rows in source_rows(report):
-        writer.writerow(["ID", "Name", "Address", "Instruction", "File", "Line", "Source", *labels])
-        for row in rows:
-            writer.writerow([page.index, page.name, *row])
-    return out.getvalue()
+    rows: list[Sequence[object]] = []
+    for page, labels, found in source_rows(report):
+        rows.append(["ID", "Name", "Address", "Instruction", "File", "Line", "Source", *labels])
+        rows += ([page.index, page.name, *row] for row in found)
+    return csv_text(rows)
 
 
 def session_csv(report: Report, file: str) -> str:
     """A line per fact about where the report comes from."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["Name", "Value"])
     words = summary(report)
-    if words:
-        writer.writerow(["Summary", words])
-    writer.writerows(session_rows(report, file, whole=True))
-    return out.getvalue()
+    said = [("Summary", words)] if words else []
+    return csv_text([("Name", "Value"), *said, *session_rows(report, file, whole=True)])
 
 
 def as_json(report: Report) -> str:

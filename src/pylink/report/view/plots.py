@@ -102,6 +102,19 @@ def bars(names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], un
     return figure
 
 
+def ranking(bars: Sequence[tuple[str, float]], title: str, axis: str) -> Figure:
+    """Values by name, one below the other."""
+    figure = Figure(figsize=(8, 1.2 + 0.3 * max(1, len(bars))), layout="constrained")
+    axes = figure.add_subplot()
+    axes.barh(range(len(bars)), [value for _, value in bars], color=BLUE)
+    axes.set_yticks(range(len(bars)), [name for name, _ in bars], parse_math=False)
+    axes.invert_yaxis()
+    axes.set_xlabel(axis)
+    axes.set_title(title, loc="left", fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
 def chart(plot: Plot) -> Figure:
     """Lines, points and walls of a chart that a section or a rule defines."""
     figure = Figure(figsize=(8, 4), layout="constrained")
@@ -193,9 +206,11 @@ def svg(figure: Figure, title: str, description: str) -> str:
 
 
 def image(figure: Figure, suffix: str) -> bytes:
-    """The figure as a file: suffix `svg` or `png`."""
+    """The figure as a file: suffix `svg`, `png` or `pdf`. Equal figures give equal bytes."""
     out = io.BytesIO()
-    figure.savefig(out, format=suffix, dpi=150)
+    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with rc_context({"svg.hashsalt": "pylink", "svg.fonttype": "none"}):
+        figure.savefig(out, format=suffix, dpi=150, metadata=dates.get(suffix))
     return out.getvalue()
 
 
