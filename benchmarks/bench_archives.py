@@ -24,7 +24,7 @@ from pylink._native.fatbin import find_entries
 from pylink._native.inputfiles import gather
 from pylink.bench.contenders import API, CLI, NVLINK
 from pylink.bench.launcher import Launcher
-from pylink.inputs import kinds, payload
+from pylink.inputs import kinds, payload, picked
 from pylink.inputs.archiveformat import read_archive
 from pylink.inputs.hosted import ENTRY
 from pylink.inputs.payload import open_library
@@ -68,18 +68,32 @@ def floor(path: Path, sm: int, output: Path) -> Callable[[], float]:
     data = path.read_bytes()
     members = list(read_archive(data, 0, len(data)))
     extents = b"".join(extent(one.offset, one.size) for one in members)
-    rows, _, _ = find_entries(data, extents, bytes([kinds.HOST]) * len(members))
+    rows, _, _ = find_entries([data], b"", extents, bytes([kinds.HOST]) * len(members))
     chosen = [row for row in ENTRY.iter_unpack(rows) if row[4] == sm]
     assert len(chosen) == MEMBERS
     assert open_library(payload.ZSTD_FRAME)
-    sizes = [row[10] for row in chosen]
+    picks = b"".join(
+        picked.PICK.pack(
+            0,
+            0,
+            *row[1:3],
+            sm,
+            kinds.CUBIN,
+            payload.ZSTD_FRAME,
+            picked.GOOD,
+            picked.HOSTED,
+            row[6],
+            row[7],
+            row[7] + row[5],
+            *row[8:],
+        )
+        for row in chosen
+    )
 
     def run() -> float:
         output.unlink(missing_ok=True)
         start = time.perf_counter()
-        data = path.read_bytes()
-        packed = [(data, row[7] + row[5], row[9], payload.ZSTD_FRAME) for row in chosen]
-        arena, _ = gather(sizes, lambda number: b"", packed)  # type: ignore[arg-type]
+        arena, _ = gather(picks, [path.read_bytes()], lambda number: b"")
         output.write_bytes(arena)
         return time.perf_counter() - start
 

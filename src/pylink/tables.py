@@ -52,7 +52,7 @@ def extent(offset: int, size: int) -> bytes:
     return (size << 64 | offset).to_bytes(EXTENT_SIZE, "little")
 
 
-def extent_at(extents: bytes, number: int) -> tuple[int, int]:
+def extent_at(extents: bytes | bytearray, number: int) -> tuple[int, int]:
     """Offset and size of a file."""
     start = number * EXTENT_SIZE
     row = int.from_bytes(extents[start : start + EXTENT_SIZE], "little")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from helpers.archive_builder import MAGIC, Members, bsd, gnu, header, member, thin, write
+from helpers.archive_reference import Row, members
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylink.inputs.archiveformat import ArchiveError, read_archive
+from pylink._native.archives import list_members, split_rows
+from pylink.inputs.archiveformat import ROW_SIZE, ArchiveError, read_archive
 
 MEMBERS = [
     ("a.o", b"even"),
@@ -135,25 +138,80 @@ names = st.text(st.characters(exclude_characters="\0/\n ", exclude_categories=["
 
 
 @given(st.lists(st.tuples(names, st.binary(max_size=9)), max_size=6), st.booleans())
-def test_what_is_written_is_read(members: Members, as_bsd: bool) -> None:
-    assert found(bsd(members) if as_bsd else gnu(members)) == list(members)
+def test_what_is_written_is_read(some: Members, as_bsd: bool) -> None:
+    assert found(bsd(some) if as_bsd else gnu(some)) == list(some)
+
+
+def outcome(entries: Iterator[Row]) -> tuple[list[Row], str, str]:
+    """The members, and what is wrong behind them, with whom."""
+    rows: list[Row] = []
+    try:
+        for row in entries:
+            rows.append(row)
+    except ArchiveError as error:
+        return rows, str(error), error.member
+    return rows, "", ""
+
+
+def walked(data: bytes, start: int, size: int) -> Iterator[Row]:
+    for one in read_archive(data, start, size):
+        yield one.name, one.header, one.offset, one.size, one.place, one.inline
+
+
+LONG = gnu([(f"a_long_name_of_member_{number}.o", b"x" * number) for number in range(40)])
+SLASHES = (
+    MAGIC + member(b"//", b"one//\ntwo\0/\nthree") + member(b"/0:7", b"1") + member(b"/6", b"")
+)
+WHOLE = [
+    gnu(MEMBERS, index=b"123"),
+    gnu(MEMBERS, index=bytes(8), wide=True),
+    bsd(MEMBERS, index=True),
+    thin(["a", "b", "sub/lib.a:68"]),
+    LONG,
+    SLASHES,
+    SLASHES.replace(MAGIC, b"!<thin>\n"),
+    bsd(MEMBERS).replace(MAGIC, b"!<thin>\n"),
+]
 
 
 @given(st.data())
 def test_damaged_archives_are_read_or_refused(data: st.DataObject) -> None:
-    whole = data.draw(st.sampled_from([gnu(MEMBERS, index=b"123"), bsd(MEMBERS), thin(["a", "b"])]))
-    damaged = bytearray(whole)
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, len(damaged) - 1))
-        damaged[at] = data.draw(st.integers(0, 255))
-    size = data.draw(st.integers(0, len(damaged)))
-    try:
-        entries = list(read_archive(bytes(damaged), 0, size))
-    except ArchiveError:
-        return
-    assert len(entries) <= size // 60
-    if damaged[:8] == MAGIC:
-        assert all(60 < one.offset <= one.offset + one.size <= size for one in entries)
+    """As the plain reader does, from the same header on and with the same words."""
+    damaged = bytearray(b"junk" + data.draw(st.sampled_from(WHOLE)))
+    for _ in range(data.draw(st.integers(0, 4))):
+        at = data.draw(st.integers(4, len(damaged) - 1))
+        damaged[at] = data.draw(st.sampled_from(b"\0\n /#:019`a") | st.integers(0, 255))
+    size = data.draw(st.integers(0, len(damaged) - 4))
+    rows, reason, name = outcome(walked(bytes(damaged), 4, size))
+    assert (rows, reason, name) == outcome(members(bytes(damaged), 4, size))
+    assert len(rows) <= size // 60
+    if damaged[4:12] == MAGIC:
+        assert all(60 < offset <= offset + count <= 4 + size for _, _, offset, count, *_ in rows)
+
+
+def test_the_walk_goes_on_where_it_was() -> None:
+    """However few members are asked for at a time."""
+    whole, more, _ = list_members(LONG, 0, len(LONG), 1000, ())
+    assert more is None
+    for most in (1, 3, 39, 40):
+        parts: list[bytes] = []
+        seen: tuple[int, int, int] | tuple[()] | None = ()
+        while seen is not None:
+            rows, seen, fault = list_members(LONG, 0, len(LONG), most, seen)
+            assert fault is None
+            assert len(rows) <= most * ROW_SIZE
+            parts.append(rows)
+        assert b"".join(parts) == whole
+    names, _, _, inline = split_rows(LONG, whole, "lib.a:")
+    assert names[3] == "lib.a:a_long_name_of_member_3.o"
+    assert inline == bytes(40)
+    for wrong in ((7, 0, 0), (8, 0, len(LONG) + 1), (8, len(LONG) + 1, 0)):
+        with pytest.raises(IndexError):
+            list_members(LONG, 0, len(LONG), 1, wrong)
+    with pytest.raises(IndexError):
+        list_members(LONG, 1, len(LONG), 1, ())
+    with pytest.raises(IndexError):
+        split_rows(b"", whole, "")
 
 
 @pytest.mark.parametrize("options", ["qcs", "qcS", "qcsT", "qcST"])

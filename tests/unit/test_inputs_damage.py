@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import pylink
 from pylink._native import inputfiles
-from pylink.inputs import payload
+from pylink.inputs import kinds, payload, picked
 
 CUBIN = one_kernel().build()
 GOOD = container(entry(CUBIN, 80, mode="zstd"))
@@ -243,32 +243,41 @@ def test_native_decompression_is_that_of_the_packages(
     damaged = [
         one[: len(one) // 2] if cut else one for one, (*_, cut) in zip(stored, files, strict=True)
     ]
-    packed = [
-        (b"head" + one, 4, len(one), codecs[mode]) if mode in codecs else None
-        for one, (mode, *_) in zip(damaged, files, strict=True)
-    ]
     sizes = [len(data) + wrong for _, data, wrong, _ in files]
+    rows = b"".join(
+        row(number, 4, len(one), codecs.get(mode, 0), size)
+        for number, (one, (mode, *_), size) in enumerate(zip(damaged, files, sizes, strict=True))
+    )
     asked: list[int] = []
 
     def produce(number: int) -> bytes:
         asked.append(number)
         return b"?" * sizes[number]
 
-    arena, extents = inputfiles.gather(sizes, produce, packed)
-    rows = memoryview(extents).cast("Q")
-    for number, (mode, data, wrong, cut) in enumerate(files):
-        start, size = rows[2 * number], rows[2 * number + 1]
-        good = mode in codecs and not wrong and not cut
+    arena, extents = inputfiles.gather(rows, [b"head" + one for one in damaged], produce)
+    places = memoryview(extents).cast("Q")
+    for number, (_, data, wrong, cut) in enumerate(files):
+        start, size = places[2 * number], places[2 * number + 1]
+        good = not wrong and not cut
         assert (number in asked) == (not good)
         assert arena[start : start + size] == (data if good else b"?" * sizes[number])
 
 
-def test_compressed_data_outside_of_its_bytes_is_refused() -> None:
+def row(arena: int, offset: int, size: int, codec: int, full_size: int) -> bytes:
+    """The row of a cubin that was an entry of a fat binary."""
+    place = (0, offset, offset, size, size, full_size)
+    return picked.PICK.pack(
+        0, arena, 0, 0, 0, kinds.CUBIN, codec, picked.GOOD, picked.ALONE, *place
+    )
+
+
+def test_what_is_outside_of_its_arena_is_refused() -> None:
     for offset, size in ((5, 0), (0, 5), (2, 3), (2, 2**64 - 1)):
-        with pytest.raises(ValueError, match="compressed data 0 is outside of its bytes"):
-            inputfiles.gather([8], lambda _: b"", [(b"four", offset, size, payload.LZ4_BLOCK)])
-    with pytest.raises(ValueError, match="one place of compressed data per size"):
-        inputfiles.gather([8], lambda _: b"", [])
+        for codec in (payload.STORED, payload.LZ4_BLOCK):
+            with pytest.raises(ValueError, match="pick 0 is outside of its arena"):
+                inputfiles.gather(row(0, offset, size, codec, 8), [b"four"], lambda _: b"")
+    with pytest.raises(IndexError):
+        inputfiles.gather(row(1, 0, 0, 0, 0), [b"four"], lambda _: b"")
 
 
 def test_lto_entries_ask_for_their_option() -> None:

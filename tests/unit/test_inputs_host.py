@@ -15,10 +15,8 @@ from helpers.fatbin_builder import container, entry, host_object
 from helpers.linked import functions
 
 import pylink
-from pylink._native.fatbin import find_entries
-from pylink.inputs.hosted import SOURCE
+from pylink._native.fatbin import collect_names, find_entries
 from pylink.inputs.kinds import HOST
-from pylink.inputs.pieces import Hosted
 
 
 def kernels(*names: str) -> bytes:
@@ -124,16 +122,25 @@ def registered(tmp_path: Path, *inputs: tuple[str, bytes], **options: Any) -> li
     return [call.removeprefix("DEFINE_REGISTER_FUNC(").removesuffix(")") for call in calls]
 
 
-def test_variables_that_host_code_names() -> None:
+def test_what_host_code_names() -> None:
     lists = {f".nvHR{space}{kind}": b"" for space in "DC" for kind in "EI"}
     sections = [(name, f"{name}\0\0other\0".encode()) for name in lists]
-    data = host_object([("__nv_relfatbin", container(entry(K, 80))), *sections])
-    extent = struct.pack("<QQ", 0, len(data))
-    _, rows, _ = find_entries(data, extent, bytes([HOST]))
-    (row,) = SOURCE.iter_unpack(rows)
-    assert Hosted(row, data).variables == [
-        name for each in lists for name in (each.encode(), b"other")
-    ]
+    code = ("__nv_relfatbin", container(entry(K, 80)))
+    silent = host_object([code, *sections])
+    kernels = [(".nvHRKI", b"\0i"), (".nvHRKE", b"k\0\0\0k\0m")]
+    telling = host_object([code, *sections, *kernels])
+    extents = struct.pack("<4Q", 0, len(silent), 0, len(telling))
+    arenas, homes = [silent, telling], struct.pack("<2i", 0, 1)
+    _, rows, _ = find_entries(arenas, homes, extents, bytes([HOST] * 2))
+    assert collect_names(arenas, homes, rows, [0]) is None  # kernels are not listed
+    assert collect_names(arenas, homes, rows, [1, 0]) is None
+    found = collect_names(arenas, homes, rows, [1, 1])
+    assert found is not None
+    variables = dict.fromkeys(name for each in lists for name in (each.encode(), b"other"))
+    assert list(map(list, found)) == [[b"k", b"m"], [b"i"], list(variables)]
+    for wrong in (-1, 2):
+        with pytest.raises(IndexError, match=f"no source {wrong}"):
+            collect_names(arenas, homes, rows, [wrong])
 
 
 def test_the_device_runtime_has_no_say_where_it_is_not_taken() -> None:

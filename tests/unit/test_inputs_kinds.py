@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import pylink
 from pylink._native import inputfiles
 from pylink.inputs import kinds
+from pylink.inputs.picked import row_at
 
 CUBIN = one_kernel().build()
 FATBIN = container(entry(CUBIN, 80, mode="zstd"))
@@ -133,15 +134,23 @@ def test_an_executable_is_refused_wherever_it_is() -> None:
 
 def test_gather_takes_files_one_by_one() -> None:
     files = [b"abc", b"", b"x" * 16, b"y" * 17]
-    arena, extents = inputfiles.gather(
-        [len(one) for one in files], files.__getitem__, [None] * len(files)
-    )
+    rows = b"".join(row_at(-1, 0, len(one)) for one in files)
+    arena, extents = inputfiles.gather(rows, [], files.__getitem__)
     paths: list[bytes | None] = [None] * 4
     assert (arena, extents) == inputfiles.read_files(paths, [len(one) for one in files], [*files])[
         :2
     ]
+    # Or copies them from where they lie.
+    whole = b"".join(files)
+    places = [(sum(map(len, files[:number])), len(one)) for number, one in enumerate(files)]
+    rows = b"".join(row_at(0, *place) for place in places)
+    assert (
+        inputfiles.gather(rows, [whole], dict[int, bytes]().__getitem__)
+        == (inputfiles.read_files(paths, [len(one) for one in files], [*files])[:2])
+    )
     # What is not as large as it was said to be is empty, however large that was.
-    _, extents = inputfiles.gather([1 << 28, 3], [b"four", b"abc"].__getitem__, [None, None])
+    rows = row_at(-1, 0, 1 << 28) + row_at(-1, 0, 3)
+    _, extents = inputfiles.gather(rows, [], [b"four", b"abc"].__getitem__)
     assert struct.unpack("<4Q", extents) == (0, 0, 1 << 28, 3)
     with pytest.raises(KeyError):
-        inputfiles.gather([3], dict[int, bytes]().__getitem__, [None])
+        inputfiles.gather(row_at(-1, 0, 3), [], dict[int, bytes]().__getitem__)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pylink._native.selection import select
-from pylink.inputs.pieces import ALWAYS, NEEDED, SYSTEM, TOGETHER
+from pylink.inputs.sources import ALWAYS, NEEDED, SYSTEM, TOGETHER
 
 NAMES = ("a", "b", "c", "d", "vprintf", "__cuda_syscall_x")
 

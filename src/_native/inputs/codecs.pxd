@@ -81,9 +81,3 @@ cdef extern from *:
     bint decompress "pylink_decompress"(
         int codec, const void* from_, size_t size, void* to, size_t room
     ) noexcept nogil
-
-# As in pylink/inputs/payload.py.
-cdef enum Codec:
-    STORED = 0
-    LZ4_BLOCK = 1
-    ZSTD_FRAME = 2

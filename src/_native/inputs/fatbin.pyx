@@ -2,17 +2,18 @@
 
 A fat binary is a row of containers: a header of 16 bytes, then entries back to back, each a header
 of 64 bytes or more and a payload. A host object holds one, for each source file that it was made
-of, in `__nv_relfatbin`. docs/inputs.md has the fields.
+of, in `__nv_relfatbin`. docs/inputs.md has the fields. Of the entries of a container a link takes
+one: `pick_entries` makes rows of what it takes, for `inputfiles.gather` to decompress.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset, strcmp, strncmp
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memchr, memcpy, memset, strcmp, strncmp
 
 from elf64 cimport ET_DYN, ET_REL, SHT_NOBITS, Shdr
 from elffile cimport *
-from elfkinds cimport FATBIN_MAGIC, IN_FATBIN, IN_HOST, IN_SHARED
-from extents cimport count_files
+from elfkinds cimport *
+from picks cimport *
 from vec cimport *
 
 # Reasons of a FaultRow; pylink/inputs/damage.py has the sentence for each.
@@ -34,7 +35,14 @@ cdef enum FatbinFault:
 cdef enum:
     CONTAINER_HEADER = 16
     ENTRY_HEADER = 64
-    COMPRESSED = 0x2000 | 0x8000
+    # Flags of an entry.
+    LZ4 = 0x2000
+    ZSTD = 0x8000
+    COMPRESSED = LZ4 | ZSTD
+    # Kinds of an entry, as in pylink/inputs/choice.py.
+    ENTRY_PTX = 1
+    ENTRY_ELF = 2
+    ENTRY_LTOIR = 8
 
 cdef packed struct Container:
     uint32_t magic
@@ -102,26 +110,27 @@ ctypedef struct Scanner:
     uint32_t containers
 
 
-def find_entries(bytes arena, bytes extents, bytes kinds):
-    """Find the entries of all fat binaries and host objects of the arena.
+def find_entries(list arenas, bytes homes, bytes extents, bytes kinds):
+    """Find the entries of all fat binaries and host objects.
 
-    `extents` and `kinds` are as in `inputfiles`. Returns `(entries, sources, faults)`: EntryRow
-    table in order, a SourceRow each, and a FaultRow for each damaged source, whose entries then
-    end before the damage.
+    `homes` has the number of its arena for each source, an int32, or nothing where all are in the
+    first; `extents` and `kinds` are as in `inputfiles`. Returns `(entries, sources, faults)`:
+    EntryRow table in order, a SourceRow each, and a FaultRow for each damaged source, whose entries
+    then end before the damage.
     """
     cdef Scanner s
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(kinds), i
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef const uint8_t* kind = <const uint8_t*>PyBytes_AS_STRING(kinds)
-    cdef Py_ssize_t n = count_files(arena, extents), i
+    cdef bytes places = place_sources(arenas, homes, extents, n)
+    cdef const uint8_t** place = <const uint8_t**>PyBytes_AS_STRING(places)
     cdef bint ok = True
-    if PyBytes_GET_SIZE(kinds) != n:
-        raise ValueError("one kind per file")
-    s.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
     vec_init(&s.entries, sizeof(EntryRow))
     vec_init(&s.sources, sizeof(SourceRow))
     vec_init(&s.faults, sizeof(FaultRow))
     with nogil:
         for i in range(n):
+            s.arena = place[i]
             ok = scan(&s, <uint32_t>i, kind[i], extent[2 * i], extent[2 * i + 1])
             if not ok:
                 break
@@ -131,6 +140,34 @@ def find_entries(bytes arena, bytes extents, bytes kinds):
         vec_free(&s.faults)
         raise MemoryError
     return vec_take(&s.entries), vec_take(&s.sources), vec_take(&s.faults)
+
+
+cdef bytes place_sources(list arenas, bytes homes, bytes extents, Py_ssize_t n):
+    """A pointer for each source, to its arena; its extent is known to lie there."""
+    cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
+    cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
+    cdef bytes places = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
+    cdef const uint8_t** place = <const uint8_t**>PyBytes_AS_STRING(places)
+    cdef bytes arena
+    cdef Py_ssize_t i
+    cdef int32_t last = -1, one
+    cdef uint64_t limit = 0
+    if PyBytes_GET_SIZE(extents) != 16 * n:
+        raise ValueError("one kind per source")
+    if PyBytes_GET_SIZE(homes) not in (0, 4 * n):
+        raise ValueError("one arena per source")
+    for i in range(n):
+        one = home[i] if PyBytes_GET_SIZE(homes) else 0
+        if one != last:
+            if one < 0 or one >= len(arenas):
+                raise IndexError(f"no arena {one}")
+            arena = arenas[one]
+            limit = <uint64_t>PyBytes_GET_SIZE(arena)
+            last = one
+        if extent[2 * i] > limit or extent[2 * i + 1] > limit - extent[2 * i]:
+            raise IndexError(f"source {i} runs past its arena")
+        place[i] = <const uint8_t*>PyBytes_AS_STRING(arena)
+    return places
 
 
 cdef bint scan(Scanner* s, uint32_t source, uint8_t kind, uint64_t offset,
@@ -287,3 +324,211 @@ cdef bint scan_container(Scanner* s, uint64_t offset, uint64_t end) noexcept nog
         s.index += 1
         offset += e.header_size + e.size
     return True
+
+
+# What became of the entries of one link.
+ctypedef struct Picking:
+    Vec picks
+    uint64_t left               # bytes that compressed payloads may still become
+    uint32_t codecs             # bits of those that there is something for
+
+cdef enum:
+    RANKS = 64                  # ranks that are kept: a link has few kinds of entries
+
+cdef struct Rank:
+    bint known
+    uint32_t kind
+    uint32_t sm
+    uint64_t flags
+    int64_t rank
+
+
+def pick_entries(bytes entries, bytes rows, bytes faults, bytes homes, bytes extents, bytes kinds,
+                 rank, uint64_t limit, dict linked):
+    """What a link takes of its sources, in their order.
+
+    `entries`, `rows` and `faults` are what `find_entries` gave for the rest. Of each container the
+    entry of the highest `rank(kind, sm, flags)` is taken, of equal ones the first; none where the
+    highest is negative or the source is damaged. Of a source that is in `linked` only containers
+    of that set are looked at. Compressed payloads become at most `limit` bytes in all. A source of
+    another kind is taken as it is.
+
+    Returns `(picks, sources, odd, missing, bare, codecs)`: PickRow, the number of the source of
+    each, the rows that are no plain cubin, the sources with containers that nothing was taken of
+    (the damaged left out), the sources of host code or entries without any container, and a bit
+    for each Codec.
+    """
+    cdef Picking p
+    cdef Rank ranks[RANKS]
+    cdef const EntryRow* entry = <const EntryRow*>PyBytes_AS_STRING(entries)
+    cdef const EntryRow* end = entry + PyBytes_GET_SIZE(entries) // sizeof(EntryRow)
+    cdef const EntryRow* best
+    cdef const SourceRow* row = <const SourceRow*>PyBytes_AS_STRING(rows)
+    cdef const FaultRow* fault = <const FaultRow*>PyBytes_AS_STRING(faults)
+    cdef const FaultRow* last_fault = fault + PyBytes_GET_SIZE(faults) // sizeof(FaultRow)
+    cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
+    cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
+    cdef const uint8_t* kind = <const uint8_t*>PyBytes_AS_STRING(kinds)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(kinds), i, before
+    cdef int64_t best_rank, place
+    cdef uint32_t container, taken, containers
+    cdef bint damaged
+    cdef list sources = [], odd = [], missing = [], bare = []
+    cdef set chosen
+    if (PyBytes_GET_SIZE(extents) != 16 * n or PyBytes_GET_SIZE(homes) != 4 * n
+            or PyBytes_GET_SIZE(rows) != n * <Py_ssize_t>sizeof(SourceRow)):
+        raise ValueError("columns differ in length")
+    memset(ranks, 0, sizeof(ranks))
+    vec_init(&p.picks, sizeof(PickRow))
+    p.left = limit
+    p.codecs = 0
+    try:
+        for i in range(n):
+            before = <Py_ssize_t>p.picks.count
+            damaged = fault != last_fault and fault.source == <uint32_t>i
+            while fault != last_fault and fault.source == <uint32_t>i:
+                fault += 1
+            if kind[i] not in (IN_HOST, IN_FATBIN, IN_SHARED):
+                take_source(&p, <uint32_t>i, home[i], kind[i], extent[2 * i], extent[2 * i + 1])
+            else:
+                chosen = linked.get(i)
+                containers = row[i].containers if chosen is None else <uint32_t>len(chosen)
+                taken = 0
+                while entry != end and entry.source == <uint32_t>i:
+                    best = NULL
+                    best_rank = -1
+                    container = entry.container
+                    while (entry != end and entry.source == <uint32_t>i
+                           and entry.container == container):
+                        place = rank_of(ranks, entry, rank)
+                        if best == NULL or place > best_rank:
+                            best, best_rank = entry, place
+                        entry += 1
+                    if (best_rank >= 0 and not damaged
+                            and (chosen is None or container in chosen)):
+                        take_entry(&p, best, home[i], kind[i] != IN_FATBIN)
+                        taken += 1
+                if taken != containers and not damaged:
+                    missing.append(i)
+                if containers == 0:
+                    bare.append(i)
+            while before < <Py_ssize_t>p.picks.count:
+                if is_odd(<PickRow*>p.picks.data + before):
+                    odd.append(before)
+                sources.append(i)
+                before += 1
+        return vec_take(&p.picks), sources, odd, missing, bare, p.codecs
+    finally:
+        vec_free(&p.picks)
+
+
+cdef inline bint is_odd(const PickRow* pick) noexcept nogil:
+    return pick.kind != IN_CUBIN or pick.state != P_GOOD
+
+
+cdef int64_t rank_of(Rank* ranks, const EntryRow* entry, rank) except? -2:
+    """The rank of an entry: few links have entries of many kinds, so it is seldom asked for."""
+    cdef uint64_t key = (entry.flags * 31 + entry.sm) * 31 + entry.kind
+    cdef Rank* known = &ranks[(key ^ key >> 12) % RANKS]
+    if not (known.known and known.kind == entry.kind and known.sm == entry.sm
+            and known.flags == entry.flags):
+        known.rank = rank(entry.kind, entry.sm, entry.flags)
+        known.kind, known.sm, known.flags = entry.kind, entry.sm, entry.flags
+        known.known = True
+    return known.rank
+
+
+cdef PickRow* new_pick(Picking* p, uint32_t source, int32_t home) except NULL:
+    cdef PickRow* pick = <PickRow*>vec_push(&p.picks)
+    if pick == NULL:
+        raise MemoryError
+    memset(pick, 0, sizeof(PickRow))
+    pick.source = source
+    pick.arena = home
+    return pick
+
+
+cdef int take_source(Picking* p, uint32_t source, int32_t home, uint8_t kind, uint64_t offset,
+                     uint64_t size) except -1:
+    cdef PickRow* pick = new_pick(p, source, home)
+    pick.kind = kind
+    pick.header = pick.offset = offset
+    pick.size = pick.full_size = size
+    return 0
+
+
+cdef int take_entry(Picking* p, const EntryRow* entry, int32_t home, bint hosted) except -1:
+    cdef PickRow* pick = new_pick(p, entry.source, home)
+    pick.container = entry.container
+    pick.index = entry.index
+    pick.kind = (IN_CUBIN if entry.kind == ENTRY_ELF
+                 else IN_PTX if entry.kind == ENTRY_PTX else IN_LTOIR)
+    pick.sm = entry.sm
+    pick.flags = entry.flags
+    pick.header = entry.offset
+    pick.offset = entry.offset + entry.header_size
+    pick.room = entry.size
+    pick.size = entry.packed_size
+    pick.embedded = E_HOSTED if hosted else E_ALONE
+    pick.full_size = entry.full_size if entry.flags & COMPRESSED else entry.size
+    if entry.flags & COMPRESSED and pick.kind != IN_LTOIR:
+        if entry.flags & LZ4 and entry.flags & ZSTD:
+            pick.state = P_BOTH_CODECS
+            return 0
+        if entry.full_size > p.left:
+            pick.state = P_TOO_LARGE
+            return 0
+        p.left -= entry.full_size
+        pick.codec = ZSTD_FRAME if entry.flags & ZSTD else LZ4_BLOCK
+        p.codecs |= 1 << pick.codec
+    return 0
+
+
+def collect_names(list arenas, bytes homes, bytes rows, list numbers):
+    """What the host code of these sources uses, or None when one of them does not say so.
+
+    Returns `(external, internal, variables)`: dicts with the names of kernels, and those of
+    variables, in order. `rows` are the SourceRows of all sources, `homes` as in `find_entries`.
+    """
+    cdef const SourceRow* row = <const SourceRow*>PyBytes_AS_STRING(rows)
+    cdef const int32_t* home = <const int32_t*>PyBytes_AS_STRING(homes)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(rows) // sizeof(SourceRow), i
+    cdef dict external = {}, internal = {}, variables = {}
+    cdef bytes arena
+    cdef int k
+    if PyBytes_GET_SIZE(homes) != 4 * n:
+        raise ValueError("one arena per source")
+    for number in numbers:
+        i = number
+        if i < 0 or i >= n:
+            raise IndexError(f"no source {i}")
+        if home[i] < 0 or home[i] >= len(arenas):
+            raise IndexError(f"no arena {home[i]}")
+        if row[i].containers == 0 or row[i].kernels[0].offset == 0:
+            return None
+        arena = arenas[home[i]]
+        add_names(external, arena, &row[i].kernels[0])
+        add_names(internal, arena, &row[i].kernels[1])
+        for k in range(4):
+            add_names(variables, arena, &row[i].variables[k])
+    return external, internal, variables
+
+
+cdef int add_names(dict names, bytes arena, const Range* place) except -1:
+    """The names between zero bytes in a section."""
+    cdef const char* at = PyBytes_AS_STRING(arena) + place.offset
+    cdef const char* end = at + place.size
+    cdef const char* zero
+    if place.offset == 0:
+        return 0
+    if (place.offset > <uint64_t>PyBytes_GET_SIZE(arena)
+            or place.size > <uint64_t>PyBytes_GET_SIZE(arena) - place.offset):
+        raise IndexError("names outside the arena")
+    while at != end:
+        zero = <const char*>memchr(at, 0, end - at)
+        if zero == NULL:
+            zero = end
+        if zero != at:
+            names[PyBytes_FromStringAndSize(at, zero - at)] = None
+        at = zero if zero == end else zero + 1
+    return 0

@@ -6,12 +6,13 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset, strlen
 
 from clocks cimport *
-from codecs cimport STORED, decompress, open_codec
+from codecs cimport decompress, open_codec
 from elf64 cimport round_up
 from elfkinds cimport *
 from extents cimport count_files
 from heap cimport *
 from pages cimport *
+from picks cimport *
 from workers cimport *
 
 cdef extern from "<fcntl.h>" nogil:
@@ -105,43 +106,50 @@ def use_codec(int codec, bytes path):
     return open_codec(codec, PyBytes_AS_STRING(path))
 
 
-def gather(list sizes, produce, list packed):
-    """An arena of files of `sizes[i]` bytes.
+def gather(bytes picks, list arenas, produce):
+    """An arena of what PickRows say, whose places are in `arenas`.
 
-    `packed[i]` is None, or says where a compressed ELF file is: bytes, offset, size and Codec.
-    Those are decompressed first, in parallel. `produce(i)` gives all others one by one as bytes,
-    also what could not be decompressed here; each is let go before the next is asked for. Returns
+    All are copied or decompressed, in parallel. `produce(i)` gives one by one as bytes what could
+    not be, as it is damaged or has no place; each is let go before the next is asked for. Returns
     `(arena, extents)` as `read_files`; what comes in another size is empty there, and its place is
     left as it is: nobody but a damaged input says how large that is. ValueError for a place outside
-    its bytes.
+    its arena, MemoryError when there is none for all.
     """
-    cdef Py_ssize_t n = len(sizes), i
-    cdef uint64_t size
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(picks) // sizeof(PickRow), n_arenas = len(arenas), i
+    cdef const PickRow* pick = <const PickRow*>PyBytes_AS_STRING(picks)
+    cdef uint64_t size, total = 0, work = 0
     cdef bytes chunk
     cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
     cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
-    cdef uint64_t total = place_files(sizes, extent)
+    for i in range(n):
+        extent[2 * i] = total
+        extent[2 * i + 1] = size = pick[i].full_size
+        if size > (<uint64_t>1 << 62) - total:
+            raise MemoryError
+        total += padded(size)
     cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
     cdef uint8_t* base = <uint8_t*>PyBytes_AS_STRING(arena)
     cdef bytes places = PyBytes_FromStringAndSize(NULL, n * sizeof(Packed))
     cdef Packed* place = <Packed*>PyBytes_AS_STRING(places)
-    cdef uint64_t offset, packed_size, work = 0
-    if len(packed) != n:
-        raise ValueError("one place of compressed data per size")
     prefer_large_pages(base, total)
     for i in range(n):
-        place[i].codec = STORED
-        if packed[i] is None:
+        place[i].start = NULL
+        place[i].unpacked = False
+        if pick[i].arena < 0 or pick[i].state != P_GOOD:
             continue
-        chunk, offset, packed_size, place[i].codec = packed[i]
+        if pick[i].arena >= n_arenas:
+            raise IndexError(f"pick {i} is in no arena")
+        chunk = arenas[pick[i].arena]
         size = <uint64_t>PyBytes_GET_SIZE(chunk)
-        if offset > size or packed_size > size - offset:
-            raise ValueError(f"compressed data {i} is outside of its bytes")
-        place[i].start = <const uint8_t*>PyBytes_AS_STRING(chunk) + offset
-        place[i].size = packed_size
+        if pick[i].offset > size or pick[i].size > size - pick[i].offset:
+            raise ValueError(f"pick {i} is outside of its arena")
+        place[i].codec = pick[i].codec
+        place[i].is_elf = pick[i].embedded != E_FILE
+        place[i].start = <const uint8_t*>PyBytes_AS_STRING(chunk) + pick[i].offset
+        place[i].size = pick[i].size
         place[i].to = base + extent[2 * i]
         place[i].full_size = extent[2 * i + 1]
-        work += place[i].full_size * UNPACKING
+        work += place[i].full_size * (1 if pick[i].codec == STORED else UNPACKING)
     with nogil:
         for_each(unpack_one, place, n, work)
     for i in range(n):
@@ -194,8 +202,9 @@ cdef enum:
 
 ctypedef struct Packed:
     int codec
+    bint is_elf                 # has to be
     bint unpacked               # is in its place, all of it
-    const uint8_t* start
+    const uint8_t* start        # NULL: nobody but the caller knows
     uint64_t size
     uint8_t* to
     uint64_t full_size
@@ -203,13 +212,18 @@ ctypedef struct Packed:
 
 cdef void unpack_one(void* context, size_t item) noexcept nogil:
     cdef Packed* one = <Packed*>context + item
-    one.unpacked = (
-        one.codec != STORED and one.full_size >= 4
-        and decompress(one.codec, one.start, one.size, one.to, one.full_size)
-        and memcmp(one.to, b"\x7fELF", 4) == 0
-    )
-    if one.unpacked:
-        memset(one.to + one.full_size, 0, padded(one.full_size) - one.full_size)
+    if one.start == NULL:
+        return
+    if one.codec == STORED:
+        if one.size != one.full_size:
+            return
+        memcpy(one.to, one.start, one.size)
+    elif not decompress(one.codec, one.start, one.size, one.to, one.full_size):
+        return
+    if one.is_elf and (one.full_size < 4 or memcmp(one.to, b"\x7fELF", 4) != 0):
+        return
+    one.unpacked = True
+    memset(one.to + one.full_size, 0, padded(one.full_size) - one.full_size)
 
 
 cdef enum:

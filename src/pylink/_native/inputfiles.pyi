@@ -34,17 +34,15 @@ def use_codec(codec: int, path: bytes) -> bool:
     """
 
 def gather(
-    sizes: list[int],
-    produce: Callable[[int], bytes],
-    packed: list[tuple[bytes, int, int, int] | None],
+    picks: bytes, arenas: list[bytes], produce: Callable[[int], bytes]
 ) -> tuple[bytes, bytes]:
     """An arena of files: (arena, extents), as those of ``read_files``.
 
-    ``packed[i]`` says of an ELF file that is compressed where it is: bytes, offset and size in
-    them, codec. These are decompressed first, by two threads. ``produce(i)`` gives the others one
-    by one, also what could not be decompressed, and each is let go before the next is asked for.
-    What comes in another size than ``sizes[i]`` is empty in ``extents``. Exceptions of ``produce``
-    pass through; ``ValueError`` for compressed data outside of its bytes.
+    ``picks`` are rows of ``pylink.inputs.picked``, whose places are in ``arenas``; they are copied
+    and decompressed by two threads. ``produce(i)`` gives what is in no arena, and what could not be
+    decompressed, one by one, and each is let go before the next is asked for. What comes in another
+    size than its row says is empty in ``extents``. Exceptions of ``produce`` pass through;
+    ``ValueError`` for a place outside of its arena, ``MemoryError`` when there is none.
     """
 
 def keep_memory() -> None:

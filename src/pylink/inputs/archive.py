@@ -8,10 +8,11 @@ archive which nvlink can link gives the same file.
 
 from __future__ import annotations
 
+from pylink._native import archives
 from pylink.inputs import kinds
-from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
-from pylink.inputs.archivethin import classify, external_members
-from pylink.inputs.pieces import ALWAYS, NEEDED, TOGETHER, Source
+from pylink.inputs.archiveformat import ArchiveError, is_thin, list_all
+from pylink.inputs.archivethin import external_members
+from pylink.inputs.sources import ALWAYS, NEEDED, OVERLOOKED, TOGETHER, WHOLE, Run
 from pylink.outputs.plan import identity
 
 TYPE_CHECKING = False
@@ -19,86 +20,94 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylink.diagnostics import Sink
-    from pylink.inputs.archiveformat import Entry
+    from pylink.inputs.sources import Source
     from pylink.outputs.plan import Identity, Plan
 
 # Members that can hold code for the link. PTX and LTO-IR have to be asked for: what they define
 # shows only after they are compiled.
-_CODE = (kinds.HOST, kinds.CUBIN, kinds.FATBIN)
-_WHOLE = (*_CODE, kinds.PTX, kinds.LTOIR)
-_ARCHIVES = (kinds.ARCHIVE, kinds.THIN_ARCHIVE)
-_ELF = (kinds.HOST, kinds.CUBIN)
+_CODE = bytes([kinds.CUBIN, kinds.HOST, kinds.FATBIN])
+_WHOLE = _CODE + bytes([kinds.PTX, kinds.LTOIR])
+_ARCHIVES = {kinds.ARCHIVE, kinds.THIN_ARCHIVE}
+
+# From kinds to whether nvlink ends there, and to when a member is linked that it looks at.
+_ENDS = bytes(kind not in (kinds.HOST, kinds.CUBIN) for kind in range(256))
+_DEMANDS = bytes(ALWAYS if kind == kinds.HOST else TOGETHER for kind in range(256))
 
 # What one archive may lead to, as a small file can name a large one, or itself, very often.
 MAX_DEPTH = 16
 MAX_MEMBERS = 1 << 18
 
 
-def members(archive: Source, plan: Plan, sink: Sink, *, lazy: bool = False) -> list[Source]:
+def members(
+    archive: Source, plan: Plan, sink: Sink, *, lazy: bool, whole: bool, overlooked: bool
+) -> Iterator[Run]:
     """The members of `archive` with code, in its order; damage ends the link.
 
-    `lazy` leaves every member for what needs it, unless the whole archive is asked for.
+    `whole` says that all of it is asked for, `lazy` leaves every member for what needs it unless
+    that is so, and `overlooked` says that nvlink would not look at the archive.
     """
-    overlooked = archive.overlooked
-    chosen: list[Source] = []
-    count = 0
-    for source, depth in _walk(archive, archive.name, (), plan, sink):
-        count += 1
-        if count > MAX_MEMBERS:
+    code = _WHOLE if whole else _CODE
+    total = 0
+    for run, depth in _walk(archive, archive.name, (), plan, sink):
+        count = len(run.names)
+        total += count
+        if total > MAX_MEMBERS:
             sink.fatal("archive-limit", file=archive.name, what=f"{MAX_MEMBERS} members")
-        overlooked |= depth > 1 or source.kind not in _ELF or source.overlooked
-        if source.kind not in (_WHOLE if archive.whole else _CODE):
-            continue
-        if archive.whole:
-            source.demand = ALWAYS
+        seen = 0 if overlooked or depth > 1 else _seen(run)
+        overlooked = overlooked or seen < count
+        if whole:
+            run.demands = bytes([ALWAYS]) * count
         elif lazy:
-            source.demand = NEEDED
-        elif overlooked or source.kind != kinds.HOST:
-            source.demand = TOGETHER
-        source.overlooked = overlooked
-        source.whole = archive.whole
-        source.group = archive.group
-        chosen.append(source)
-    return chosen
+            run.demands = bytes([NEEDED]) * count
+        else:
+            run.demands = run.kinds[:seen].translate(_DEMANDS) + bytes([TOGETHER]) * (count - seen)
+        mark = WHOLE if whole else 0
+        run.marks = bytes([mark]) * seen + bytes([mark | OVERLOOKED]) * (count - seen)
+        yield run.only(code)
+
+
+def _seen(run: Run) -> int:
+    """How many of the members nvlink looks at."""
+    ends = (run.kinds.translate(_ENDS).find(1), run.marks.find(OVERLOOKED))
+    return min((end for end in ends if end >= 0), default=len(run.names))
 
 
 def _walk(
     archive: Source, path: str, around: tuple[Identity | None, ...], plan: Plan, sink: Sink
-) -> Iterator[tuple[Source, int]]:
-    """Each member that is no archive, and how many archives it is in.
+) -> Iterator[tuple[Run, int]]:
+    """The members that are no archives, in runs, and how many archives each is in.
 
     `path` is the file that holds `archive`, and `around` tells the files of the archives around it.
     """
     if len(around) == MAX_DEPTH:
         sink.fatal("archive-limit", file=archive.name, what=f"{MAX_DEPTH} archives in each other")
     try:
-        entries = list(read_archive(archive.arena, archive.offset, archive.size))
+        rows = list_all(archive.arena, archive.offset, archive.size)
     except ArchiveError as error:
         name = f"{archive.name}:{error.member}" if error.member else archive.name
         sink.fatal("damaged-archive", file=name, reason=str(error))
+    files: list[str] = []
     if is_thin(archive.arena, archive.offset, archive.size):
         here = identity(path)
         if here is not None and here in around:
             sink.fatal("archive-cycle", file=archive.name)
         around = (*around, here)
-        found = external_members(archive, entries, path, plan, sink)
+        run, files = external_members(archive, path, plan, sink)
     else:
         around = (*around, None)
-        found = _internal(archive, entries, path)
-    for source, file in found:
-        if source.kind in _ARCHIVES:
-            yield from _walk(source, file, around, plan, sink)
-        else:
-            yield source, len(around)
+        run = _internal(archive, rows)
+    first = 0
+    for number, kind in enumerate(run.kinds) if _ARCHIVES.intersection(run.kinds) else ():
+        if kind in _ARCHIVES:
+            yield run.part(first, number), len(around)
+            yield from _walk(run[number], files[number] if files else path, around, plan, sink)
+            first = number + 1
+    yield run.part(first, len(run.names)), len(around)
 
 
-def _internal(archive: Source, entries: list[Entry], path: str) -> list[tuple[Source, str]]:
-    """The members in the archive itself, each with the file that holds it."""
-    arena = archive.arena
-    found = classify(arena, [(entry.offset, entry.size) for entry in entries])
-    sources = []
-    for entry, kind in zip(entries, found, strict=True):
-        source = Source(f"{archive.name}:{entry.name}", kind, arena, entry.offset, entry.size)
-        source.overlooked = entry.inline  # nvlink takes the name for the contents
-        sources.append((source, path))
-    return sources
+def _internal(archive: Source, rows: bytes) -> Run:
+    """The members in the archive itself."""
+    names, found, extents, inline = archives.split_rows(archive.arena, rows, f"{archive.name}:")
+    run = Run(archive.arena, names, found, extents)
+    run.marks = inline.replace(b"\1", bytes([OVERLOOKED]))  # nvlink takes the name for contents
+    return run

@@ -13,23 +13,40 @@ Sources: ar(5) of FreeBSD, the System V gABI (chapter "Archive File"), the docum
 from __future__ import annotations
 
 import os
+import sys
+
+from pylink._native import archives
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from mmap import mmap
-    from typing import NoReturn
 
     Buffer = bytes | mmap
 
 MAGIC = b"!<arch>\n"
 THIN_MAGIC = b"!<thin>\n"
-HEADER_SIZE = 60
-HEADER_END = b"`\n"
+# MemberRow of archives.pyx: header, offset, size, place, name (offset and size), kind, inline.
+ROW_SIZE = 48
 
-# Indexes of symbols of GNU, the second with 64-bit offsets. That of BSD is a member like any other.
-_INDEXES = (b"/", b"/SYM64/")
-_LONG_NAMES = b"//"
+# As many members as are looked at before it is clear that the others are wanted, too.
+FEW = 16
+
+# What is wrong with the archive, with where its header is, and with a member.
+OF_ARCHIVE = {
+    1: "the header at {header:#x} is cut short",
+    2: "the header at {header:#x} does not end as a header does",
+}
+OF_MEMBER = {
+    3: "its size {size} is no decimal number",
+    4: "its header says {value} bytes, and {limit} are left",
+    5: "its name has {length} bytes, of {limit} in all",
+    6: "its name begins with a slash and is no offset",
+    7: "its place {place} is no decimal number",
+    8: "it has a long name, and no member // comes before it",
+    9: "its name is at {value} of the long names, which have {limit} bytes",
+    10: "its name at {value} of the long names is empty",
+}
 
 
 class ArchiveError(ValueError):
@@ -75,87 +92,55 @@ def read_archive(data: Buffer, start: int, size: int) -> Iterator[Entry]:
     """The members of the archive at `start`, `size` bytes long; ArchiveError when it is damaged.
 
     Offsets of contents count from the beginning of `data`, those of headers from `start`. Nothing
-    is copied.
+    is copied, and of a large archive no more is read than was asked for.
     """
-    end = start + size
-    thin = is_thin(data, start, size)
-    long_names: bytes | None = None
-    at = start + len(MAGIC)
-    while at < end:
-        where = at - start
-        if end - at < HEADER_SIZE:
-            if data[at:end].strip(b"\n\0"):
-                raise ArchiveError(f"the header at {where:#x} is cut short")
-            break
-        field = data[at : at + 16].rstrip(b" ")
-        count = data[at + 48 : at + 58].strip(b" ")
-        offset = at + HEADER_SIZE
-        if data[at + 58 : offset] != HEADER_END:
-            raise ArchiveError(f"the header at {where:#x} does not end as a header does")
-        if not (count.isascii() and count.isdigit()):
-            _fail(f"its size {_shown(count)} is no decimal number", field, where)
-        size = int(count)
-        external = thin and field not in _INDEXES and field != _LONG_NAMES
-        if not external and size > end - offset:
-            _fail(f"its header says {size} bytes, and {end - offset} are left", field, where)
-        if field == _LONG_NAMES:
-            long_names = data[offset : offset + size]
-        elif field not in _INDEXES:
-            if field[:1] == b"/":
-                name, place = _long_name(field, long_names, where)
-                yield Entry(name, where, offset, size, place)
-            elif field[:3] == b"#1/":
-                length = _name_length(field, size, where)
-                name = data[offset : offset + length].rstrip(b"\0")
-                entry = Entry(name, where, offset + length, size - length)
-                entry.inline = True
-                yield entry
-            else:
-                # GNU ends a name with a slash, so that it can end in blanks; BSD does not.
-                yield Entry(field.removesuffix(b"/"), where, offset, size)
-        at = offset if external else offset + size + (size & 1)
+    is_thin(data, start, size)
+    seen: tuple[int, int, int] | tuple[()] | None = ()
+    most = FEW
+    while seen is not None:
+        rows, seen, fault = archives.list_members(data, start, size, most, seen)
+        for at in range(0, len(rows), ROW_SIZE):
+            yield _entry(data, rows[at : at + ROW_SIZE])
+        if fault is not None:
+            raise fault_of(data, start, fault)
+        most = sys.maxsize
 
 
-def _name_length(field: bytes, size: int, at: int) -> int:
-    """N of `#1/N`, the bytes of the name in front of the contents."""
-    digits = field[3:]
-    if not (digits.isascii() and digits.isdigit()) or int(digits) > size:
-        _fail(f"its name has {_shown(digits)} bytes, of {size} in all", field, at)
-    return int(digits)
+def list_all(data: bytes, start: int, size: int) -> bytes:
+    """MemberRows of the archive at `start`, `size` bytes long; ArchiveError when it is damaged."""
+    is_thin(data, start, size)
+    rows, _, fault = archives.list_members(data, start, size, sys.maxsize, ())
+    if fault is not None:
+        raise fault_of(data, start, fault)
+    return rows
 
 
-def _long_name(field: bytes, long_names: bytes | None, at: int) -> tuple[bytes, int]:
-    """The name that `/OFFSET` stands for, and the PLACE of `/OFFSET:PLACE`."""
-    digits, colon, place = field[1:].partition(b":")
-    if not (digits.isascii() and digits.isdigit()):
-        _fail("its name begins with a slash and is no offset", field, at)
-    if colon and not (place.isascii() and place.isdigit()):
-        _fail(f"its place {_shown(place)} is no decimal number", field, at)
-    offset = int(digits)
-    if long_names is None:
-        _fail("it has a long name, and no member // comes before it", field, at)
-    if offset >= len(long_names):
-        _fail(
-            f"its name is at {offset} of the long names, which have {len(long_names)} bytes",
-            field,
-            at,
-        )
-    # GNU ends each with a slash and a line feed, others with a line feed or a NUL alone.
-    end = long_names.find(b"\n", offset)
-    name = long_names[offset : end if end >= 0 else len(long_names)]
-    name = name.partition(b"\0")[0]
-    if name[-1:] == b"/":
-        name = name[:-1]
-    if not name:
-        _fail(f"its name at {offset} of the long names is empty", field, at)
-    return name, int(place) if colon else -1
+def _entry(data: Buffer, row: bytes) -> Entry:
+    header, offset, size, place, name = memoryview(row)[:40].cast("q")
+    length = int.from_bytes(row[40:44], "little")
+    entry = Entry(data[name : name + length], header, offset, size, place)
+    entry.inline = bool(row[45])
+    return entry
+
+
+def fault_of(data: Buffer, start: int, fault: tuple[int, int, int, int]) -> ArchiveError:
+    """The words for what is wrong with an archive."""
+    reason, header, value, limit = fault
+    if reason in OF_ARCHIVE:
+        return ArchiveError(OF_ARCHIVE[reason].format(header=header))
+    text = data[start + header : start + header + 58]
+    field = text[:16].rstrip(b" ")
+    sentence = OF_MEMBER[reason].format(
+        value=value,
+        limit=limit,
+        size=_shown(text[48:].strip(b" ")),
+        length=_shown(field[3:]),
+        place=_shown(field.partition(b":")[2]),
+    )
+    member = field if field[:1] == b"/" else field.removesuffix(b"/")
+    return ArchiveError(f"{sentence} (header at {header:#x})", os.fsdecode(member))
 
 
 def _shown(field: bytes) -> str:
     """Bytes of a header as diagnostics show them."""
     return "'" + field.decode("utf-8", "backslashreplace") + "'"
-
-
-def _fail(reason: str, field: bytes, at: int) -> NoReturn:
-    member = field if field[:1] == b"/" else field.removesuffix(b"/")
-    raise ArchiveError(f"{reason} (header at {at:#x})", os.fsdecode(member))

@@ -8,7 +8,7 @@ import stat
 from pylink._native import inputfiles
 from pylink.errors import reason_of
 from pylink.inputs.archiveformat import ArchiveError, Entry, is_thin, read_archive
-from pylink.inputs.pieces import Source
+from pylink.inputs.sources import Run
 from pylink.tables import extent
 
 TYPE_CHECKING = False
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from pylink.diagnostics import Sink
+    from pylink.inputs.sources import Source
     from pylink.outputs.plan import Plan
 
 # Bytes that the files which one thin archive names may have in all.
 MAX_SIZE = 1 << 32
 
 
-def external_members(
-    archive: Source, entries: list[Entry], path: str, plan: Plan, sink: Sink
-) -> list[tuple[Source, str]]:
-    """The members of the thin archive `archive`, each with the file that holds it.
+def external_members(archive: Source, path: str, plan: Plan, sink: Sink) -> tuple[Run, list[str]]:
+    """The members of the thin archive `archive`, which is sound, and the file that holds each.
 
     `path` is the file of the archive: relative names start in its directory. A file is read once,
     however often it is named.
     """
+    entries = list(read_archive(archive.arena, archive.offset, archive.size))
     files: dict[str, tuple[int, int]] = {}  # number and size
     places = [member_file(entry.name, path, plan.root) for entry in entries]
     plan.members[path] = list(dict.fromkeys(places))
@@ -42,7 +42,7 @@ def external_members(
     if total > MAX_SIZE:
         sink.fatal("archive-limit", file=archive.name, what=f"{MAX_SIZE} bytes")
     arena, offsets = _read(archive, files, sink)
-    rows: list[tuple[int, int]] = []
+    rows: list[bytes] = []
     names: list[str] = []
     inner: dict[str, dict[int, Entry]] = {}
     for entry, file in zip(entries, places, strict=True):
@@ -57,19 +57,11 @@ def external_members(
                 reason = f"'{file}' has no member at {entry.place:#x}"
                 sink.fatal("damaged-archive", file=name, reason=reason)
             offset, size, name = member.offset, member.size, f"{name}:{member.name}"
-        rows.append((offset, size))
+        rows.append(extent(offset, size))
         names.append(name)
-    found = classify(arena, rows)
-    return [
-        (Source(name, kind, arena, offset, size), file)
-        for name, kind, (offset, size), file in zip(names, found, rows, places, strict=True)
-    ]
-
-
-def classify(arena: bytes, rows: list[tuple[int, int]]) -> bytes:
-    """The kind of each of these pieces, offset and size, of the arena."""
-    extents = b"".join(extent(*row) for row in rows)
-    return inputfiles.classify(arena, extents) or bytes(len(rows))
+    extents = b"".join(rows)
+    kinds = inputfiles.classify(arena, extents) or bytes(len(rows))
+    return Run(arena, names, kinds, extents), places
 
 
 def member_file(name: str, path: str, root: str = "") -> str:

@@ -9,7 +9,7 @@ from pylink.inputs.kinds import OF_HOST
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.diagnostics import Sink
-    from pylink.inputs.pieces import Source
+    from pylink.inputs.sources import Source, Sources
 
 FAULT = Struct("<IiIIQQ")
 
@@ -35,7 +35,7 @@ REASONS = {
 }
 
 
-def report_damage(faults: bytes, sources: list[Source], sink: Sink) -> None:
+def report_damage(faults: bytes, sources: Sources, sink: Sink) -> None:
     """Report each damaged source once."""
     for source, index, reason, _, value, limit in FAULT.iter_unpack(faults):
         one = sources[source]

@@ -6,75 +6,139 @@ from struct import Struct
 
 from pylink._native import fatbin
 from pylink.inputs.choice import CHIP, ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX, FAMILY, Chooser
-from pylink.inputs.damage import FAULT, report_damage, report_entry
+from pylink.inputs.damage import report_damage, report_entry
 from pylink.inputs.entries import entry_text, pack_entry
-from pylink.inputs.kinds import CUBIN, ELF_MAGIC, FATBIN, HOST, LTOIR, OF_HOST, PTX, SHARED
+from pylink.inputs.kinds import LTOIR
 from pylink.inputs.loaded import SYSTEM_LIBRARY
-from pylink.inputs.payload import DamagedPayload, Unpacker, codec_of, is_compressed
-from pylink.inputs.pieces import Hosted, Piece
-from pylink.tables import extent
+from pylink.inputs.payload import Unpacker
+from pylink.inputs.picked import FILE, GOOD, HOSTED, TOO_LARGE, Pick, Picked
+from pylink.inputs.pieces import Piece
+from pylink.inputs.sources import WHOLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pylink.diagnostics import Diagnostic, Sink
-    from pylink.inputs.pieces import Source
     from pylink.inputs.sharedlib import Libraries
+    from pylink.inputs.sources import Sources
     from pylink.phases.init import Job
 
 # EntryRow and SourceRow of fatbin.pyx.
 ENTRY = Struct("<6I5Q")
 SOURCE = Struct("<2I14Q")
 
-Entry = tuple[int, int, int, int, int, int, int, int, int, int, int]
-
 # What `code=` of nvcc calls each kind of entry.
 CODE_WORDS = {ENTRY_ELF: "sm_", ENTRY_PTX: "compute_", ENTRY_LTOIR: "lto_"}
 
-PIECE_OF = {ENTRY_ELF: CUBIN, ENTRY_PTX: PTX, ENTRY_LTOIR: LTOIR}
+
+class Found:
+    """What was found in the host objects and fat binaries among the sources, by their number.
+
+    `rows` has a SourceRow each, `entries` the EntryRows of all. Of a shared library, containers and
+    ids are those that are linked, once that is known.
+    """
+
+    __slots__ = ("_restricted", "entries", "rows", "sources")
+
+    def __init__(self, sources: Sources, entries: bytes, rows: bytes) -> None:
+        self.sources = sources
+        self.entries = entries
+        self.rows = rows
+        self._restricted: dict[int, list[bytes]] = {}
+
+    def restrict(self, number: int, ids: list[bytes]) -> None:
+        """Say which modules of a shared library are linked."""
+        self._restricted[number] = ids
+
+    def containers(self, number: int) -> int:
+        """How many containers a source has, 0 for one without device code."""
+        if number in self._restricted:
+            return len(self._restricted[number])
+        start = SOURCE.size * number
+        return int.from_bytes(self.rows[start : start + 4], "little")
+
+    def ids(self, number: int) -> list[bytes] | None:
+        """The ids of the modules, None without `__nv_module_id`."""
+        if number in self._restricted:
+            return self._restricted[number]
+        _, _, offset, size, *_ = SOURCE.unpack_from(self.rows, SOURCE.size * number)
+        return names_at(self.sources[number].arena, offset, size)
+
+    def lists_hold(self, number: int, count: int) -> bool:
+        """Whether each list of names can be that of `count` modules, which all end with a zero."""
+        row = SOURCE.unpack_from(self.rows, SOURCE.size * number)
+        arena = self.sources[number].arena
+        return all(
+            offset and arena.count(0, offset, offset + size) >= count
+            for offset, size in zip(row[4:16:2], row[5:16:2], strict=True)
+        )
+
+
+def names_at(arena: bytes, offset: int, size: int) -> list[bytes] | None:
+    """The names between zero bytes in a section; None when there is no section (offset 0)."""
+    if not offset:
+        return None
+    return [name for name in arena[offset : offset + size].split(b"\0") if name]
 
 
 def unpack_hosted(
-    job: Job, sources: list[Source], libraries: Libraries | None, sink: Sink
-) -> dict[Source, Hosted]:
-    """What each host object and fat binary among the sources holds.
+    job: Job, sources: Sources, libraries: Libraries | None, sink: Sink
+) -> tuple[Found, Picked]:
+    """What is in the sources, and what the link takes of that.
 
     A container without code for the target is warned of, a damaged one reported. Like nvlink, the
     warning passes over members of archives, unless all of them are asked for, and over the device
     runtime library: most links need little of them.
     """
-    found: dict[Source, Hosted] = {}
-    arenas: dict[int, list[Source]] = {}
-    for source in sources:
-        if source.kind in (HOST, FATBIN, SHARED):
-            arenas.setdefault(id(source.arena), []).append(source)
-    scans = [scan(group, found, sink) for group in arenas.values()]
+    found, faults = scan(sources)
+    if faults:
+        report_damage(faults, sources, sink)
     linked = libraries.choose(sources, found, sink) if libraries else {}
+    picked, missing = pick_entries(job, found, faults, linked, sink)
+    for number in picked.odd:
+        pick = Pick(picked.rows, number)
+        if pick.embedded != FILE:
+            piece = _take_odd(pick, picked, sink)
+            if piece is not None:
+                picked.pieces[number] = piece
+    if not job.options.suppress_arch_warning:
+        for number in missing:
+            name = sources.names[number]
+            is_little = sources.group(number) or SYSTEM_LIBRARY in name
+            if sources.marks[number] & WHOLE or not is_little:
+                hints = [archs_hint(found.entries, number)]
+                sink.report("arch-not-found", arch=job.options.arch, file=name, hints=hints)
+    return found, picked
+
+
+def scan(sources: Sources) -> tuple[Found, bytes]:
+    """What is in the sources, and a FaultRow for each that is damaged."""
+    homes, extents, kinds = bytes(sources.homes), bytes(sources.extents), bytes(sources.kinds)
+    entries, rows, faults = fatbin.find_entries(sources.arenas, homes, extents, kinds)
+    return Found(sources, entries, rows), faults
+
+
+def pick_entries(
+    job: Job, found: Found, faults: bytes, linked: dict[int, set[int]], sink: Sink
+) -> tuple[Picked, list[int]]:
+    """What the link takes, and the sources with containers of which it takes nothing.
+
+    Of a source in `linked` it takes these containers alone.
+    """
+    sources = found.sources
     chooser = Chooser(job.target, optimizes=job.optimizes)
     unpacker = Unpacker(job.options.max_uncompressed_size, sink)
-    for group, (entries, damaged) in zip(arenas.values(), scans, strict=True):
-        # Containers of each source without code for the target.
-        missing = [found[source].containers for source in group]
-        for entry, fits in choose(entries, chooser):
-            number = entry[0]
-            source = group[number]
-            if source.library is not None and entry[1] not in linked[source]:
-                continue
-            if fits and number not in damaged:
-                missing[number] -= 1
-                add_piece(found[source], source, entry, unpacker, sink)
-        if not job.options.suppress_arch_warning:
-            for number, source in enumerate(group):
-                asked_for = source.whole or not (source.group or SYSTEM_LIBRARY in source.name)
-                if missing[number] and asked_for and number not in damaged:
-                    sink.report(
-                        "arch-not-found",
-                        arch=job.options.arch,
-                        file=source.name,
-                        hints=[archs_hint(entries, number)],
-                    )
-    return found
+    rows, homes, odd, missing, bare, codecs = fatbin.pick_entries(
+        found.entries,
+        found.rows,
+        faults,
+        bytes(sources.homes),
+        bytes(sources.extents),
+        bytes(sources.kinds),
+        chooser.rank,
+        unpacker.limit,
+        linked,
+    )
+    return Picked(sources, rows, homes, odd, bare, codecs, unpacker), missing
 
 
 def archs_hint(entries: bytes, number: int) -> Diagnostic:
@@ -89,71 +153,27 @@ def archs_hint(entries: bytes, number: int) -> Diagnostic:
     return note("archs-there", archs=", ".join(words) or "nothing")
 
 
-def scan(group: list[Source], found: dict[Source, Hosted], sink: Sink) -> tuple[bytes, set[int]]:
-    """The entries in sources of one arena, and which sources are damaged; fills `found`."""
-    arena = group[0].arena
-    entries, rows, faults = fatbin.find_entries(
-        arena,
-        b"".join(extent(source.offset, source.size) for source in group),
-        bytes([source.kind for source in group]),
-    )
-    report_damage(faults, group, sink)
-    for source, row in zip(group, SOURCE.iter_unpack(rows), strict=True):
-        found[source] = Hosted(row, arena)
-    return entries, {row[0] for row in FAULT.iter_unpack(faults)}
-
-
-def choose(entries: bytes, chooser: Chooser) -> Iterator[tuple[Entry, bool]]:
-    """The best entry of each container that has any; with False when none can be used."""
-    best: Entry | None = None
-    best_rank = -1
-    rank = chooser.rank
-    entry: Entry
-    for entry in ENTRY.iter_unpack(entries):
-        if best is not None and (entry[0] != best[0] or entry[1] != best[1]):
-            yield best, best_rank >= 0
-            best = None
-        place = rank(entry[3], entry[4], entry[6])
-        if best is None or place > best_rank:
-            best, best_rank = entry, place
-    if best is not None:
-        yield best, best_rank >= 0
-
-
-def add_piece(hosted: Hosted, source: Source, entry: Entry, unpacker: Unpacker, sink: Sink) -> None:
-    """Add the payload of an entry to what was found in its source."""
-    _, _, index, kind, sm, header_size, flags, offset, size, packed_size, full_size = entry
-    start = offset + header_size
+def _take_odd(pick: Pick, picked: Picked, sink: Sink) -> Piece | None:
+    """The piece of an entry that is compiled before it is linked; what is refused is reported."""
+    source = picked.sources[pick.source]
+    if pick.state != GOOD:
+        reason = picked.unpacker.refusal(pick.full_size, is_large=pick.state == TOO_LARGE)
+        report_entry(source, pick.index, str(reason), sink, reason.kind)
+        return None
     view = memoryview(source.arena)
-    in_host = source.kind in OF_HOST
-    piece = Piece(source.name, PIECE_OF[kind], b"", arch=sm, embedded=True, hosted=in_host)
-
-    def unpack() -> bytes:
-        packed = view[start : start + packed_size]
-        try:
-            payload = unpacker.unpack(packed, flags, full_size, source.name)
-            # What follows could not say which entry of which file this was.
-            if kind == ENTRY_ELF and payload[:4] != ELF_MAGIC:
-                raise DamagedPayload("its cubin is no ELF file")
-        except DamagedPayload as damage:
-            report_entry(source, index, str(damage), sink, damage.kind)
-            return b""
-        return payload
-
-    if kind == ENTRY_LTOIR:
-        piece.data = pack_entry(view[offset : start + size])  # nvJitLink decompresses it
+    piece = Piece(
+        source.name,
+        pick.kind,
+        b"",
+        arch=pick.sm,
+        embedded=True,
+        hosted=pick.embedded == HOSTED,
+        number=pick.source,
+    )
+    if pick.kind == LTOIR:
+        # nvJitLink decompresses it
+        piece.data = pack_entry(view[pick.header : pick.offset + pick.room])
     else:
-        try:
-            unpacker.reserve(flags, full_size)
-        except DamagedPayload as damage:
-            report_entry(source, index, str(damage), sink, damage.kind)
-            return
-        if kind == ENTRY_PTX:
-            piece.data = unpack()
-            piece.options = entry_text(view[offset:start])
-        else:
-            piece.later = unpack
-            piece.size = full_size if is_compressed(flags) else size
-            if is_compressed(flags):
-                piece.packed = source.arena, start, packed_size, codec_of(flags)
-    hosted.pieces.append(piece)
+        piece.data = picked.unpack(pick, sink)
+        piece.options = entry_text(view[pick.header : pick.offset])
+    return piece

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.inputs.pieces import Hosted, Piece, Source
+    from pylink.inputs.hosted import Found
+    from pylink.inputs.pieces import Piece
     from pylink.inputs.references import References
     from pylink.inputs.sharedlib import Libraries
+    from pylink.inputs.sources import Sources
     from pylink.phases.init import Job
 
 # A file with this in its name, that of its archive and folder included, is the device runtime
@@ -15,23 +17,27 @@ SYSTEM_LIBRARY = "cudadevrt"
 
 
 class Opened:
-    """All sources of a link, what the containers among them hold, and its shared libraries."""
+    """All sources of a link, what is in them, its shared libraries, and who has code for it.
 
-    __slots__ = ("hosted", "libraries", "sources")
+    `having` has the numbers of those.
+    """
+
+    __slots__ = ("found", "having", "libraries", "sources")
 
     def __init__(
-        self, sources: list[Source], hosted: dict[Source, Hosted], libraries: Libraries | None
+        self, sources: Sources, found: Found, libraries: Libraries | None, having: set[int]
     ) -> None:
         self.sources = sources
-        self.hosted = hosted
+        self.found = found
         self.libraries = libraries
+        self.having = having
 
 
 class Loaded:
     """The cubins of the link: `arena` holds their bytes, `extents` has a row (offset, size) each.
 
-    `names` are what diagnostics call them. `pieces` are what the inputs were taken apart into, by
-    number of the cubin, empty for a link of plain cubins; `modules` are LTO-IR pieces, which
+    `names` are what diagnostics call them. `homes` has the number of the source that each is from,
+    nothing for a link of plain cubins; `modules` are LTO-IR pieces, which
     become one more cubin, and `opened` is what that one is linked with. `references` are the
     kernels that host code uses, None unless all others are removed. `registered` is what
     --register-link-binaries lists: names of files, and with True module ids. `libraries` are the
@@ -41,12 +47,12 @@ class Loaded:
     __slots__ = (
         "arena",
         "extents",
+        "homes",
         "job",
         "libraries",
         "modules",
         "names",
         "opened",
-        "pieces",
         "references",
         "registered",
     )
@@ -57,7 +63,7 @@ class Loaded:
         names: list[str],
         arena: bytes,
         extents: bytes,
-        pieces: list[Piece] | None = None,
+        homes: list[int] | None = None,
         modules: list[Piece] | None = None,
         references: References | None = None,
     ) -> None:
@@ -65,7 +71,7 @@ class Loaded:
         self.names = names
         self.arena = arena
         self.extents = extents
-        self.pieces = pieces or []
+        self.homes = homes or []
         self.modules = modules or []
         self.opened: Opened | None = None
         self.references = references

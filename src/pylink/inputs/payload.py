@@ -27,7 +27,8 @@ ZSTD = 0x8000
 DEFAULT_LIMIT = (1 << 31) - 1
 
 
-# What native code decompresses with: src/_native/inputs/codecs.pxd has the same numbers.
+# What native code decompresses with: src/_native/inputs/picks.pxd has the same numbers.
+STORED = 0
 LZ4_BLOCK = 1
 ZSTD_FRAME = 2
 
@@ -36,8 +37,11 @@ LIBRARIES = {LZ4_BLOCK: ("lz4", "block", "_block"), ZSTD_FRAME: ("zstandard", ""
 _opened: set[int] = set()
 
 
-def codec_of(flags: int) -> int:
-    return ZSTD_FRAME if flags & ZSTD else LZ4_BLOCK
+def open_libraries(codecs: int) -> None:
+    """Have native code decompress with what the packages carry, for these bits of codecs."""
+    for codec in (LZ4_BLOCK, ZSTD_FRAME):
+        if codecs & 1 << codec:
+            open_library(codec)
 
 
 def open_library(codec: int) -> bool:
@@ -85,13 +89,18 @@ class Unpacker:
         if not is_compressed(flags):
             return
         if flags & LZ4 and flags & ZSTD:
-            raise DamagedPayload("it is marked as both LZ4 and Zstandard")
+            raise self.refusal(stated, is_large=False)
         if stated > self.left:
-            raise LargePayload(
-                f"{stated} bytes when decompressed; --max-uncompressed-size allows "
-                f"{self.limit} in all"
-            )
+            raise self.refusal(stated, is_large=True)
         self.left -= stated
+
+    def refusal(self, stated: int, *, is_large: bool) -> DamagedPayload:
+        """Why a payload is not decompressed: it `is_large`, or marked as of both kinds."""
+        if not is_large:
+            return DamagedPayload("it is marked as both LZ4 and Zstandard")
+        return LargePayload(
+            f"{stated} bytes when decompressed; --max-uncompressed-size allows {self.limit} in all"
+        )
 
     def unpack(self, data: memoryview, flags: int, stated: int, file: str) -> bytes:
         """The payload of `stated` bytes that `data` holds; DamagedPayload when it does not.

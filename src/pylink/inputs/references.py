@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import os
 
+from pylink._native import fatbin
 from pylink.inputs.kinds import FATBIN, OF_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink.inputs.pieces import Hosted, Source
+    from collections.abc import Sequence
+
+    from pylink.inputs.hosted import Found
 
 
 class References:
@@ -33,50 +36,49 @@ class References:
         self.variables = variables
 
 
-def host_references(sources: list[Source], hosted: dict[Source, Hosted]) -> References | None:
-    """The kernels that the host code of all sources uses, None when that is not known.
+def host_references(numbers: Sequence[int], found: Found) -> References | None:
+    """The kernels that the host code of these sources uses, None when that is not known.
 
     One source without a list is enough not to know it, and so are lists without any name. Linkers
     of the host may have thrown away lists of a shared library, never its code: its lists count when
     they are long enough for the code, and a library of which nothing is linked does not.
     """
-    external: dict[bytes, None] = {}
-    internal: dict[bytes, None] = {}
-    variables: dict[bytes, None] = {}
-    for source in sources:
-        found = hosted.get(source)
-        if found is not None and source.library is not None:
-            if not found.containers:
-                continue
-            if not found.lists_hold(source.library.modules):
-                return None
-        if found is None or source.kind not in OF_HOST or not found.containers:
+    sources = found.sources
+    if any(sources.kinds[number] not in OF_HOST for number in numbers):
+        return None
+    libraries = sources.libraries
+    numbers = [one for one in numbers if one not in libraries or found.containers(one)]
+    for one in numbers:
+        if one in libraries and not found.lists_hold(one, libraries[one].modules):
             return None
-        names = found.external
-        if names is None:
-            return None
-        external.update(dict.fromkeys(names))
-        internal.update(dict.fromkeys(found.internal or ()))
-        variables.update(dict.fromkeys(found.variables))
+    collected = fatbin.collect_names(sources.arenas, bytes(sources.homes), found.rows, numbers)
+    if collected is None:
+        return None
+    external, internal, variables = collected
     if not external and not internal:
         return None
     return References(list(external), list(internal), list(variables))
 
 
-def identifiers(sources: list[Source], hosted: dict[Source, Hosted]) -> list[tuple[str, bool]]:
+def identifiers(numbers: Sequence[int], found: Found, having: set[int]) -> list[tuple[str, bool]]:
     """What --register-link-binaries lists: module ids with True, names of files with False.
 
-    A host object counts even without code for the target, a fat binary does not.
+    A host object counts even without code for the target, a fat binary if it is among those
+    `having` some.
     """
+    sources = found.sources
     listed: list[tuple[str, bool]] = []
-    for source in sources:
-        found = hosted.get(source)
-        if found is None:
-            listed.append((source.name, False))
-        elif source.kind == FATBIN:
-            listed += [(source.name, False)] * bool(found.pieces)
-        elif found.containers and found.ids is None:
-            listed.append((source.name, False))
-        elif found.containers:
-            listed += [(os.fsdecode(one), True) for one in found.ids or [b""]]
+    for number in numbers:
+        name, kind = sources.names[number], sources.kinds[number]
+        if kind == FATBIN:
+            listed += [(name, False)] * (number in having)
+        elif kind not in OF_HOST:
+            listed.append((name, False))
+        elif found.containers(number):
+            ids = found.ids(number)
+            listed += (
+                [(name, False)]
+                if ids is None
+                else [(os.fsdecode(one), True) for one in ids or [b""]]
+            )
     return listed

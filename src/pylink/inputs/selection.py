@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from struct import pack
-
 from pylink._native import selection
 from pylink.inputs.loaded import SYSTEM_LIBRARY, Loaded
-from pylink.inputs.pieces import SYSTEM
+from pylink.inputs.sources import SYSTEM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pylink.diagnostics import Sink
-    from pylink.inputs.pieces import Source
+    from pylink.inputs.sources import Sources
     from pylink.phases.init import Job
 
 
@@ -22,17 +18,25 @@ def is_system(job: Job, name: str) -> bool:
     return SYSTEM_LIBRARY in name and not job.options.keep_system_libraries
 
 
-def select(loaded: Loaded, sources: Sequence[Source] = ()) -> Loaded:
-    """The link of those of the cubins that it takes; `sources` are what the pieces came from."""
-    job, pieces = loaded.job, loaded.pieces
-    homes = [sources[piece.number] for piece in pieces]
-    demand = bytearray(home.demand for home in homes) or bytearray(len(loaded.names))
+def select(loaded: Loaded, sources: Sources | None = None) -> Loaded:
+    """The link of those of the cubins that it takes; `sources` are what they came from, if known.
+
+    The result of LTO has a number behind those of all sources, and is taken.
+    """
+    job, homes = loaded.job, loaded.homes
+    demand = bytearray(len(loaded.names))
+    groups = bytes(4 * len(demand))
+    if sources is not None:
+        demands = sources.demands + b"\0"
+        demand = bytearray(demands[home] for home in homes)
     for number, name in enumerate(loaded.names):
-        if is_system(job, name):
+        if SYSTEM_LIBRARY in name and is_system(job, name):
             demand[number] = SYSTEM
     if not any(demand):
         return loaded
-    groups = pack(f"<{len(demand)}i", *([home.group for home in homes] or [0] * len(demand)))
+    if sources is not None:
+        rows = [*memoryview(sources.groups).cast("i"), 0]
+        groups = b"".join(rows[home].to_bytes(4, "little") for home in homes)
     taken = selection.select(
         loaded.arena, loaded.extents, bytes(demand), groups, not job.executable
     )
@@ -42,15 +46,19 @@ def select(loaded: Loaded, sources: Sequence[Source] = ()) -> Loaded:
         [loaded.names[number] for number in chosen],
         loaded.arena,
         b"".join(loaded.extents[16 * number : 16 * number + 16] for number in chosen),
-        [pieces[number] for number in chosen] if pieces else [],
+        [homes[number] for number in chosen] if homes else [],
         loaded.modules,
         loaded.references,
     )
 
 
-def warn_of_skipped(loaded: Loaded, sources: Sequence[Source], sink: Sink) -> None:
+def warn_of_skipped(loaded: Loaded, sources: Sources, sink: Sink) -> None:
     """Report, as nvlink does, the libraries that were no archives for the host and of no use."""
-    used = {sources[piece.number].group for piece in loaded.pieces}
-    for number, one in enumerate(loaded.job.inputs):
+    skipped = [number for number, one in enumerate(loaded.job.inputs) if one.skipped is not None]
+    if not skipped:
+        return
+    used = {sources.group(home) for home in loaded.homes if home < len(sources)}
+    for number in skipped:
+        one = loaded.job.inputs[number]
         if one.skipped is not None and number + 1 not in used:
             sink.report("library-skipped", file=one.name, library=one.skipped)

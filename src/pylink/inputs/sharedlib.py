@@ -17,15 +17,15 @@ from struct import Struct
 
 from pylink._native import sharedlibs
 from pylink.inputs.kinds import ELF_MAGIC, HOST
-from pylink.inputs.pieces import TOGETHER, Library
+from pylink.inputs.sources import TOGETHER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
     from mmap import mmap
 
     from pylink.diagnostics import Sink
-    from pylink.inputs.pieces import Hosted, Source
+    from pylink.inputs.hosted import Found
+    from pylink.inputs.sources import Source, Sources
 
 # DynamicRow of sharedlibs.pyx, its numbers, and the states of a file.
 ROW = Struct("<2I3Q")
@@ -43,6 +43,37 @@ DEFINED = b"def "
 
 _E_SHOFF = slice(40, 48)
 _HEADER_SIZE = 64
+
+
+class Library:
+    """What the dynamic symbols of the library in `file` say.
+
+    `open` and `closed` are the ids of both kinds, `wrappers` those whose wrapper other files see,
+    and `interposable` the closed ones for which the definition of a program would come first.
+    `anchor` is a function that the library alone defines, None when there is none. `has_runtime`
+    says that it has a CUDA runtime of its own. `modules` counts what it holds of both kinds.
+    """
+
+    __slots__ = (
+        "anchor",
+        "closed",
+        "file",
+        "has_runtime",
+        "interposable",
+        "modules",
+        "open",
+        "wrappers",
+    )
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.open: dict[bytes, None] = {}
+        self.closed: dict[bytes, None] = {}
+        self.wrappers: set[bytes] = set()
+        self.interposable: set[bytes] = set()
+        self.anchor: bytes | None = None
+        self.has_runtime = False
+        self.modules = 0
 
 
 def read_library(
@@ -106,39 +137,32 @@ class Libraries:
         self.found: list[Library] = []
         self.anchors: dict[str, str] = {}
 
-    def take(self, source: Source, sink: Sink) -> bool:
-        """Look at a source of the kind SHARED; whether it has code that the link may need."""
-        library = source.library
+    def take(self, source: Source, library: Library | None, sink: Sink) -> Library | None:
+        """What is known of a shared library, or is read now; None if the link needs none of it."""
         if library is None and source.arena.startswith(ELF_MAGIC, source.offset):
             library = read_library(source.arena, source.offset, source.size, source.name, sink)
         if library is None:
-            return False
-        source.library = library
+            return None
         self.found.append(library)
-        return bool(library.open)
+        return library if library.open else None
 
-    def choose(
-        self, sources: Sequence[Source], hosted: dict[Source, Hosted], sink: Sink
-    ) -> dict[Source, set[int]]:
-        """Which containers of each library are linked, by number; sets what `hosted` says of it.
+    def choose(self, sources: Sources, found: Found, sink: Sink) -> dict[int, set[int]]:
+        """Which containers of each library are linked, by number; sets what `found` says of it.
 
         An open module is, unless an object or archive has it as well, or another library of the
         link defines its registration: each is registered once. The first of two equal ones counts.
         """
-        static = static_ids(sources, hosted)
+        static = static_ids(sources, found)
         registered = set(static)
         self._warn_of_losses(static, sink)
         owned = {one for library in self.found for one in library.closed}
-        linked: dict[Source, set[int]] = {}
-        for source in sources:
-            library = source.library
-            if library is None:
-                continue
-            found = hosted[source]
-            ids = module_ids(found)
-            if len(ids) != found.containers:
+        linked: dict[int, set[int]] = {}
+        for source, library in sources.libraries.items():
+            ids = module_ids(found.ids(source))
+            containers = found.containers(source)
+            if len(ids) != containers:
                 sink.report(
-                    "library-ids", file=source.name, ids=len(ids), containers=found.containers
+                    "library-ids", file=sources.names[source], ids=len(ids), containers=containers
                 )
             library.modules = len(ids)
             chosen = {
@@ -147,7 +171,7 @@ class Libraries:
                 if one in library.open and one not in registered and one not in owned
             }
             registered |= set(chosen)
-            found.restrict(list(chosen))
+            found.restrict(source, list(chosen))
             linked[source] = set(chosen.values())
             if chosen:
                 self._check(library, list(chosen), sink)
@@ -188,22 +212,20 @@ class Libraries:
                 sink.report("library-twin", file=library.file, other=twin)
 
 
-def static_ids(sources: Iterable[Source], hosted: dict[Source, Hosted]) -> dict[bytes, str | None]:
+def static_ids(sources: Sources, found: Found) -> dict[bytes, str | None]:
     """The modules that the program registers of objects, with their names, and of archives.
 
     The host program has all of an object, and of an archive what the library does not have.
     """
-    found: dict[bytes, str | None] = {}
-    for source in sources:
-        if source.kind == HOST and source.demand != TOGETHER and hosted[source].containers:
-            name = None if source.group else source.name
-            for one in module_ids(hosted[source]):
-                found[one] = found.get(one) or name
-    return found
+    ids: dict[bytes, str | None] = {}
+    for number, kind in enumerate(sources.kinds):
+        if kind == HOST and sources.demands[number] != TOGETHER and found.containers(number):
+            name = None if sources.group(number) else sources.names[number]
+            for one in module_ids(found.ids(number)):
+                ids[one] = ids.get(one) or name
+    return ids
 
 
-def module_ids(found: Hosted) -> list[bytes]:
-    """The ids of relocatable code."""
-    return [
-        one for one in found.ids or () if one != NOT_RELOCATABLE and not one.startswith(DEFINED)
-    ]
+def module_ids(ids: list[bytes] | None) -> list[bytes]:
+    """Those of relocatable code."""
+    return [one for one in ids or () if one != NOT_RELOCATABLE and not one.startswith(DEFINED)]

@@ -14,17 +14,25 @@ from pylink.facts.target import FAMILY_A
 from pylink.inputs import kinds
 from pylink.inputs.hosted import unpack_hosted
 from pylink.inputs.loaded import Loaded, Opened
-from pylink.inputs.payload import open_library
-from pylink.inputs.pieces import ALWAYS, NEEDED, PIECE_KINDS, Hosted, Piece, Source
+from pylink.inputs.payload import open_libraries
+from pylink.inputs.picked import FILE, Pick, row_at
+from pylink.inputs.pieces import Piece
 from pylink.inputs.references import host_references, identifiers
 from pylink.inputs.selection import is_system, select, warn_of_skipped
+from pylink.inputs.sources import ALWAYS, NEEDED, OVERLOOKED, Run, Sources
 from pylink.outputs.plan import identity
+from pylink.tables import extent_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from pylink.diagnostics import Sink
+    from pylink.inputs.hosted import Found
+    from pylink.inputs.picked import Picked
     from pylink.inputs.references import References
     from pylink.inputs.sharedlib import Libraries
+    from pylink.inputs.sources import Source
     from pylink.options import Input
     from pylink.outputs.plan import Identity
     from pylink.phases.init import Job
@@ -37,55 +45,61 @@ OPTIMIZED = "lto.cubin"
 # does not know.
 LEAST_BYTES = 56
 
+_ARCHIVES = (kinds.ARCHIVE, kinds.THIN_ARCHIVE)
+# What may be other than its first bytes say.
+_LOOKED_INTO = (*_ARCHIVES, kinds.HOST, kinds.UNKNOWN)
+
 
 def unpack(
     job: Job, arena: bytes, extents: bytes, found: bytes, timing: CsvTiming, sink: Sink
 ) -> Loaded:
     """The cubins in inputs of the kinds `found`, a byte each; LinkError when there are errors."""
-    sources = find_sources(job, arena, extents, found, sink)
-    libraries: Libraries | None = None
-    if any(source.kind == kinds.SHARED for source in sources):
-        from pylink.inputs.sharedlib import Libraries  # noqa: PLC0415 -- few links have libraries
-
-        libraries = Libraries()
-        sources = [
-            source
-            for source in sources
-            if source.kind != kinds.SHARED or libraries.take(source, sink)
-        ]
-    hosted = unpack_hosted(job, sources, libraries, sink)
-    pieces = find_pieces(sources, hosted, sink)
-    if not any(piece for piece in pieces if not is_system(job, piece.name)):
-        _refuse_nothing(job, hosted, sink)
+    sources, libraries = find_sources(job, arena, extents, found, sink)
+    hosts, picked = unpack_hosted(job, sources, libraries, sink)
+    take_files(picked, sink)
+    taken = picked.taken()
+    if all(is_system(job, sources.names[number]) for number in taken):
+        _refuse_nothing(job, hosts, sink)
     if sink.errors:
         sink.stop()
+    pieces = picked.in_order()
     modules = [piece for piece in pieces if piece.kind == kinds.LTOIR]
-    if not job.options.compiles:
-        for piece in pieces:
-            if piece.kind != kinds.CUBIN:
-                sink.fatal("needs-compiler", file=piece.name)
+    if pieces and not job.options.compiles:
+        sink.fatal("needs-compiler", file=pieces[0].name)
     if modules and not job.optimizes:
         sink.fatal("lto-entry" if modules[0].embedded else "lto-file", file=modules[0].name)
-    compile_ptx(job, pieces, timing, sink)
-    cubins = [piece for piece in pieces if piece.kind == kinds.CUBIN]
-    loaded = with_cubins(job, cubins, modules, sink)
+    compile_ptx(job, picked, timing, sink)
+    rows, numbers = picked.cubins()
+    open_libraries(picked.codecs)
+    homes = [picked.homes[number] for number in numbers]
+    loaded = with_cubins(
+        job,
+        [sources.names[home] for home in homes],
+        rows,
+        sources.arenas,
+        lambda number: picked.take(numbers[number], sink),
+        sink,
+    )
+    loaded.homes, loaded.modules = homes, modules
     if sink.errors:  # what was decompressed only now
         sink.stop()
-    opened = Opened(sources, hosted, libraries)
+    opened = Opened(sources, hosts, libraries, set(taken))
     if modules:  # what these need is known only when they are compiled
         loaded.opened = opened
         return loaded
     return settle(loaded, opened, sink)
 
 
-def _refuse_nothing(job: Job, hosted: dict[Source, Hosted], sink: Sink) -> None:
+def _refuse_nothing(job: Job, found: Found, sink: Sink) -> None:
     """Report that no input has code for the target, if some have code: nothing could run."""
-    passed = [
-        source
-        for source, found in hosted.items()
-        if found.containers and not (source.overlooked or is_system(job, source.name))
-    ]
-    if passed and not (sink.errors or job.options.suppress_arch_warning):
+    if sink.errors or job.options.suppress_arch_warning:
+        return
+    sources = found.sources
+    if any(
+        found.containers(number)
+        and not (sources.is_overlooked(number) or is_system(job, sources.names[number]))
+        for number in range(len(sources))
+    ):
         sink.report("no-code-for-arch", arch=job.options.arch)
 
 
@@ -94,8 +108,13 @@ def known_references(loaded: Loaded) -> References | None:
     assert loaded.opened is not None
     if not loaded.job.uses_host_info:
         return None
-    sources = [one for one in loaded.opened.sources if not is_system(loaded.job, one.name)]
-    return host_references([one for one in sources if not one.overlooked], loaded.opened.hosted)
+    sources = loaded.opened.sources
+    looked_at = [
+        number
+        for number, name in enumerate(sources.names)
+        if not (sources.is_overlooked(number) or is_system(loaded.job, name))
+    ]
+    return host_references(looked_at, loaded.opened.found)
 
 
 def add_optimized(loaded: Loaded, cubin: bytes | None, sink: Sink) -> Loaded:
@@ -104,17 +123,18 @@ def add_optimized(loaded: Loaded, cubin: bytes | None, sink: Sink) -> Loaded:
     The cubin comes where the last host object with LTO-IR was, and last where there is none.
     """
     assert loaded.opened is not None
-    rows = memoryview(loaded.extents).cast("Q")
-    pieces = list(loaded.pieces)
-    for number, piece in enumerate(pieces):
-        start, size = rows[2 * number], rows[2 * number + 1]
-        piece.data = loaded.arena[start : start + size]
-        piece.later = piece.packed = None
+    rows = [row_at(0, *extent_at(loaded.extents, number)) for number in range(len(loaded.names))]
+    names, homes = list(loaded.names), list(loaded.homes)
     if cubin is not None:
-        piece = Piece(OPTIMIZED, kinds.CUBIN, cubin)
-        piece.number = len(loaded.opened.sources)
-        pieces.insert(find_place(loaded), piece)
-    linked = with_cubins(loaded.job, pieces, loaded.modules, sink)
+        place = find_place(loaded)
+        rows.insert(place, row_at(-1, 0, len(cubin)))
+        names.insert(place, OPTIMIZED)
+        homes.insert(place, len(loaded.opened.sources))
+    data = cubin or b""
+    linked = with_cubins(
+        loaded.job, names, b"".join(rows), [loaded.arena], lambda number: data, sink
+    )
+    linked.homes, linked.modules = homes, loaded.modules
     return settle(linked, loaded.opened, sink)
 
 
@@ -122,91 +142,107 @@ def find_place(loaded: Loaded) -> int:
     """Before which of the cubins the result of LTO comes."""
     hosted = [module.number for module in loaded.modules if module.hosted]
     if not hosted:
-        return len(loaded.pieces)
-    return sum(piece.number < hosted[-1] for piece in loaded.pieces)
+        return len(loaded.homes)
+    return sum(home < hosted[-1] for home in loaded.homes)
 
 
 def settle(loaded: Loaded, opened: Opened, sink: Sink) -> Loaded:
     """The link of what it takes of all sources; also settles what host code has a say in."""
-    job, sources, hosted = loaded.job, opened.sources, opened.hosted
-    with_optimized = [*sources, Source(OPTIMIZED, kinds.CUBIN, b"", 0, 0)]
-    loaded = select(loaded, with_optimized)
+    job, sources, found = loaded.job, opened.sources, opened.found
+    loaded = select(loaded, sources)
     loaded.libraries = opened.libraries
-    warn_of_skipped(loaded, with_optimized, sink)
-    taken = {piece.number for piece in (*loaded.pieces, *loaded.modules)}
-    registered = find_registered(job, sources, taken)
-    if loaded.modules:
-        unlisted = {sources[module.number] for module in loaded.modules if not module.hosted}
-        registered = [one for one in registered if one not in unlisted]
-        if not loaded.pieces:  # nvlink has the files of a whole program in the other direction
-            registered.reverse()
+    warn_of_skipped(loaded, sources, sink)
+    taken = {*loaded.homes, *(module.number for module in loaded.modules)}
     if job.options.register_link_binaries is not None:
-        loaded.registered = identifiers(registered, hosted)
+        registered = find_registered(job, sources, taken)
+        if loaded.modules:
+            unlisted = {module.number for module in loaded.modules if not module.hosted}
+            registered = [one for one in registered if one not in unlisted]
+            if not loaded.homes:  # nvlink has the files of a whole program in the other direction
+                registered.reverse()
+        loaded.registered = identifiers(registered, found, opened.having)
     if job.uses_host_info:
+        system = {n for n, name in enumerate(sources.names) if is_system(job, name)}
         looked_at = [
-            one
-            for number, one in enumerate(sources)
-            if number in taken or not (one.overlooked or is_system(job, one.name))
+            number
+            for number, mark in enumerate(sources.marks)
+            if number in taken or not (mark & OVERLOOKED or number in system)
         ]
         # The library's own kernels are no reason to leave out those of a program that names none.
-        own = [one for one in looked_at if not is_system(job, one.name)]
-        references = host_references(own, hosted)
+        own = [one for one in looked_at if one not in system] if system else looked_at
+        references = host_references(own, found)
         if references is not None and len(own) < len(looked_at):
-            references = host_references(looked_at, hosted)
+            references = host_references(looked_at, found)
         loaded.references = references
     return loaded
 
 
-def find_registered(job: Job, sources: list[Source], taken: set[int]) -> list[Source]:
+def find_registered(job: Job, sources: Sources, taken: set[int]) -> list[int]:
     """The sources of which the host program must register device code, by nvlink's rule.
 
     A member that was not `taken` still counts where the host's linker may take it, unless it is
     of the device runtime.
     """
     return [
-        source
-        for number, source in enumerate(sources)
+        number
+        for number, name in enumerate(sources.names)
         if (
             number in taken
-            or (source.demand in (ALWAYS, NEEDED) and not is_system(job, source.name))
+            or (sources.demands[number] in (ALWAYS, NEEDED) and not is_system(job, name))
         )
-        and (source.kind in kinds.OF_HOST or not source.group)
+        and (sources.kinds[number] in kinds.OF_HOST or not sources.group(number))
     ]
 
 
-def with_cubins(job: Job, pieces: list[Piece], modules: list[Piece], sink: Sink) -> Loaded:
-    """What `load` gives for these cubins and, still to be compiled, LTO-IR."""
-    sizes = [piece.size for piece in pieces]
-    names = [piece.name for piece in pieces]
+def with_cubins(
+    job: Job,
+    names: list[str],
+    rows: bytes,
+    arenas: list[bytes],
+    produce: Callable[[int], bytes],
+    sink: Sink,
+) -> Loaded:
+    """What `load` gives for the cubins of these PickRows; `produce` gives what is in no arena."""
     try:
-        packed = [piece.packed for piece in pieces]
-        for codec in {one[3] for one in packed if one is not None}:
-            open_library(codec)
-        arena, extents = inputfiles.gather(sizes, lambda number: pieces[number].take(), packed)
+        arena, extents = inputfiles.gather(rows, arenas, produce)
     except MemoryError:
+        sizes = [Pick(rows, number).full_size for number in range(len(names))]
         name = names[sizes.index(max(sizes))]
         sink.fatal("cannot-read-file", file=name, reason="there is not enough memory")
-    return Loaded(job, names, arena, extents, pieces, modules)
+    return Loaded(job, names, arena, extents)
 
 
-def find_sources(job: Job, arena: bytes, extents: bytes, found: bytes, sink: Sink) -> list[Source]:
+def find_sources(
+    job: Job, arena: bytes, extents: bytes, found: bytes, sink: Sink
+) -> tuple[Sources, Libraries | None]:
     """The inputs, with the members of archives in their place."""
-    sources: list[Source] = []
-    rows = memoryview(extents).cast("Q")
+    sources = Sources()
+    libraries: Libraries | None = None
     archives: set[Identity] = set()
-    for number, (one, kind) in enumerate(zip(job.inputs, found, strict=True)):
-        offset, size = rows[2 * number], rows[2 * number + 1]
-        source = Source(one.name, kind, arena, offset, size)
-        if kind in (kinds.ARCHIVE, kinds.THIN_ARCHIVE):
-            source.group = number + 1
-            source.whole = one.whole or job.options.whole_archive
-            source.overlooked = one.skipped is not None
-            sources += find_members(job, one, source, archives, sink)
-        else:
-            if is_shared(source):
-                source.kind, source.library = kinds.SHARED, one.library
-            sources.append(source)
-    return sources
+    names = [one.name for one in job.inputs]
+    inputs = Run(arena, names, found, extents)
+    first = 0
+    for number, kind in enumerate(found):
+        if kind not in _LOOKED_INTO:
+            continue
+        one, source = job.inputs[number], inputs[number]
+        if kind not in _ARCHIVES and not is_shared(source):
+            continue
+        sources.add(inputs.part(first, number))
+        first = number + 1
+        if kind in _ARCHIVES:
+            for run in find_members(job, one, source, archives, sink):
+                sources.add(run, group=number + 1)
+            continue
+        from pylink.inputs.sharedlib import Libraries  # noqa: PLC0415 -- few links have libraries
+
+        libraries = libraries or Libraries()
+        library = libraries.take(source, one.library, sink)
+        if library is not None:
+            sources.libraries[len(sources)] = library
+            sources.add(Run(arena, [one.name], bytes([kinds.SHARED]), inputs.extents_of(number)))
+    sources.add(inputs.part(first, len(names)))
+    return sources, libraries
 
 
 def is_shared(source: Source) -> bool:
@@ -227,60 +263,64 @@ def is_shared(source: Source) -> bool:
 
 def find_members(
     job: Job, one: Input, archive: Source, before: set[Identity], sink: Sink
-) -> list[Source]:
+) -> Iterator[Run]:
     """The members of an archive with code, in its order; nothing of a file that came `before`."""
     from pylink.inputs.archive import members  # noqa: PLC0415 -- many links have no archive
 
     file = identity(one.name) if one.data is None else None
     if file in before:
-        return []
+        return iter(())
     if file is not None:
         before.add(file)
-    return members(archive, job.plan, sink, lazy=job.options.lazy_archives)
+    options = job.options
+    return members(
+        archive,
+        job.plan,
+        sink,
+        lazy=options.lazy_archives,
+        whole=one.whole or options.whole_archive,
+        overlooked=one.skipped is not None,
+    )
 
 
-def find_pieces(sources: list[Source], hosted: dict[Source, Hosted], sink: Sink) -> list[Piece]:
-    """What the sources hold for the target, in their order."""
-    pieces: list[Piece] = []
-    for number, source in enumerate(sources):
-        first = len(pieces)
-        if source in hosted:
-            if source.name.endswith(".cubin") and not hosted[source].containers:
-                from pylink.locate.filehints import what_it_is  # noqa: PLC0415 -- an error
-
-                sink.fatal("wrong-machine", file=source.name, hints=what_it_is(source.data))
-            pieces += hosted[source].pieces
-        elif source.kind in PIECE_KINDS:
-            pieces.append(piece_of(source, source.kind))
-        elif source.name.endswith(".cubin") or "." not in os.path.basename(source.name):
+def take_files(picked: Picked, sink: Sink) -> None:
+    """Settle what is taken of sources that are no cubins and have no entries."""
+    sources = picked.sources
+    wrong = [one for one in picked.bare if sources.names[one].endswith(".cubin")]
+    odd = [number for number in picked.odd if Pick(picked.rows, number).embedded == FILE]
+    places = [*((one, -1) for one in wrong), *((picked.homes[number], number) for number in odd)]
+    for home, number in sorted(places):
+        source = sources[home]
+        if number >= 0 and source.kind in (kinds.PTX, kinds.LTOIR):
+            picked.pieces[number] = Piece(source.name, source.kind, source.data, number=home)
+        elif number >= 0 and (
+            source.name.endswith(".cubin") or "." not in os.path.basename(source.name)
+        ):
             # The reader of cubins says what is wrong, in nvlink's words.
-            pieces.append(piece_of(source, kinds.CUBIN))
+            picked.plain.add(number)
         else:
-            from pylink.locate.filehints import what_it_is  # noqa: PLC0415 -- an error
-
-            hints = what_it_is(source.data)
-            if source.size < LEAST_BYTES:
-                sink.fatal("cannot-open-input", file=source.name, hints=hints)
-            sink.report("unknown-input", file=source.name, hints=hints)
-        for piece in pieces[first:]:
-            piece.number = number
-    return pieces
+            _refuse_file(source, sink, is_host=number < 0)
 
 
-def piece_of(source: Source, kind: int) -> Piece:
-    """A source that is a piece as it stands."""
-    if kind == kinds.CUBIN and source.size:
-        return Piece(source.name, kind, b"", later=lambda: source.data, size=source.size)
-    return Piece(source.name, kind, source.data)
+def _refuse_file(source: Source, sink: Sink, *, is_host: bool) -> None:
+    from pylink.locate.filehints import what_it_is  # noqa: PLC0415 -- an error
+
+    hints = what_it_is(source.data)
+    if is_host:
+        sink.fatal("wrong-machine", file=source.name, hints=hints)
+    if source.size < LEAST_BYTES:
+        sink.fatal("cannot-open-input", file=source.name, hints=hints)
+    sink.report("unknown-input", file=source.name, hints=hints)
 
 
-def compile_ptx(job: Job, pieces: list[Piece], timing: CsvTiming, sink: Sink) -> None:
-    """Make cubins of all PTX among the pieces."""
-    texts = [piece for piece in pieces if piece.kind == kinds.PTX]
-    if not texts:
+def compile_ptx(job: Job, picked: Picked, timing: CsvTiming, sink: Sink) -> None:
+    """Make cubins of all PTX among what was picked."""
+    numbers = [one for one in sorted(picked.pieces) if picked.pieces[one].kind == kinds.PTX]
+    if not numbers:
         return
     from pylink.subtools import ptxas  # noqa: PLC0415 -- few links have PTX
 
+    texts = [picked.pieces[number] for number in numbers]
     requests = [
         # -time knows an entry of a fat binary as `ptx` and its result as `cubin`.
         ptxas.Request(
@@ -294,11 +334,10 @@ def compile_ptx(job: Job, pieces: list[Piece], timing: CsvTiming, sink: Sink) ->
         for piece in texts
     ]
     cubins = ptxas.compile_ptx(requests, job, sink, timing)
-    for piece, cubin in zip(texts, cubins, strict=True):
+    for number, piece, cubin in zip(numbers, texts, cubins, strict=True):
         piece.data = cubin
-        piece.size = len(cubin)
         piece.kind = kinds.CUBIN
         if job.target.family == FAMILY_A and not piece.embedded:
             # As nvlink does, which compiles the file and loses the result.
             sink.report("ptx-file-unused", file=piece.name, arch=job.options.arch)
-            pieces.remove(piece)
+            del picked.pieces[number]

@@ -153,7 +153,7 @@ def _of_containers(name: str, data: bytes, allowance: Allowance) -> Iterator[Par
 
 
 def _of_container(name: str, data: bytes, allowance: Allowance) -> Iterator[Part]:
-    entries, _, faults = find_entries(data, extent(0, len(data)), bytes([FATBIN]))
+    entries, _, faults = find_entries([data], b"", extent(0, len(data)), bytes([FATBIN]))
     if faults:
         raise UnreadableFile(f"{name}: fat binary is damaged")
     unpacker = allowance.unpacker

@@ -5,17 +5,16 @@ Reads the libraries again, from their files: looked for only when a link fails.
 
 from __future__ import annotations
 
-from pylink._native import elfread, fatbin
+from pylink._native import elfread
 from pylink.diagnostics.policy import Policy
 from pylink.diagnostics.record import note
 from pylink.diagnostics.sink import Sink
 from pylink.errors import LinkError
-from pylink.inputs.choice import ENTRY_ELF, Chooser
-from pylink.inputs.hosted import SOURCE, choose
-from pylink.inputs.kinds import SHARED
-from pylink.inputs.payload import DamagedPayload, Unpacker
-from pylink.inputs.pieces import Hosted
+from pylink.inputs.hosted import pick_entries, scan
+from pylink.inputs.kinds import CUBIN, SHARED
+from pylink.inputs.picked import GOOD, Pick
 from pylink.inputs.sharedlib import module_ids
+from pylink.inputs.sources import Run, Sources
 from pylink.tables import extent, text
 
 TYPE_CHECKING = False
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pylink.diagnostics.record import Diagnostic
-    from pylink.inputs.pieces import Library
+    from pylink.inputs.sharedlib import Library
     from pylink.phases.init import Job
 
 
@@ -55,23 +54,23 @@ def _modules(job: Job, library: Library) -> Iterator[tuple[bytes, set[str]]]:
             data = stream.read()
     except OSError:
         return
-    entries, sources, faults = fatbin.find_entries(data, extent(0, len(data)), bytes([SHARED]))
+    sources = Sources()
+    sources.add(Run(data, [library.file], bytes([SHARED]), extent(0, len(data))))
+    found, faults = scan(sources)
     if faults:
         return
-    ids = module_ids(Hosted(SOURCE.unpack(sources), data))
-    unpacker = Unpacker(job.options.max_uncompressed_size, Sink(policy=Policy()))
-    for entry, fits in choose(entries, Chooser(job.target, optimizes=job.optimizes)):
-        _, container, _, kind, _, header_size, flags, offset, _, size, full_size = entry
-        if not fits or kind != ENTRY_ELF or container >= len(ids):
+    ids = module_ids(found.ids(0))
+    silent = Sink(policy=Policy())
+    picked, _ = pick_entries(job, found, faults, {}, silent)
+    for number in range(len(picked.homes)):
+        pick = Pick(picked.rows, number)
+        if pick.kind != CUBIN or pick.state != GOOD or pick.container >= len(ids):
             continue
-        start = offset + header_size
         try:
-            unpacker.reserve(flags, full_size)
-            packed = memoryview(data)[start : start + size]
-            cubin = unpacker.unpack(packed, flags, full_size, library.file)
-        except (DamagedPayload, LinkError):
+            cubin = picked.unpack(pick, silent)
+        except LinkError:
             continue
-        yield ids[container], _defined(cubin)
+        yield ids[pick.container], _defined(cubin)
 
 
 def _defined(cubin: bytes) -> set[str]:

@@ -40,7 +40,7 @@ def read(loaded: Loaded, sink: Sink) -> Objects | None:
         symbols,
         job=job,
         names=names,
-        pieces=loaded.pieces,
+        homes=loaded.homes,
         references=loaded.references,
         release=release,
         libraries=loaded.libraries,

@@ -38,7 +38,7 @@ def relocate(placed: Placed, draft: Draft, sink: Sink) -> Image | None:
     steps.done("resolve_values")
     # From here on, a link that nobody watches and that has said nothing needs no input any more:
     # what is said below is found in the tables.
-    watched = steps.watching or sink.diagnostics or objects.pieces
+    watched = steps.watching or sink.diagnostics or objects.homes
     native_image.copy_contents(canvas, placed, gives_up=not watched)
     steps.done("copy_contents")
     relocs.patch(canvas, patches)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pylink._native.tables import Files, Sections, Spans, Symbols
     from pylink.dedup.decisions import Folding
     from pylink.facts.releases import Release
-    from pylink.inputs.pieces import Piece
     from pylink.inputs.references import References
     from pylink.inputs.sharedlib import Libraries
     from pylink.phases.init import Job
@@ -22,15 +21,15 @@ if TYPE_CHECKING:
 class Objects(ObjectTables):
     """The inputs: `arena` holds their bytes, the tables tell what is in it.
 
-    `names` are the inputs' names by file number, `pieces` what is known of each beyond its bytes,
-    empty for a link of plain cubins. `references` are the kernels that host code uses,
+    `names` are the inputs' names by file number, `homes` the number of the source that each is
+    from, nothing for a link of plain cubins. `references` are the kernels that host code uses,
     None unless all others are removed. `libraries` are the shared libraries with device code, if
     there are any. `places` are what diagnostics found out. `release` is that of the nvlink that the
     output is equal to.
     """
 
     UNSEALED = ("places",)
-    __slots__ = ("job", "libraries", "names", "pieces", "places", "references", "release")
+    __slots__ = ("homes", "job", "libraries", "names", "places", "references", "release")
 
     def __init__(
         self,
@@ -41,7 +40,7 @@ class Objects(ObjectTables):
         *,
         job: Job,
         names: list[str],
-        pieces: list[Piece],
+        homes: list[int],
         references: References | None,
         release: Release,
         libraries: Libraries | None,
@@ -58,7 +57,7 @@ class Objects(ObjectTables):
         )
         self.job = job
         self.names = names
-        self.pieces = pieces
+        self.homes = homes
         self.references = references
         self.release = release
         self.libraries = libraries
@@ -81,7 +80,7 @@ class Objects(ObjectTables):
             self.symbols if symbols is None else symbols,
             job=job or self.job,
             names=self.names,
-            pieces=self.pieces,
+            homes=self.homes,
             references=self.references,
             release=self.release,
             libraries=self.libraries,

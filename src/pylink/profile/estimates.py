@@ -101,7 +101,7 @@ def copy_floor_ns(profile: Profile, results: Results | None) -> int:
     inputs = objects.job.inputs[: len(objects.names)]
     names: list[bytes | None] = []
     # Only files that are cubins as they stand: others were read in another way.
-    if not objects.pieces and all(one.data is None for one in inputs):
+    if not objects.homes and all(one.data is None for one in inputs):
         names = [os.fsencode(one.name) for one in inputs]
     sizes = objects.files.column("size")
     folder = os.path.dirname(profile.output or "") or "."

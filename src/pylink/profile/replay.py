@@ -133,7 +133,7 @@ def part_of(whole: Objects, size: int, steps: Steps) -> Objects:
         whole.symbols.first(last.first_symbol + last.symbol_count),
         job=job,
         names=whole.names[:size],
-        pieces=whole.pieces[:size],
+        homes=whole.homes[:size],
         references=whole.references,
         release=whole.release,
         libraries=None,
@@ -174,7 +174,7 @@ def _run(record: Recorder, part: Objects, sink: Lenient) -> Profile | None:
 def _read_again(part: Objects, steps: Steps) -> None:
     """Read the files of the part, where each is an input as it stands."""
     inputs = part.job.inputs[: len(part.names)]
-    if part.pieces or any(one.data is not None for one in inputs):
+    if part.homes or any(one.data is not None for one in inputs):
         return
     sizes = part.files.column("size")
     times = steps.times(len(inputs))

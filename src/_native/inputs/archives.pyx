@@ -1,0 +1,258 @@
+"""Archives: where the members of one lie and what each of them is, in every dialect.
+
+pylink/inputs/archiveformat.py has the format, and the words for what is wrong with one.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memchr, memcmp
+
+from elfkinds cimport input_kind
+from vec cimport *
+
+cdef extern from "Python.h":
+    str PyUnicode_DecodeFSDefaultAndSize(const char* text, Py_ssize_t size)
+
+cdef enum:
+    HEADER = 60
+    NAME_SIZE = 16
+    SIZE_AT = 48
+    SIZE_SIZE = 10
+    END_AT = 58
+
+# Reasons; archiveformat.py has the sentence for each.
+cdef enum ArchiveFault:
+    A_GOOD = 0
+    A_CUT = 1                   # bytes that are too few for a header
+    A_END = 2                   # the header does not end as one does
+    A_SIZE = 3                  # its size is no number
+    A_RANGE = 4                 # it runs past the archive
+    A_NAME_LENGTH = 5           # N of `#1/N`
+    A_NAME_OFFSET = 6           # the name begins with a slash and is no offset
+    A_PLACE = 7                 # PLACE of `/OFFSET:PLACE`
+    A_NO_NAMES = 8              # no member // comes before it
+    A_NAME_RANGE = 9            # the offset is outside the long names
+    A_EMPTY_NAME = 10
+
+# One member. Offsets count from the beginning of the data, but for that of the header.
+cdef packed struct MemberRow:
+    uint64_t header             # from the beginning of the archive
+    uint64_t offset             # of the contents; in a thin archive it means nothing
+    uint64_t size
+    int64_t place               # PLACE of `/OFFSET:PLACE`, or -1
+    uint64_t name
+    uint32_t name_size
+    uint8_t kind                # an InputKind, where the contents are in the archive
+    uint8_t inline              # the name stands before the contents
+    uint16_t spare
+
+ctypedef struct Walk:
+    const uint8_t* data
+    uint64_t start              # of the archive
+    uint64_t end
+    uint64_t at                 # of the next header
+    bint thin
+    uint64_t names              # the long names, 0 when there are none yet
+    uint64_t names_size
+    uint64_t value              # what is wrong, and what would be right
+    uint64_t limit
+    Vec rows
+
+
+def list_members(data, uint64_t start, uint64_t size, uint64_t most, tuple seen):
+    """The next members of the archive in `size` bytes of `data`, any buffer: at most `most`.
+
+    `seen` is empty at first, afterwards what the call before gave. Returns `(rows, seen, fault)`:
+    MemberRow in order; None instead of `seen` when there are no more; and None or, behind the
+    members before the damage, `(reason, header, value, limit)`.
+    """
+    cdef Py_buffer view
+    cdef Walk w
+    cdef int reason = A_GOOD
+    cdef bint ok = True
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    vec_init(&w.rows, sizeof(MemberRow))
+    try:
+        if start > <uint64_t>view.len or size > <uint64_t>view.len - start or size < 8:
+            raise IndexError("the archive runs past the data")
+        w.data = <const uint8_t*>view.buf
+        w.start = start
+        w.end = start + size
+        w.at = start + 8
+        w.names = w.names_size = w.value = w.limit = 0
+        if seen:
+            w.at, w.names, w.names_size = seen
+            if w.at < start + 8 or w.names > w.end or w.names_size > w.end - w.names:
+                raise IndexError("members before the archive")
+        with nogil:
+            w.thin = memcmp(w.data + start, b"!<thin>\n", 8) == 0
+            while ok and reason == A_GOOD and w.at < w.end and w.rows.count < most:
+                ok = take_header(&w, &reason)
+        if not ok:
+            raise MemoryError
+        more = reason == A_GOOD and w.at < w.end
+        return (
+            vec_take(&w.rows),
+            (w.at, w.names, w.names_size) if more else None,
+            (reason, w.at - start, w.value, w.limit) if reason != A_GOOD else None,
+        )
+    finally:
+        vec_free(&w.rows)
+        PyBuffer_Release(&view)
+
+
+def split_rows(bytes data, bytes rows, str prefix):
+    """What MemberRows say in columns: names behind `prefix`, kinds, extents, and who is inline."""
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(rows) // sizeof(MemberRow), i
+    cdef const MemberRow* row = <const MemberRow*>PyBytes_AS_STRING(rows)
+    cdef uint64_t limit = <uint64_t>PyBytes_GET_SIZE(data)
+    cdef bytes kinds = PyBytes_FromStringAndSize(NULL, n)
+    cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
+    cdef bytes inlines = PyBytes_FromStringAndSize(NULL, n)
+    cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
+    cdef list names = []
+    for i in range(n):
+        if row[i].name > limit or row[i].name_size > limit - row[i].name:
+            raise IndexError("a name outside the data")
+        names.append(prefix + PyUnicode_DecodeFSDefaultAndSize(
+            PyBytes_AS_STRING(data) + row[i].name, row[i].name_size))
+        PyBytes_AS_STRING(kinds)[i] = <char>row[i].kind
+        PyBytes_AS_STRING(inlines)[i] = <char>row[i].inline
+        extent[2 * i] = row[i].offset
+        extent[2 * i + 1] = row[i].size
+    return names, kinds, extents, inlines
+
+
+cdef bint take_header(Walk* w, int* reason) noexcept nogil:
+    """The header at `at`, and `at` behind its member; False when memory is exhausted."""
+    cdef const uint8_t* header = w.data + w.at
+    cdef uint64_t left = w.end - w.at, size = 0, offset = w.at + HEADER, i
+    cdef uint32_t length = NAME_SIZE, first = SIZE_AT, last = SIZE_AT + SIZE_SIZE
+    cdef bint index, names, external
+    cdef MemberRow* row
+    if left < HEADER:
+        for i in range(left):
+            if header[i] != c"\n" and header[i] != 0:
+                reason[0] = A_CUT
+                return True
+        w.at = w.end
+        return True
+    if header[END_AT] != c"`" or header[END_AT + 1] != c"\n":
+        reason[0] = A_END
+        return True
+    while length and header[length - 1] == c" ":
+        length -= 1
+    while first < last and header[first] == c" ":
+        first += 1
+    while first < last and header[last - 1] == c" ":
+        last -= 1
+    if not number(header + first, last - first, &size):
+        reason[0] = A_SIZE
+        return True
+    index = is_word(header, length, b"/", 1) or is_word(header, length, b"/SYM64/", 7)
+    names = is_word(header, length, b"//", 2)
+    external = w.thin and not index and not names
+    if not external and size > left - HEADER:
+        w.value = size
+        w.limit = left - HEADER
+        reason[0] = A_RANGE
+        return True
+    if names:
+        w.names = offset
+        w.names_size = size
+    elif not index:
+        row = <MemberRow*>vec_push(&w.rows)
+        if row == NULL:
+            return False
+        row.header = w.at - w.start
+        row.offset = offset
+        row.size = size
+        row.place = -1
+        row.name = w.at
+        row.name_size = length
+        row.kind = row.inline = row.spare = 0
+        if length and header[0] == c"/":
+            reason[0] = long_name(w, row, header, length)
+        elif length >= 3 and memcmp(header, b"#1/", 3) == 0:
+            reason[0] = inline_name(w, row, header, length)
+        elif length and header[length - 1] == c"/":
+            # GNU ends a name with a slash, so that it can end in blanks; BSD does not.
+            row.name_size -= 1
+        if reason[0] != A_GOOD:
+            w.rows.count -= 1
+            return True
+        if not w.thin:
+            row.kind = input_kind(w.data + row.offset, row.size)
+    w.at = offset if external else offset + size + (size & 1)
+    return True
+
+
+cdef bint number(const uint8_t* text, uint32_t size, uint64_t* value) noexcept nogil:
+    """Whether the text is a decimal number; it has at most 15 digits."""
+    cdef uint32_t i
+    value[0] = 0
+    for i in range(size):
+        if text[i] < c"0" or text[i] > c"9":
+            return False
+        value[0] = value[0] * 10 + (text[i] - c"0")
+    return size != 0
+
+
+cdef bint is_word(const uint8_t* text, uint32_t size, const char* word,
+                  uint32_t length) noexcept nogil:
+    return size == length and memcmp(text, word, length) == 0
+
+
+cdef int inline_name(Walk* w, MemberRow* row, const uint8_t* field, uint32_t length) noexcept nogil:
+    """The name of `#1/N`, which stands in front of the contents: an ArchiveFault."""
+    cdef uint64_t size = 0, used
+    if not number(field + 3, length - 3, &size) or size > row.size:
+        w.limit = row.size
+        return A_NAME_LENGTH
+    row.name = row.offset
+    used = min(size, w.end - row.offset)    # of a thin archive, which has no contents
+    while used and w.data[row.name + used - 1] == 0:
+        used -= 1
+    row.name_size = <uint32_t>used
+    row.offset += size
+    row.size -= size
+    row.inline = True
+    return A_GOOD
+
+
+cdef int long_name(Walk* w, MemberRow* row, const uint8_t* field, uint32_t length) noexcept nogil:
+    """The name that `/OFFSET` or `/OFFSET:PLACE` stands for: an ArchiveFault."""
+    cdef uint64_t offset = 0, place = 0, size
+    cdef const uint8_t* colon = <const uint8_t*>memchr(field, c":", length)
+    cdef uint32_t digits = <uint32_t>(colon - field if colon != NULL else length)
+    cdef const uint8_t* name
+    cdef const uint8_t* end
+    if not number(field + 1, digits - 1, &offset):
+        return A_NAME_OFFSET
+    if colon != NULL:
+        if not number(colon + 1, length - digits - 1, &place):
+            return A_PLACE
+        row.place = <int64_t>place
+    if w.names == 0:
+        return A_NO_NAMES
+    w.value = offset
+    w.limit = w.names_size
+    if offset >= w.names_size:
+        return A_NAME_RANGE
+    # GNU ends each with a slash and a line feed, others with a line feed or a NUL alone.
+    name = w.data + w.names + offset
+    size = w.names_size - offset
+    end = <const uint8_t*>memchr(name, c"\n", size)
+    if end != NULL:
+        size = end - name
+    end = <const uint8_t*>memchr(name, 0, size)
+    if end != NULL:
+        size = end - name
+    if size and name[size - 1] == c"/":
+        size -= 1
+    if size == 0:
+        return A_EMPTY_NAME
+    row.name = w.names + offset
+    row.name_size = <uint32_t>min(size, <uint64_t>0x7fffffff)
+    return A_GOOD

@@ -1,0 +1,151 @@
+"""The sources of a link, inputs and members of archives, in columns: archives have thousands."""
+
+from __future__ import annotations
+
+from pylink.tables import extent_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pylink.inputs.sharedlib import Library
+
+# When a file of the link is taken; selection.pyx has the same numbers.
+ALWAYS = 0
+SYSTEM = 1  # when functions are still undefined where it stands, or later something it defines is
+NEEDED = 2  # when it defines what another file needs
+TOGETHER = 3  # with all of its group, when one of them defines what another file needs
+
+# Marks of a source: all of its archive is asked for; nvlink would not have looked at it.
+WHOLE = 1
+OVERLOOKED = 2
+
+
+class Source:
+    """One source of a link, made for who looks at it: `size` bytes of `arena` from `offset` on.
+
+    `number` is its row, `name` what diagnostics show, `archive:member` for a member.
+    """
+
+    __slots__ = ("arena", "kind", "name", "number", "offset", "size")
+
+    def __init__(
+        self, number: int, name: str, kind: int, arena: bytes, offset: int, size: int
+    ) -> None:
+        self.number = number
+        self.name = name
+        self.kind = kind
+        self.arena = arena
+        self.offset = offset
+        self.size = size
+
+    @property
+    def data(self) -> bytes:
+        return self.arena[self.offset : self.offset + self.size]
+
+
+class Run:
+    """Sources that lie in one arena, in columns: those of `Sources` but for homes and groups."""
+
+    __slots__ = ("arena", "demands", "extents", "kinds", "marks", "names")
+
+    def __init__(self, arena: bytes, names: list[str], kinds: bytes, extents: bytes) -> None:
+        self.arena = arena
+        self.names = names
+        self.kinds = kinds
+        self.extents = extents
+        self.demands = bytes(len(names))
+        self.marks = bytes(len(names))
+
+    def __getitem__(self, number: int) -> Source:
+        offset, size = extent_at(self.extents, number)
+        return Source(number, self.names[number], self.kinds[number], self.arena, offset, size)
+
+    def extents_of(self, number: int) -> bytes:
+        """The row of one."""
+        return self.extents[16 * number : 16 * number + 16]
+
+    def part(self, first: int, end: int) -> Run:
+        """Those from `first` to before `end`."""
+        if end - first == len(self.names):
+            return self
+        names, extents = self.names[first:end], self.extents[16 * first : 16 * end]
+        part = Run(self.arena, names, self.kinds[first:end], extents)
+        part.demands = self.demands[first:end]
+        part.marks = self.marks[first:end]
+        return part
+
+    def only(self, wanted: bytes) -> Run:
+        """Those of the kinds `wanted`."""
+        if not self.kinds.translate(None, wanted):
+            return self
+        chosen = [number for number, kind in enumerate(self.kinds) if kind in wanted]
+        extents = b"".join(self.extents[16 * one : 16 * one + 16] for one in chosen)
+        names = [self.names[one] for one in chosen]
+        only = Run(self.arena, names, bytes(self.kinds[one] for one in chosen), extents)
+        only.demands = bytes(self.demands[one] for one in chosen)
+        only.marks = bytes(self.marks[one] for one in chosen)
+        return only
+
+
+class Sources:
+    """Columns with a row for each input and archive member, in the order of the link.
+
+    `names` are what diagnostics show, `kinds` a byte of `kinds.py` each, `extents` have offset and
+    size (u64) in one of the `arenas`, whose number `homes` has (int32). `demands` say when the
+    source is linked (ALWAYS and so on), `groups` from which archive it is (int32), 0 for none, and
+    `marks` have WHOLE and OVERLOOKED. `libraries` are what shared libraries say of their code, by
+    number.
+    """
+
+    __slots__ = (
+        "_known",
+        "arenas",
+        "demands",
+        "extents",
+        "groups",
+        "homes",
+        "kinds",
+        "libraries",
+        "marks",
+        "names",
+    )
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+        self.arenas: list[bytes] = []
+        self.names: list[str] = []
+        self.kinds = bytearray()
+        self.extents = bytearray()
+        self.homes = bytearray()
+        self.demands = bytearray()
+        self.groups = bytearray()
+        self.marks = bytearray()
+        self.libraries: dict[int, Library] = {}
+
+    def add(self, run: Run, group: int = 0) -> None:
+        """Put a run behind the others."""
+        home = self._known.setdefault(id(run.arena), len(self.arenas))
+        if home == len(self.arenas):
+            self.arenas.append(run.arena)
+        count = len(run.names)
+        self.names += run.names
+        self.kinds += run.kinds
+        self.extents += run.extents
+        self.homes += home.to_bytes(4, "little") * count
+        self.demands += run.demands
+        self.groups += group.to_bytes(4, "little") * count
+        self.marks += run.marks
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, number: int) -> Source:
+        offset, size = extent_at(self.extents, number)
+        arena = self.arenas[int.from_bytes(self.homes[4 * number : 4 * number + 4], "little")]
+        return Source(number, self.names[number], self.kinds[number], arena, offset, size)
+
+    def group(self, number: int) -> int:
+        """Which archive a source is from, 0 for none."""
+        return int.from_bytes(self.groups[4 * number : 4 * number + 4], "little")
+
+    def is_overlooked(self, number: int) -> bool:
+        return bool(self.marks[number] & OVERLOOKED)
