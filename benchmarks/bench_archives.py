@@ -26,7 +26,7 @@ from pylink.bench.contenders import API, CLI, NVLINK
 from pylink.bench.launcher import Launcher
 from pylink.inputs import kinds, payload, picked
 from pylink.inputs.archiveformat import read_archive
-from pylink.inputs.hosted import ENTRY
+from pylink.inputs.found import ENTRY
 from pylink.inputs.payload import open_library
 from pylink.tables import extent
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from pylink.command.optiontable import Value
-    from pylink.inputs.sharedlib import Library
+    from pylink.inputs.sources import Library
 
 
 class Input:

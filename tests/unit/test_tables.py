@@ -12,7 +12,7 @@ import pytest
 
 from pylink import tables
 from pylink.facts import elf, records
-from pylink.inputs import damage, hosted, kinds, pieces
+from pylink.inputs import archiveformat, choice, damage, found, kinds, payload, picked, sources
 from pylink.phases import faults, init, report_symbols
 from pylink.profile import counted
 
@@ -27,9 +27,10 @@ CODES = {
     "Range": "QQ",  # of fatbin.pyx
 }
 ROWS = [
-    (hosted.ENTRY, "fatbin.pyx", "EntryRow"),
-    (hosted.SOURCE, "fatbin.pyx", "SourceRow"),
+    (found.ENTRY, "fatbin.pyx", "EntryRow"),
+    (found.SOURCE, "fatbin.pyx", "SourceRow"),
     (damage.FAULT, "fatbin.pyx", "FaultRow"),
+    (picked.PICK, "picks.pxd", "PickRow"),
     (counted.FILE_COUNT, "counts.pyx", "FileCount"),
     (counted.KIND_COUNT, "counts.pyx", "KindCount"),
     (counted.TIME, "clocks.pxd", "TimeRow"),
@@ -93,7 +94,11 @@ def test_all_numbers_are_those_of_the_kernels(module: ModuleType, file: str, pre
     [
         (tables, "rows.pxd", "EF_", "KERNEL DEFINED LOCAL LIVE TAKEN UNSIZED DESELECTED"),
         (tables, "rows.pxd", "ROLE_", "LOST LOST_EARLY REPLACED WON"),
-        (pieces, "selection.pyx", "", "ALWAYS SYSTEM NEEDED TOGETHER"),
+        (sources, "selection.pyx", "", "ALWAYS SYSTEM NEEDED TOGETHER"),
+        (payload, "picks.pxd", "", "STORED LZ4_BLOCK ZSTD_FRAME"),
+        (picked, "picks.pxd", "P_", "GOOD TOO_LARGE"),
+        (picked, "picks.pxd", "E_", "FILE ALONE HOSTED"),
+        (choice, "fatbin.pyx", "", "ENTRY_PTX ENTRY_ELF ENTRY_LTOIR"),
     ],
 )
 def test_numbers_are_those_of_the_kernels(
@@ -114,7 +119,11 @@ def test_numbers_of_other_names() -> None:
 
 @pytest.mark.parametrize(
     ("reasons", "file", "prefix"),
-    [(faults.REASONS, "elffaults.pxd", "F_"), (damage.REASONS, "fatbin.pyx", "B_")],
+    [
+        (faults.REASONS, "elffaults.pxd", "F_"),
+        (damage.REASONS, "fatbin.pyx", "B_"),
+        ({**archiveformat.OF_ARCHIVE, **archiveformat.OF_MEMBER}, "archives.pyx", "A_"),
+    ],
 )
 def test_every_reason_of_a_kernel_has_its_words(
     reasons: dict[int, object], file: str, prefix: str

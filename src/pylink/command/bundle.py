@@ -119,7 +119,6 @@ def write() -> None:
     from marshal import dumps  # noqa: PLC0415
 
     sys.path.append(os.path.dirname(PACKAGE))
-    del sys.modules["__future__"]  # loaded for this module already
     found = record(EVERY_LINK), record(SOME_LINKS)
     from pylink._native import OBJECT  # noqa: PLC0415
     from pylink.outputs.wholefile import write_whole  # noqa: PLC0415

@@ -1,11 +1,12 @@
 """Code without what only readers and type checkers need, as bundles have it: it is read faster.
 
-Docstrings, annotations and what stands below `if TYPE_CHECKING:` go; statements, assertions and the
-numbers of lines stay. What a class says of its fields stays where something may look at that: in
-classes with a decorator, a base or a keyword.
+Docstrings, annotations, imports of `__future__` and what stands below `if TYPE_CHECKING:` go;
+statements, assertions and the numbers of lines stay. What a class says of its fields stays where
+something may look at that: in classes with a decorator, a base or a keyword.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 
@@ -16,8 +17,16 @@ if TYPE_CHECKING:
 
 def compile_lean(source: bytes, path: str) -> CodeType:
     """The code of the module at `path`, which behaves as that of all its source does."""
-    tree = Lean().visit(ast.parse(source, path))
-    return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
+    tree = ast.parse(source, path)
+    flags = 0
+    for one in list(tree.body):
+        if isinstance(one, ast.ImportFrom) and one.module == "__future__":
+            tree.body.remove(one)
+            for name in one.names:
+                flags |= getattr(__future__, name.name).compiler_flag
+    tree = ast.fix_missing_locations(Lean().visit(tree))
+    code: CodeType = compile(tree, path, "exec", flags, dont_inherit=True)
+    return code
 
 
 class Lean(ast.NodeTransformer):

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylink.inputs.hosted import Found
+    from pylink.inputs.found import Found
 
 
 class References:

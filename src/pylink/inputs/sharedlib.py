@@ -17,14 +17,14 @@ from struct import Struct
 
 from pylink._native import sharedlibs
 from pylink.inputs.kinds import ELF_MAGIC, HOST
-from pylink.inputs.sources import TOGETHER
+from pylink.inputs.sources import TOGETHER, Library
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mmap import mmap
 
     from pylink.diagnostics import Sink
-    from pylink.inputs.hosted import Found
+    from pylink.inputs.found import Found
     from pylink.inputs.sources import Source, Sources
 
 # DynamicRow of sharedlibs.pyx, its numbers, and the states of a file.
@@ -43,37 +43,6 @@ DEFINED = b"def "
 
 _E_SHOFF = slice(40, 48)
 _HEADER_SIZE = 64
-
-
-class Library:
-    """What the dynamic symbols of the library in `file` say.
-
-    `open` and `closed` are the ids of both kinds, `wrappers` those whose wrapper other files see,
-    and `interposable` the closed ones for which the definition of a program would come first.
-    `anchor` is a function that the library alone defines, None when there is none. `has_runtime`
-    says that it has a CUDA runtime of its own. `modules` counts what it holds of both kinds.
-    """
-
-    __slots__ = (
-        "anchor",
-        "closed",
-        "file",
-        "has_runtime",
-        "interposable",
-        "modules",
-        "open",
-        "wrappers",
-    )
-
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.open: dict[bytes, None] = {}
-        self.closed: dict[bytes, None] = {}
-        self.wrappers: set[bytes] = set()
-        self.interposable: set[bytes] = set()
-        self.anchor: bytes | None = None
-        self.has_runtime = False
-        self.modules = 0
 
 
 def read_library(

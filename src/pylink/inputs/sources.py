@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from pylink.tables import extent_at
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from pylink.inputs.sharedlib import Library
-
 # When a file of the link is taken; selection.pyx has the same numbers.
 ALWAYS = 0
 SYSTEM = 1  # when functions are still undefined where it stands, or later something it defines is
@@ -17,6 +13,37 @@ TOGETHER = 3  # with all of its group, when one of them defines what another fil
 # Marks of a source: all of its archive is asked for; nvlink would not have looked at it.
 WHOLE = 1
 OVERLOOKED = 2
+
+
+class Library:
+    """What the dynamic symbols of the library in `file` say.
+
+    `open` and `closed` are the ids of both kinds, `wrappers` those whose wrapper other files see,
+    and `interposable` the closed ones for which the definition of a program would come first.
+    `anchor` is a function that the library alone defines, None when there is none. `has_runtime`
+    says that it has a CUDA runtime of its own. `modules` counts what it holds of both kinds.
+    """
+
+    __slots__ = (
+        "anchor",
+        "closed",
+        "file",
+        "has_runtime",
+        "interposable",
+        "modules",
+        "open",
+        "wrappers",
+    )
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.open: dict[bytes, None] = {}
+        self.closed: dict[bytes, None] = {}
+        self.wrappers: set[bytes] = set()
+        self.interposable: set[bytes] = set()
+        self.anchor: bytes | None = None
+        self.has_runtime = False
+        self.modules = 0
 
 
 class Source:

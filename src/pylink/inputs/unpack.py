@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pylink.diagnostics import Sink
-    from pylink.inputs.hosted import Found
+    from pylink.inputs.found import Found
     from pylink.inputs.picked import Picked
     from pylink.inputs.references import References
     from pylink.inputs.sharedlib import Libraries

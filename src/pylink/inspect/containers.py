@@ -20,7 +20,7 @@ from pylink.inputs.archiveformat import ArchiveError, is_thin, read_archive
 from pylink.inputs.archivethin import member_file
 from pylink.inputs.choice import ENTRY_ELF, ENTRY_LTOIR, ENTRY_PTX
 from pylink.inputs.entries import CONTAINER, FATBIN_MAGIC
-from pylink.inputs.hosted import ENTRY
+from pylink.inputs.found import ENTRY
 from pylink.inputs.incoming import read_incoming
 from pylink.inputs.kinds import ELF_MAGIC, FATBIN
 from pylink.inputs.payload import DEFAULT_LIMIT, DamagedPayload, Unpacker

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pylink.diagnostics.record import Diagnostic
-    from pylink.inputs.sharedlib import Library
+    from pylink.inputs.sources import Library
     from pylink.phases.init import Job
 
 
