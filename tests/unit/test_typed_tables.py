@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from helpers.tables import merged, objects, table
 
-from pylink._native import tables
+from pylink._native import layout, resolve, tables
 from pylink._native.tables import (
     Entities,
     Keeps,
+    Marks,
     MergedTables,
     Numbers,
     Outs,
@@ -22,8 +23,10 @@ from pylink._native.tables import (
     Values,
 )
 from pylink.facts import header, rowtypes
+from pylink.tables import LIVE
 
 ROOT = Path(__file__).parents[2]
+LARGE = 1 << 20  # bytes from which on a table has pages of its own
 NATIVE = ROOT / "src" / "_native"
 TYPES = dict(
     re.findall(
@@ -151,3 +154,53 @@ def test_columns_have_a_row_for_each_of_what_they_tell_of() -> None:
         PlacedTables(one).seal()
     with pytest.raises(ValueError, match="0 values of symbols for 1 rows"):
         PlacedTables(one, values=Values(bytes(8))).seal()
+
+
+def many_outs() -> Table[object]:
+    """More rows than lie in bytes, each with a size of its own."""
+    row_size = Outs().row_size
+    numbers = np.zeros((LARGE // row_size + 1), np.dtype(Outs().dtype))
+    numbers["size"] = np.arange(len(numbers))
+    return Outs(numbers.tobytes())
+
+
+def test_many_rows_lie_on_pages_of_their_own() -> None:
+    made = many_outs()
+    placed = PlacedTables(merged(outs=made))
+    layout.assign_values(placed)
+    outs = placed.outs
+    assert outs is not made
+    assert outs == made
+    assert hash(outs) == hash(made)
+    assert outs.data == made.data
+    assert memoryview(outs) == memoryview(made)
+    assert len(outs) == len(made)
+    assert outs[7].size == 7
+    assert outs[len(made) - 1].size == len(made) - 1
+    assert outs.column("size") == list(range(len(made)))
+    assert outs.first(3) == made.first(3)
+    with pytest.raises(TypeError, match="read-only"):
+        memoryview(outs)[0] = 1
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_nobody_sees_a_table_change(*, large: bool) -> None:
+    count = LARGE // Entities().row_size + 1 if large else 3
+    result = merged(entities=table(Entities, [{"kind": 1}] * count))
+    held, view = result.entities, memoryview(result.entities)
+    before = bytes(view)
+    resolve.find_live(result, Marks(), True)
+    assert all(flags & LIVE for flags in result.entities.column("flags"))
+    assert held.data == before
+    assert bytes(view) == before
+    alive = result.entities.data  # held as bytes: changes go to a copy again
+    kept = bytes(bytearray(alive))
+    resolve.find_live(result, Marks(), False)
+    assert alive == kept
+
+
+def test_kernels_read_rows_and_never_bytes_of_them() -> None:
+    """The bytes of a large table are a copy, which nobody holds."""
+    for file in NATIVE.rglob("*.p[yx]*"):
+        text = file.read_text(encoding="utf-8")
+        assert not re.search(r"PyBytes_\w+\(\w+\.\w+\.data\b", text), file

@@ -138,8 +138,24 @@ cdef inline void strings_free(StringTable* t) noexcept nogil:
     t.cells = NULL
 
 
-cdef inline bint strings_widen(StringTable* t) noexcept nogil:
-    cdef size_t mask = 2 * t.mask + 1, i, at
+cdef inline bint strings_expect(StringTable* t, size_t bytes_more, size_t more) noexcept nogil:
+    """Make room for `more` strings with so many bytes, NUL included; False without memory."""
+    cdef size_t mask = t.mask
+    cdef uint8_t* data
+    if t.size + bytes_more > t.room:
+        data = <uint8_t*>block_widen(t.data, t.room, t.size + bytes_more)
+        if data == NULL:
+            return False
+        t.data = data
+        t.room = t.size + bytes_more
+    while 2 * (t.count + more) > mask:
+        mask = 2 * mask + 1
+    return mask == t.mask or strings_spread(t, mask)
+
+
+cdef inline bint strings_spread(StringTable* t, size_t mask) noexcept nogil:
+    """Take `mask` + 1 cells."""
+    cdef size_t i, at
     cdef StringCell* cells = <StringCell*>block_take((mask + 1) * sizeof(StringCell))
     if cells == NULL:
         return False
@@ -229,7 +245,7 @@ cdef inline int64_t strings_enter(StringTable* t, const uint8_t* text, uint32_t 
     cdef int64_t at
     if size == 0:
         return 0
-    if 2 * t.count > t.mask and not strings_widen(t):
+    if 2 * t.count > t.mask and not strings_spread(t, 2 * t.mask + 1):
         return -1
     cell = strings_cell(t, text, size, tag)
     if cell.at == 0:

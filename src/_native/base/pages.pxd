@@ -93,8 +93,20 @@ cdef extern from *:
             madvise(start + before, whole, MADV_HUGEPAGE);
         return start + before;
     }
+    /* Move the pages of such a room to the beginning of a larger one instead of their contents. */
+    static inline int pylink_move_pages(void* from, size_t size, void* to, size_t wider) {
+    #ifdef MREMAP_FIXED
+        return mremap(from, pylink_whole_pages(size), pylink_whole_pages(wider),
+                      MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
+    #else
+        (void)from; (void)size; (void)to; (void)wider;
+        return 0;
+    #endif
+    }
     """
     void* map_pages "pylink_map_pages"(size_t size) noexcept nogil
+    bint move_pages "pylink_move_pages"(void* start, size_t size, void* to,
+                                        size_t wider) noexcept nogil
     int munmap(void* start, size_t size) nogil
 
 cdef enum:
@@ -104,6 +116,12 @@ cdef enum:
 cdef inline void* block_take(size_t size) noexcept nogil:
     """A block of zeros, or NULL."""
     return map_pages(size) if size >= LARGE_BLOCK else calloc(size, 1)
+
+
+cdef inline void block_cut(void* block, size_t size, size_t needed) noexcept nogil:
+    """Give up what a large block has beyond `needed` bytes, which is its size from now on."""
+    if whole_pages(size) > whole_pages(needed):
+        munmap(<char*>block + whole_pages(needed), whole_pages(size) - whole_pages(needed))
 
 
 cdef inline void block_free(void* block, size_t size) noexcept nogil:
@@ -119,7 +137,9 @@ cdef inline void* block_widen(void* block, size_t size, size_t wider) noexcept n
     if wider < LARGE_BLOCK:
         return realloc(block, wider)
     moved = map_pages(wider)
-    if moved != NULL and size:
+    if moved == NULL or (size >= LARGE_BLOCK and move_pages(block, size, moved, wider)):
+        return moved
+    if size:
         memcpy(moved, block, size)
         block_free(block, size)
     return moved

@@ -1,8 +1,8 @@
 # Growable arrays of packed rows for kernels that do not know their row count beforehand.
-# A Vec is owned by the kernel that fills it; `vec_take` turns it into the frozen `bytes` table
-# that leaves the kernel. Where the rows can be counted before, a Vec lies over the table itself.
+# A Vec is owned by the kernel that fills it. `take_rows` (tables.pxd) hands its memory over to the
+# table that leaves the kernel, `vec_take` makes bytes of it.
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy
 
@@ -14,7 +14,7 @@ ctypedef struct Vec:
     size_t row          # bytes of a row
     size_t count        # rows in use
     size_t room         # rows allocated
-    bint over_table     # `data` belongs to a table: it cannot grow
+    bint lent           # `data` is somebody else's: it cannot grow
 
 
 cdef inline void vec_init(Vec* v, size_t row) noexcept nogil:
@@ -22,33 +22,19 @@ cdef inline void vec_init(Vec* v, size_t row) noexcept nogil:
     v.row = row
     v.count = 0
     v.room = 0
-    v.over_table = False
+    v.lent = False
 
 
-cdef inline bytes vec_over_table(Vec* v, size_t row, size_t room):
-    """The table under a new Vec of at most `room` rows; it stays whoever asked for it.
-
-    A table made so is touched once: one that grows and is copied out costs two to four times the
-    page faults, which in a process that just started are most of the cost of filling it.
-    """
-    cdef bytes table = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(room * row))
-    v.data = <uint8_t*>PyBytes_AS_STRING(table)
+cdef inline void vec_over(Vec* v, void* rows, size_t row, size_t count) noexcept nogil:
+    """A Vec of rows that somebody has."""
+    v.data = <uint8_t*>rows
     v.row = row
-    v.count = 0
-    v.room = room
-    v.over_table = True
-    prefer_large_pages(v.data, room * row)
-    return table
-
-
-cdef inline bytes vec_table(Vec* v, bytes table):
-    """`table`, which lies under the Vec, with the rows in use."""
-    cdef Py_ssize_t size = <Py_ssize_t>(v.count * v.row)
-    return table if size == PyBytes_GET_SIZE(table) else table[:size]
+    v.count = v.room = count
+    v.lent = True
 
 
 cdef inline void vec_free(Vec* v) noexcept nogil:
-    if v.data != NULL and not v.over_table:
+    if v.data != NULL and not v.lent:
         block_free(v.data, v.room * v.row)
     v.data = NULL
     v.count = v.room = 0
@@ -60,7 +46,7 @@ cdef inline bint vec_reserve(Vec* v, size_t count) noexcept nogil:
     cdef uint8_t* data
     if count <= v.room:
         return True
-    if v.over_table:
+    if v.lent:
         return False
     room = v.room * 2 if v.room else 64
     if room < count:

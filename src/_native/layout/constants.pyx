@@ -11,13 +11,14 @@ The only trace of the fold outside the bank is the value of the null symbol: the
 the last piece that the fold looked at and kept.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from kinds cimport *
 from names cimport *
-from pylink._native.tables cimport MergedTables, ObjectTables, Outs, PlacedTables, Spans
+from pylink._native.tables cimport MergedTables, ObjectTables, Outs, PlacedTables, Spans, Table
 from repeats cimport *
 from rows cimport *
 from vec cimport *
@@ -33,8 +34,8 @@ def fold_pieces(PlacedTables placed not None):
     cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     cdef const SectionRow* s = objects.sections.rows
     cdef const int32_t* out = merged.out_of.rows
-    cdef bytes new_outs = placed.outs.copy()
-    cdef OutRow* row = <OutRow*>PyBytes_AS_STRING(new_outs)
+    cdef Outs outs = <Outs>Table.opened(<PyObject*>placed.outs)
+    cdef OutRow* row = <OutRow*>outs.rows
     cdef Vec blob, spans
     cdef TextPool pool
     cdef NameIndex kept
@@ -42,7 +43,7 @@ def fold_pieces(PlacedTables placed not None):
     cdef uint64_t null_value = 0
     cdef int32_t bank = -1
     cdef bint ok
-    if <size_t>PyBytes_GET_SIZE(merged.out_of.data) != 4 * n:
+    if merged.out_of.count != n:
         raise ValueError("one output section per input section")
     vec_init(&blob, 1)
     vec_init(&spans, sizeof(SpanRow))
@@ -65,7 +66,7 @@ def fold_pieces(PlacedTables placed not None):
     made = vec_take(&blob), Spans(vec_take(&spans))
     if not ok:
         raise MemoryError
-    placed.outs = Outs(new_outs)
+    placed.outs = outs
     placed.null_value = null_value or placed.null_value
     placed.add(*made)
 

@@ -1,6 +1,7 @@
 """Layout: values of symbols, order and indices of sections and symbols, places in the file."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset, strlen
@@ -12,7 +13,7 @@ from layoutorder cimport *
 from layoutsegments cimport *
 from pylink._native.tables cimport (
     FilePlaces, Indices, MergedTables, Numbers, ObjectTables, OutSymbols, Outs, PlacedTables,
-    Spans, Values,
+    Spans, Table, Values, new_rows, take_rows,
 )
 from rows cimport *
 from ties cimport *
@@ -38,12 +39,12 @@ def assign_values(PlacedTables placed not None):
     cdef const OutSymbolRow* born = merged.out_symbols.rows
     cdef const int32_t* out = merged.out_of.rows
     cdef const uint64_t* piece = merged.base.rows
-    cdef bytes values = PyBytes_FromStringAndSize(NULL, 8 * n)
-    cdef bytes homes = PyBytes_FromStringAndSize(NULL, 4 * n)
-    cdef bytes grown = merged.outs.copy()
-    cdef uint64_t* value = <uint64_t*>PyBytes_AS_STRING(values)
-    cdef int32_t* home = <int32_t*>PyBytes_AS_STRING(homes)
-    cdef OutRow* row = <OutRow*>PyBytes_AS_STRING(grown)
+    cdef Values values = Values(new_rows(8 * n))
+    cdef Numbers homes = Numbers(new_rows(4 * n))
+    cdef Outs grown = <Outs>merged.outs.copy()
+    cdef uint64_t* value = <uint64_t*>values.rows
+    cdef int32_t* home = <int32_t*>homes.rows
+    cdef OutRow* row = <OutRow*>grown.rows
     cdef const int32_t* function = merged.section_function.rows
     cdef int32_t* constant0 = <int32_t*>calloc(n + 1, 4)
     cdef int32_t* pool = <int32_t*>calloc(n + 1, 4)
@@ -99,9 +100,9 @@ def assign_values(PlacedTables placed not None):
                 row[common].align = <uint32_t>align
     free(constant0)
     free(pool)
-    placed.values = Values(values)
-    placed.homes = Numbers(homes)
-    placed.outs = Outs(grown)
+    placed.values = values
+    placed.homes = homes
+    placed.outs = grown
 
 
 cdef void place_system_shared(const EntityRow* e, size_t n, const SymbolRow* symbols,
@@ -151,14 +152,14 @@ def order(PlacedTables placed not None, bint has_file_records):
     cdef const OutSymbolRow* symbol = merged.out_symbols.rows
     cdef const CallRow* call = merged.calls.rows
     cdef const EntityRow* e = merged.entities.rows
-    cdef bytes section_index = PyBytes_FromStringAndSize(NULL, 4 * n)
-    cdef bytes symbol_index = PyBytes_FromStringAndSize(NULL, 4 * entity_count)
-    cdef bytes section_symbol_index = PyBytes_FromStringAndSize(NULL, 4 * n)
-    cdef bytes instance_index = PyBytes_FromStringAndSize(NULL, 4 * entity_count)
-    cdef uint32_t* by_instance = <uint32_t*>PyBytes_AS_STRING(instance_index)
-    cdef uint32_t* index = <uint32_t*>PyBytes_AS_STRING(section_index)
-    cdef uint32_t* by_entity = <uint32_t*>PyBytes_AS_STRING(symbol_index)
-    cdef uint32_t* by_section = <uint32_t*>PyBytes_AS_STRING(section_symbol_index)
+    cdef Indices section_index = Indices(new_rows(4 * n))
+    cdef Indices symbol_index = Indices(new_rows(4 * entity_count))
+    cdef Indices section_symbol_index = Indices(new_rows(4 * n))
+    cdef Indices instance_index = Indices(new_rows(4 * entity_count))
+    cdef uint32_t* by_instance = <uint32_t*>instance_index.rows
+    cdef uint32_t* index = <uint32_t*>section_index.rows
+    cdef uint32_t* by_entity = <uint32_t*>symbol_index.rows
+    cdef uint32_t* by_section = <uint32_t*>section_symbol_index.rows
     cdef Vec sections, symbols
     cdef bint prototypes = False, ok = True
     cdef bint lean = is_lean(merged.objects.traits)
@@ -191,12 +192,12 @@ def order(PlacedTables placed not None, bint has_file_records):
                 else:
                     by_entity[symbol[i].entity] = <uint32_t>at
                 ok = ok and push_number(&symbols, <int32_t>i)
-    placed.section_order = Numbers(vec_take(&sections))
-    placed.symbol_order = Numbers(vec_take(&symbols))
-    placed.section_index = Indices(section_index)
-    placed.symbol_index = Indices(symbol_index)
-    placed.section_symbol_index = Indices(section_symbol_index)
-    placed.instance_index = Indices(instance_index)
+    placed.section_order = Numbers(take_rows(&sections))
+    placed.symbol_order = Numbers(take_rows(&symbols))
+    placed.section_index = section_index
+    placed.symbol_index = symbol_index
+    placed.section_symbol_index = section_symbol_index
+    placed.instance_index = instance_index
     if not ok:
         raise MemoryError
 
@@ -261,8 +262,8 @@ def place(PlacedTables placed not None):
     cdef const OutRow* row = placed.outs.rows
     cdef const int32_t* order = placed.section_order.rows
     cdef const uint32_t* index = placed.section_index.rows
-    cdef bytes places = PyBytes_FromStringAndSize(NULL, n * sizeof(PlaceRow))
-    cdef PlaceRow* place = <PlaceRow*>PyBytes_AS_STRING(places)
+    cdef FilePlaces places = FilePlaces(new_rows(n * sizeof(PlaceRow)))
+    cdef PlaceRow* place = <PlaceRow*>places.rows
     cdef const SpanRow* span
     cdef Spans made
     cdef Vec names, headers
@@ -344,7 +345,7 @@ def place(PlacedTables placed not None):
     phdrs = vec_take(&headers)
     if not ok:
         raise MemoryError
-    placed.places = FilePlaces(places)
+    placed.places = places
     placed.shstrtab = full
     placed.phdrs = phdrs
     placed.table_offset = offset
@@ -358,13 +359,14 @@ def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototy
     .nv.callgraph and .nv.prototype; returns both, with the new offsets as well.
     """
     placed.fill()
-    cdef bytes rows = placed.outs.copy(), named = placed.out_symbols.copy()
+    cdef Outs outs = <Outs>Table.opened(<PyObject*>placed.outs)
+    cdef OutSymbols named = <OutSymbols>Table.opened(<PyObject*>placed.out_symbols)
     cdef const char* born = PyBytes_AS_STRING(placed.strtab)
     cdef bytes calls = copy(graph), pairs = copy(prototypes)
     cdef StringTable table
     cdef bint ok = strings_init(&table)
     ok = ok and write_lean_names(
-        &table, <OutRow*>PyBytes_AS_STRING(rows), <OutSymbolRow*>PyBytes_AS_STRING(named),
+        &table, <OutRow*>outs.rows, <OutSymbolRow*>named.rows,
         placed.symbol_order.rows, placed.symbol_order.count, born)
     ok = (ok and renew_prototypes(&table, born, <uint32_t*>PyBytes_AS_STRING(calls),
                                   PyBytes_GET_SIZE(calls) // 8, False)
@@ -374,8 +376,8 @@ def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototy
     strings_free(&table)
     if not ok:
         raise MemoryError
-    placed.outs = Outs(rows)
-    placed.out_symbols = OutSymbols(named)
+    placed.outs = outs
+    placed.out_symbols = named
     placed.strtab = strings
     return calls, pairs
 

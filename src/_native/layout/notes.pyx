@@ -87,7 +87,7 @@ def fastpath_bits(MergedTables merged not None):
     cdef const SectionRow* s = objects.sections.rows
     cdef const int32_t* out = merged.out_of.rows
     cdef bint promised = False, found = False
-    if <size_t>PyBytes_GET_SIZE(merged.out_of.data) != 4 * n:
+    if merged.out_of.count != n:
         raise ValueError("one output section per section")
     with nogil:
         for i in range(n):

@@ -1,6 +1,7 @@
 """Fill the pools that `pools.place_pools` placed."""
 
 from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport bsearch, calloc, free, qsort
 from libc.string cimport memcpy, memset
@@ -9,7 +10,7 @@ from elf64 cimport *
 from kinds cimport *
 from poolrows cimport *
 from pylink._native.tables cimport (
-    MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Values,
+    MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Table, Values,
 )
 from rows cimport *
 from vec cimport *
@@ -51,12 +52,12 @@ def apply_pools(PlacedTables placed not None):
     cdef const SymbolRow* sym = objects.symbols.rows
     cdef const EntityRow* e = merged.entities.rows
     cdef const PoolRow* row = merged.pools.rows
-    cdef bytes new_outs = placed.outs.copy()
-    cdef bytes new_values = placed.values.copy()
-    cdef bytes new_homes = placed.homes.copy()
-    cdef OutRow* out = <OutRow*>PyBytes_AS_STRING(new_outs)
-    cdef uint64_t* value = <uint64_t*>PyBytes_AS_STRING(new_values)
-    cdef int32_t* home = <int32_t*>PyBytes_AS_STRING(new_homes)
+    cdef Outs outs = <Outs>Table.opened(<PyObject*>placed.outs)
+    cdef Values values = <Values>Table.opened(<PyObject*>placed.values)
+    cdef Numbers homes = <Numbers>Table.opened(<PyObject*>placed.homes)
+    cdef OutRow* out = <OutRow*>outs.rows
+    cdef uint64_t* value = <uint64_t*>values.rows
+    cdef int32_t* home = <int32_t*>homes.rows
     cdef int32_t* pool_of = <int32_t*>calloc(entity_count + 1, 4)   # kernel: OutRow
     cdef int32_t* pool_row = <int32_t*>calloc(section_count + 1, 4)  # section: a PoolRow + 1
     cdef uint64_t* start = <uint64_t*>calloc(out_count + 1, 8)      # OutRow: place in the blob
@@ -129,9 +130,9 @@ def apply_pools(PlacedTables placed not None):
     made = vec_take(&blob), Spans(vec_take(&spans))
     if not ok:
         raise MemoryError
-    placed.outs = Outs(new_outs)
-    placed.values = Values(new_values)
-    placed.homes = Numbers(new_homes)
+    placed.outs = outs
+    placed.values = values
+    placed.homes = homes
     placed.null_value = null_value
     placed.add(*made)
 

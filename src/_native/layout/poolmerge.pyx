@@ -88,12 +88,12 @@ def merge_pools(PlacedTables placed not None, uint64_t limit):
     cdef int32_t* pool_of           # by entity of a kernel: its pool
     cdef int32_t* first_row         # by entity of a kernel: its first PoolRow, -1: none
     cdef Pools p
-    cdef bytes new_outs = placed.outs.copy()
-    cdef bytes new_values = placed.values.copy()
-    cdef bytes new_homes = placed.homes.copy()
-    cdef OutRow* out = <OutRow*>PyBytes_AS_STRING(new_outs)
-    cdef uint64_t* value = <uint64_t*>PyBytes_AS_STRING(new_values)
-    cdef int32_t* home = <int32_t*>PyBytes_AS_STRING(new_homes)
+    cdef Outs outs = <Outs>placed.outs.copy()
+    cdef Values values = <Values>placed.values.copy()
+    cdef Numbers homes = <Numbers>placed.homes.copy()
+    cdef OutRow* out = <OutRow*>outs.rows
+    cdef uint64_t* value = <uint64_t*>values.rows
+    cdef int32_t* home = <int32_t*>homes.rows
     cdef Vec spans
     cdef bint ok
     memset(&p, 0, sizeof(Pools))
@@ -143,9 +143,9 @@ def merge_pools(PlacedTables placed not None, uint64_t limit):
         raise MemoryError
     if not ok:
         return False
-    placed.outs = Outs(new_outs)
-    placed.values = Values(new_values)
-    placed.homes = Numbers(new_homes)
+    placed.outs = outs
+    placed.values = values
+    placed.homes = homes
     placed.null_value = p.null_value
     placed.add(*made)
     return True

@@ -4,7 +4,7 @@
 places back as values of symbols and sizes of sections.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
@@ -13,7 +13,7 @@ from elf64 cimport *
 from graph cimport *
 from pylink._native.tables cimport (
     ExternUses, Marks, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, SharedTables,
-    SharedUses, SharedVariables, Values,
+    SharedUses, SharedVariables, Table, Values, new_rows,
 )
 from kinds cimport *
 from rows cimport *
@@ -358,13 +358,12 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
     cdef size_t variable_count = shared.variable_entities.count
     cdef size_t kernel_count = shared.kernel_entities.count
     cdef size_t tie_count = shared.ties.count
-    cdef bytes new_values = PyBytes_FromStringAndSize(PyBytes_AS_STRING(placed.values.data), 8 * n)
-    cdef bytes symbol_values
-    cdef bytes merc_values
-    cdef bytes new_homes = PyBytes_FromStringAndSize(PyBytes_AS_STRING(placed.homes.data), 4 * n)
-    cdef bytes new_outs = placed.outs.copy()
-    cdef bytes dynamic = PyBytes_FromStringAndSize(NULL, 8 * n)
-    cdef bytes lost = PyBytes_FromStringAndSize(NULL, n)
+    cdef Values values = <Values>Table.opened(<PyObject*>placed.values)
+    cdef Values symbol_values = <Values>values.copy(), merc_values = <Values>values.copy()
+    cdef Numbers homes = <Numbers>Table.opened(<PyObject*>placed.homes)
+    cdef Outs outs = <Outs>Table.opened(<PyObject*>placed.outs)
+    cdef Values dynamic = Values(new_rows(8 * n))
+    cdef Marks lost = Marks(new_rows(n))
     cdef const int32_t* variable = shared.variable_entities.rows
     cdef const int64_t* offset = shared.offsets.rows
     cdef const KernelRow* size = shared.kernels.rows
@@ -375,21 +374,18 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
     cdef int32_t* user
     cdef SharedPlaces p
     cdef uint64_t null_value = placed.null_value, nameless = 0
-    # A separate copy each: equal bytes objects may not share memory that is written to.
-    symbol_values = PyBytes_FromStringAndSize(PyBytes_AS_STRING(placed.values.data), 8 * n)
-    merc_values = PyBytes_FromStringAndSize(PyBytes_AS_STRING(placed.values.data), 8 * n)
     p.sections = objects.sections.rows
     p.symbols = objects.symbols.rows
     p.entities = merged.entities.rows
     p.entity = merged.symbol_entity.rows
     p.kernels = shared.kernel_entities.rows
-    p.outs = <OutRow*>PyBytes_AS_STRING(new_outs)
-    p.value = <uint64_t*>PyBytes_AS_STRING(new_values)
-    p.symbol_value = <uint64_t*>PyBytes_AS_STRING(symbol_values)
-    p.merc_value = <uint64_t*>PyBytes_AS_STRING(merc_values)
-    p.home = <int32_t*>PyBytes_AS_STRING(new_homes)
-    p.dynamic = <uint64_t*>PyBytes_AS_STRING(dynamic)
-    p.lost = <uint8_t*>PyBytes_AS_STRING(lost)
+    p.outs = <OutRow*>outs.rows
+    p.value = <uint64_t*>values.rows
+    p.symbol_value = <uint64_t*>symbol_values.rows
+    p.merc_value = <uint64_t*>merc_values.rows
+    p.home = <int32_t*>homes.rows
+    p.dynamic = <uint64_t*>dynamic.rows
+    p.lost = <uint8_t*>lost.rows
     p.common = -1
     p.reserved = RESERVED if objects.executable and objects.traits & TRAIT_SHARED_RESERVE else 0
     p.array_reserved = RESERVED if objects.executable and objects.traits & TRAIT_MERCURY else 0
@@ -439,13 +435,13 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
             null_value += nameless * p.reserved
     free(p.shared_out)
     free(user)
-    placed.values = Values(new_values)
-    placed.symbol_values = Values(symbol_values)
-    placed.merc_values = Values(merc_values)
-    placed.homes = Numbers(new_homes)
-    placed.outs = Outs(new_outs)
-    placed.dynamic = Values(dynamic)
-    placed.lost = Marks(lost)
+    placed.values = values
+    placed.symbol_values = symbol_values
+    placed.merc_values = merc_values
+    placed.homes = homes
+    placed.outs = outs
+    placed.dynamic = dynamic
+    placed.lost = lost
     placed.null_value = null_value
 
 

@@ -14,7 +14,7 @@ than the capsules, which count in units of their own.
 Cost: linear in the bytes of the sections read, and of the arena where something changed.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
@@ -30,7 +30,7 @@ from exitplaces cimport *
 from exitrows cimport *
 from exitwords cimport M_CAPSULES, M_EARLY, M_FENCES, WORD
 from pages cimport prefer_large_pages
-from pylink._native.tables cimport ObjectTables, Sections, Symbols
+from pylink._native.tables cimport ObjectTables, Table
 from rows cimport FileRow, SectionRow, SymbolRow
 from vec cimport *
 
@@ -248,7 +248,7 @@ cdef bytes grown(bytes arena, const Fresh* fresh):
 def rewrite_exits(ObjectTables objects not None, list steps not None):
     """Rewrite the kernels of relocatable cubins; see the stub."""
     cdef const uint8_t* arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef bytes sections = objects.sections.copy(), symbols = objects.symbols.copy()
+    cdef Table sections = objects.sections.copy(), symbols = objects.symbols.copy()
     cdef const FileRow* row
     cdef Fresh fresh
     cdef File file
@@ -267,10 +267,10 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
                 raise IndexError(f"file {number} of {objects.files.count}")
             row = &objects.files.rows[number]
             memset(&file, 0, sizeof(File))
-            file.sections = <SectionRow*>PyBytes_AS_STRING(sections) + row.first_section
+            file.sections = <SectionRow*>sections.start + row.first_section
             file.count = row.section_count
             file.first_section = <int32_t>row.first_section
-            file.symbols = <SymbolRow*>PyBytes_AS_STRING(symbols) + row.first_symbol
+            file.symbols = <SymbolRow*>symbols.start + row.first_symbol
             file.symbol_count = row.symbol_count
             file.early = mode >= M_EARLY
             vec_init(&file.kernels, sizeof(Code))
@@ -287,6 +287,6 @@ def rewrite_exits(ObjectTables objects not None, list steps not None):
                                REASONS[fault.reason]))
         if fresh.data.count == 0:
             return objects.arena, objects.sections, objects.symbols, faults
-        return grown(objects.arena, &fresh), Sections(sections), Symbols(symbols), faults
+        return grown(objects.arena, &fresh), sections, symbols, faults
     finally:
         vec_free(&fresh.data)

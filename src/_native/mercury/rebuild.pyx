@@ -1,6 +1,7 @@
 """Between the tables of the link and the kernels that rebuild debug sections (family C)."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
@@ -9,7 +10,7 @@ from debugrows cimport (
     OTHER, DebugPatchRow, MovedRow, PieceRow, RelocRow, UnitRow
 )
 from elf64 cimport *
-from pylink._native.tables cimport Fixes, Keeps, MergedTables, ObjectTables, Outs
+from pylink._native.tables cimport Fixes, Keeps, MergedTables, ObjectTables, Outs, Table, take_rows
 from kinds cimport *
 from rows cimport *
 from vec cimport *
@@ -180,17 +181,19 @@ def adopt(MergedTables merged not None, list results not None):
     `results` has (OutRow, RebuildRow numbers, moved rows, size in bytes) for each.
     """
     merged.fill()
-    cdef bytes new_outs = merged.outs.copy()
-    cdef OutRow* row = <OutRow*>PyBytes_AS_STRING(new_outs)
+    cdef Outs outs = <Outs>Table.opened(<PyObject*>merged.outs)
+    cdef OutRow* row = <OutRow*>outs.rows
     cdef const RebuildRow* source = merged.rebuilds.rows
     cdef const int32_t* number
     cdef const MovedRow* move
     cdef Vec added
     cdef KeepRow* keep
-    cdef size_t before = merged.keeps.count, i, count
+    cdef size_t i, count
     cdef OutRow* reloc
     cdef bint ok = True
     vec_init(&added, sizeof(KeepRow))
+    if not vec_append(&added, merged.keeps.rows, merged.keeps.count):
+        raise MemoryError
     for out, numbers, moved, size in results:
         row[<int>out].size = size
         if row[<int>out].rela < 0:
@@ -211,13 +214,13 @@ def adopt(MergedTables merged not None, list results not None):
             keep.entity = source[number[move[count - 1 - i].row]].entity
             keep.section = -1
             keep.next = reloc.head
-            reloc.head = <int32_t>(before + added.count - 1)
+            reloc.head = <int32_t>(added.count - 1)
             reloc.count += 1
-    tail = vec_take(&added)
+    cdef Keeps keeps = Keeps(take_rows(&added))
     if not ok:
         raise MemoryError
-    merged.outs = Outs(new_outs)
-    merged.keeps = Keeps(merged.keeps.data + tail)
+    merged.outs = outs
+    merged.keeps = keeps
 
 
 def retarget(MergedTables merged not None, bytes inputs not None, bytes units not None, int out):
@@ -226,10 +229,10 @@ def retarget(MergedTables merged not None, bytes inputs not None, bytes units no
     `inputs` and `units` describe the rebuilt section `out`.
     """
     merged.fill()
-    cdef bytes new_fixes = merged.fixes.copy()
-    cdef bytes new_keeps = merged.keeps.copy()
-    cdef FixRow* fix = <FixRow*>PyBytes_AS_STRING(new_fixes)
-    cdef KeepRow* keep = <KeepRow*>PyBytes_AS_STRING(new_keeps)
+    cdef Fixes fixes = <Fixes>Table.opened(<PyObject*>merged.fixes)
+    cdef Keeps keeps = <Keeps>Table.opened(<PyObject*>merged.keeps)
+    cdef FixRow* fix = <FixRow*>fixes.rows
+    cdef KeepRow* keep = <KeepRow*>keeps.rows
     cdef const uint64_t* start = merged.base.rows
     cdef const int32_t* piece = <const int32_t*>PyBytes_AS_STRING(inputs)
     cdef const UnitRow* unit = <const UnitRow*>PyBytes_AS_STRING(units)
@@ -258,8 +261,8 @@ def retarget(MergedTables merged not None, bytes inputs not None, bytes units no
             place = find_unit(unit, count, piece, start, <uint64_t>keep[i].addend, -1)
             if place >= 0:
                 keep[i].addend = place
-    merged.fixes = Fixes(new_fixes)
-    merged.keeps = Keeps(new_keeps)
+    merged.fixes = fixes
+    merged.keeps = keeps
 
 
 cdef int64_t find_unit(const UnitRow* unit, size_t count, const int32_t* piece,

@@ -30,7 +30,7 @@ from names cimport *
 from poolrows cimport POOL_BORN, PoolRow
 from pylink._native.tables cimport (
     Fixes, Indices, Keeps, Marks, MergedTables, Numbers, ObjectTables, OutSymbols, Outs,
-    Rebuilds, Values,
+    Rebuilds, Values, new_rows, take_rows,
 )
 from rows cimport *
 from traits cimport *
@@ -51,7 +51,7 @@ def merge(MergedTables merged not None):
     m.files = objects.files.rows
     m.sections = objects.sections.rows
     m.symbols = objects.symbols.rows
-    m.entities = <EntityRow*>PyBytes_AS_STRING(merged.entities.data)
+    m.entities = <EntityRow*>merged.entities.rows
     m.entity = merged.symbol_entity.rows
     m.role = merged.symbol_role.rows
     m.met = merged.met.rows
@@ -83,9 +83,9 @@ def merge(MergedTables merged not None):
         if merged.stand_ins.count != m.section_count:
             raise ValueError("one stand-in per section")
         m.stand_in = merged.stand_ins.rows
-    cdef bytes out_of = PyBytes_FromStringAndSize(NULL, 4 * m.section_count)
-    cdef bytes base = PyBytes_FromStringAndSize(NULL, 8 * m.section_count)
-    cdef bytes referenced = PyBytes_FromStringAndSize(NULL, m.entity_count)
+    cdef Numbers out_of = Numbers(new_rows(4 * m.section_count))
+    cdef Values base = Values(new_rows(8 * m.section_count))
+    cdef Marks referenced = Marks(new_rows(m.entity_count))
     cdef const PoolRow* pool_rows = merged.pools.rows
     cdef size_t pool_count = merged.pools.count, i
     for i in range(pool_count):
@@ -93,14 +93,14 @@ def merge(MergedTables merged not None):
             raise IndexError(f"pool {i} names an unknown entity")
         if pool_rows[i].section < 0 or <size_t>pool_rows[i].section >= m.section_count:
             raise IndexError(f"pool {i} names an unknown section")
-    m.out_of = <int32_t*>PyBytes_AS_STRING(out_of)
-    m.base = <uint64_t*>PyBytes_AS_STRING(base)
+    m.out_of = <int32_t*>out_of.rows
+    m.base = <uint64_t*>base.rows
     memset(m.out_of, 0xff, 4 * m.section_count)
     memset(m.base, 0, 8 * m.section_count)
-    m.referenced = <uint8_t*>PyBytes_AS_STRING(referenced)
+    m.referenced = <uint8_t*>referenced.rows
     memset(m.referenced, 0, m.entity_count)
-    cdef bytes array_align = PyBytes_FromStringAndSize(NULL, 8 * m.entity_count)
-    m.array_align = <uint64_t*>PyBytes_AS_STRING(array_align)
+    cdef Values array_align = Values(new_rows(8 * m.entity_count))
+    m.array_align = <uint64_t*>array_align.rows
     memset(m.array_align, 0, 8 * m.entity_count)
     m.wanted = <uint8_t*>calloc(m.section_count + 1, 1)
     m.own_pool = <uint8_t*>calloc(m.section_count + 1, 1)
@@ -115,6 +115,8 @@ def merge(MergedTables merged not None):
                     and m.patched != NULL and m.buried != NULL
                     and m.born != NULL and m.sections_of != NULL
                     and strings_init(&m.shstr) and strings_init(&m.str)
+                    and vec_reserve(&m.section_list, m.section_count)
+                    and vec_reserve(&m.local_list, m.section_count)
                     and index_init(&m.by_name, 64)
                     and (not asks_for_users(&m)
                          or graph_init(&graph, merged.calls.rows, merged.calls.count,
@@ -155,18 +157,18 @@ def merge(MergedTables merged not None):
     vec_free(&m.local_list)
     free(m.born)
     free(m.sections_of)
-    merged.outs = Outs(vec_take(&m.outs))
-    merged.out_symbols = OutSymbols(vec_take(&m.out_symbols))
-    merged.keeps = Keeps(vec_take(&m.keeps))
-    merged.fixes = Fixes(vec_take(&m.fixes))
-    merged.rebuilds = Rebuilds(vec_take(&m.rebuilds))
-    merged.out_of = Numbers(out_of)
-    merged.base = Values(base)
+    merged.outs = Outs(take_rows(&m.outs))
+    merged.out_symbols = OutSymbols(take_rows(&m.out_symbols))
+    merged.keeps = Keeps(take_rows(&m.keeps))
+    merged.fixes = Fixes(take_rows(&m.fixes))
+    merged.rebuilds = Rebuilds(take_rows(&m.rebuilds))
+    merged.out_of = out_of
+    merged.base = base
     merged.shstrtab = shstr
     merged.strtab = strs
     merged.prototype_offsets = Indices(prototype_offsets)
-    merged.referenced = Marks(referenced)
-    merged.array_align = Values(array_align)
+    merged.referenced = referenced
+    merged.array_align = array_align
     if not ok:
         raise MemoryError
 

@@ -9,23 +9,57 @@ from mergestate cimport *
 from names cimport *
 from rows cimport *
 from vec cimport *
+from workers cimport in_halves
 
 
 cdef enum:
     AHEAD = 8                   # names looked for while the tables are fetched
+    MANY_NAMES = 4000           # writing them takes longer than starting a thread
 
 
 cdef inline void write_names(Merge* m) noexcept nogil:
-    """Fill both string tables and tell sections and symbols where their names are."""
+    """Fill both string tables, at once, and tell sections and symbols where their names are."""
+    in_halves(write_half, m, m.section_list.count >= MANY_NAMES)
+
+
+cdef inline void write_half(void* context, size_t half) noexcept nogil:
+    if half:
+        name_sections(<Merge*>context)
+    else:
+        name_symbols(<Merge*>context)
+
+
+cdef inline void name_sections(Merge* m) noexcept nogil:
     cdef size_t i
     cdef const Listed* row
-    cdef OutSymbolRow* symbol
     cdef int64_t at
+    if not expect_names(&m.section_list, &m.shstr, 0):
+        m.failed = True
+        return
     for i in range(m.section_list.count):
         row = next_of(&m.section_list, &m.shstr, i)
         at = written(m, &m.shstr, row)
         if row.out >= 0:
             out_row(m, row.out).name = <uint32_t>at
+
+
+cdef inline bint expect_names(const Vec* list, StringTable* table, size_t more) noexcept nogil:
+    """Room for the names of a list, and cells for `more`."""
+    cdef const Listed* rows = <const Listed*>list.data
+    cdef size_t i, size = 0
+    for i in range(list.count):
+        size += <size_t>rows[i].size + 1
+    return strings_expect(table, size, list.count + more)
+
+
+cdef inline void name_symbols(Merge* m) noexcept nogil:
+    cdef size_t i
+    cdef const Listed* row
+    cdef OutSymbolRow* symbol
+    cdef int64_t at
+    if not expect_names(&m.local_list, &m.str, m.out_symbols.count):
+        m.failed = True
+        return
     for i in range(m.local_list.count):
         row = next_of(&m.local_list, &m.str, i)
         at = written(m, &m.str, row) if row.size or row.symbol < 0 else empty_string(m)
@@ -39,7 +73,8 @@ cdef inline void write_names(Merge* m) noexcept nogil:
             symbol.name = out_row(m, symbol.section).symbol_name
         elif symbol.part == PART_GLOBAL and symbol.instance >= 0:
             at = strings_intern(&m.str, <const uint8_t*>b"externsharedinstance", 20)
-            m.failed |= at < 0
+            if at < 0:
+                m.failed = True
             symbol.name = <uint32_t>at
         elif symbol.part == PART_GLOBAL:
             symbol.name = global_name(m, symbol.entity)
@@ -50,6 +85,7 @@ cdef inline const Listed* next_of(const Vec* list, StringTable* table, size_t i)
     cdef const Listed* rows = <const Listed*>list.data
     if i + AHEAD < list.count:
         prefetch(&table.cells[rows[i + AHEAD].tag & table.mask])
+        prefetch(rows[i + AHEAD].text)
     return rows + i
 
 
@@ -58,7 +94,8 @@ cdef inline uint32_t written(Merge* m, StringTable* table, const Listed* row) no
     if row.text == NULL:
         return 0
     at = strings_enter(table, row.text, row.size, row.tag)
-    m.failed |= at < 0
+    if at < 0:
+        m.failed = True
     return <uint32_t>at
 
 
@@ -66,5 +103,6 @@ cdef inline uint32_t global_name(Merge* m, int32_t entity) noexcept nogil:
     cdef uint32_t size
     cdef const uint8_t* text = entity_name(m, entity, &size)
     cdef int64_t at = strings_intern(&m.str, text, size)
-    m.failed |= at < 0
+    if at < 0:
+        m.failed = True
     return <uint32_t>at

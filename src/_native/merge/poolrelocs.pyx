@@ -1,6 +1,7 @@
 """Mercury relocations of pools, which go where `pools.place_pools` placed their bytes."""
 
 from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, qsort
 from libc.string cimport memset
@@ -8,7 +9,7 @@ from libc.string cimport memset
 from elf64 cimport *
 from kinds cimport *
 from poolrows cimport *
-from pylink._native.tables cimport Keeps, MergedTables, ObjectTables, Outs
+from pylink._native.tables cimport Keeps, MergedTables, ObjectTables, Outs, Table, take_rows
 from rows cimport *
 from vec cimport *
 
@@ -55,8 +56,8 @@ def adopt_relocations(MergedTables merged not None):
     cdef size_t section_count = objects.sections.count
     cdef size_t symbol_count = objects.symbols.count
     cdef const PoolRow* row = merged.pools.rows
-    cdef bytes new_outs = merged.outs.copy()
-    cdef OutRow* out = <OutRow*>PyBytes_AS_STRING(new_outs)
+    cdef Outs outs = <Outs>Table.opened(<PyObject*>merged.outs)
+    cdef OutRow* out = <OutRow*>outs.rows
     cdef size_t entity_count = merged.entities.count
     cdef int32_t* reloc_of = <int32_t*>calloc(entity_count + 1, 4)  # kernel: OutRow of the list
     cdef int32_t* tail_of = <int32_t*>calloc(entity_count + 1, 4)   # kernel: last entry there
@@ -79,7 +80,7 @@ def adopt_relocations(MergedTables merged not None):
     vec_init(&table, sizeof(KeepRow))
     ok = (reloc_of != NULL and tail_of != NULL and inputs.list_of != NULL
           and inputs.end_of != NULL
-          and vec_append(&table, PyBytes_AS_STRING(merged.keeps.data),
+          and vec_append(&table, merged.keeps.rows,
                          merged.keeps.count))
     if ok:
         with nogil:
@@ -109,10 +110,10 @@ def adopt_relocations(MergedTables merged not None):
     free(inputs.end_of)
     vec_free(&inputs.constants)
     vec_free(&inputs.entries)
-    keeps = Keeps(vec_take(&table))
+    keeps = Keeps(take_rows(&table))
     if not ok:
         raise MemoryError
-    merged.outs = Outs(new_outs)
+    merged.outs = outs
     merged.keeps = keeps
 
 

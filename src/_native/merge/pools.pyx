@@ -7,7 +7,6 @@ of a weak function that came after the one that stays add their pools to its poo
 (docs/format-notes/literal-pools.md).
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, qsort
 from libc.string cimport memset
@@ -16,7 +15,7 @@ from elf64 cimport *
 from graph cimport *
 from kinds cimport *
 from poolrows cimport *
-from pylink._native.tables cimport LiteralPools, MergedTables, ObjectTables, Sections
+from pylink._native.tables cimport LiteralPools, MergedTables, ObjectTables, Table
 from rows cimport *
 from vec cimport *
 
@@ -52,7 +51,7 @@ def cut_pools(MergedTables merged not None):
     cdef const SymbolRow* symbol = objects.symbols.rows
     cdef const uint8_t* role = merged.section_role.rows
     cdef size_t section_count = objects.sections.count, i
-    cdef bytes result = None
+    cdef Table result = None
     cdef SectionRow* row = NULL
     cdef uint64_t* end = NULL           # by section with a pool: where its constants end
     cdef int32_t at
@@ -76,10 +75,10 @@ def cut_pools(MergedTables merged not None):
             continue
         if row == NULL:
             result = objects.sections.copy()
-            row = <SectionRow*>PyBytes_AS_STRING(result)
+            row = <SectionRow*>result.start
         row[i].size = end[i]
     free(end)
-    return objects.sections if row == NULL else Sections(result)
+    return objects.sections if row == NULL else result
 
 
 def place_pools(MergedTables merged not None):

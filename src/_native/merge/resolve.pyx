@@ -5,6 +5,7 @@ entity one definition wins; from the kernels the call graph decides which functi
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
@@ -15,7 +16,8 @@ from kernelnames cimport *
 from kinds cimport *
 from names cimport *
 from pylink._native.tables cimport (
-    Calls, Clashes, Entities, Marks, MergedTables, Numbers, ObjectTables, Values,
+    Calls, Clashes, Entities, Marks, MergedTables, Numbers, ObjectTables, Table, Values, new_rows,
+    take_rows,
 )
 from resolvecalls cimport *
 from resolvesymbols cimport *
@@ -45,16 +47,16 @@ def resolve(MergedTables merged not None):
     r.sections = objects.sections.rows
     r.symbols = objects.symbols.rows
     r.file_count = objects.files.count
-    cdef bytes entity = PyBytes_FromStringAndSize(NULL, symbol_count * 4)
-    cdef bytes role = PyBytes_FromStringAndSize(NULL, symbol_count)
-    cdef bytes met = PyBytes_FromStringAndSize(NULL, symbol_count * 4)
-    cdef bytes section_function = PyBytes_FromStringAndSize(NULL, objects.sections.count * 4)
-    cdef bytes section_role = PyBytes_FromStringAndSize(NULL, objects.sections.count)
-    cdef int32_t* function_of = <int32_t*>PyBytes_AS_STRING(section_function)
-    cdef uint8_t* role_of = <uint8_t*>PyBytes_AS_STRING(section_role)
-    r.entity = <int32_t*>PyBytes_AS_STRING(entity)
-    r.role = <uint8_t*>PyBytes_AS_STRING(role)
-    r.met = <int32_t*>PyBytes_AS_STRING(met)
+    cdef Numbers entity = Numbers(new_rows(symbol_count * 4))
+    cdef Marks role = Marks(new_rows(symbol_count))
+    cdef Numbers met = Numbers(new_rows(symbol_count * 4))
+    cdef Numbers section_function = Numbers(new_rows(objects.sections.count * 4))
+    cdef Marks section_role = Marks(new_rows(objects.sections.count))
+    cdef int32_t* function_of = <int32_t*>section_function.rows
+    cdef uint8_t* role_of = <uint8_t*>section_role.rows
+    r.entity = <int32_t*>entity.rows
+    r.role = <uint8_t*>role.rows
+    r.met = <int32_t*>met.rows
     r.met_count = 0
     r.replaced = False
     memset(r.entity, 0xff, symbol_count * 4)
@@ -88,13 +90,13 @@ def resolve(MergedTables merged not None):
         vec_free(&r.clashes)
         vec_free(&r.prototypes)
         raise MemoryError
-    merged.entities = Entities(vec_take(&r.entities))
-    merged.symbol_entity = Numbers(entity)
-    merged.symbol_role = Marks(role)
-    merged.met = Numbers(met[:4 * r.met_count])
-    merged.section_function = Numbers(section_function)
-    merged.section_role = Marks(section_role)
-    merged.calls = Calls(vec_take(&r.calls))
+    merged.entities = Entities(take_rows(&r.entities))
+    merged.symbol_entity = entity
+    merged.symbol_role = role
+    merged.met = <Numbers>met.first(r.met_count)
+    merged.section_function = section_function
+    merged.section_role = section_role
+    merged.calls = Calls(take_rows(&r.calls))
     merged.prototypes = Values(vec_take(&r.prototypes))
     return Clashes(vec_take(&r.clashes))
 
@@ -191,8 +193,8 @@ def find_live(MergedTables merged not None, Marks selected not None, bint keep_a
     merged.fill()
     cdef size_t n = merged.entities.count
     cdef size_t nodes = n + merged.prototypes.count
-    cdef bytes result = merged.entities.copy()
-    cdef EntityRow* e = <EntityRow*>PyBytes_AS_STRING(result)
+    cdef Entities entities = <Entities>Table.opened(<PyObject*>merged.entities)
+    cdef EntityRow* e = <EntityRow*>entities.rows
     cdef const uint8_t* chosen = selected.rows
     cdef bint choosy = selected.count != 0
     cdef CallGraph graph
@@ -252,7 +254,7 @@ def find_live(MergedTables merged not None, Marks selected not None, bint keep_a
     graph_free(&graph)
     free(stack)
     free(seen)
-    merged.entities = Entities(result)
+    merged.entities = entities
 
 
 cdef void reach(const CallGraph* graph, EntityRow* e, size_t n, uint8_t* seen, uint32_t* stack,

@@ -8,12 +8,11 @@ it. What was only cleared leaves no record.
 From sm_100 on, only shared memory is recorded, in plain and in mercury code.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from elf64 cimport *
-from pylink._native.tables cimport Keeps, MergedTables, Outs, PlacedTables
+from pylink._native.tables cimport Keeps, MergedTables, Outs, PlacedTables, take_rows
 from kinds cimport *
 from rows cimport *
 from traits cimport *
@@ -45,8 +44,8 @@ def record_resolved(MergedTables merged not None):
     vec_init(&rows, sizeof(OutRow))
     vec_init(&entries, sizeof(KeepRow))
     ok = (record != NULL and named != NULL
-          and vec_append(&rows, PyBytes_AS_STRING(merged.outs.data), n)
-          and vec_append(&entries, PyBytes_AS_STRING(merged.keeps.data), keep_count))
+          and vec_append(&rows, merged.outs.rows, n)
+          and vec_append(&entries, merged.keeps.rows, keep_count))
     with nogil:
         if ok:
             ok = find_lists(&rows, n, record)
@@ -64,7 +63,7 @@ def record_resolved(MergedTables merged not None):
                 ok = push_entry(&entries, out_row(&rows, at), &fix[i], out, piece)
     free(record)
     free(named)
-    made = Outs(vec_take(&rows)), Keeps(vec_take(&entries))
+    made = Outs(take_rows(&rows)), Keeps(take_rows(&entries))
     if not ok:
         raise MemoryError
     merged.outs, merged.keeps = made

@@ -4,7 +4,7 @@ After `parse`, every offset, count, name and index in the tables is known to lie
 so later kernels follow them without looking back.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
@@ -18,7 +18,7 @@ from elfnotes cimport read_flags, read_notes
 from elfsections cimport read_sections
 from elfsymbols cimport check_symbols, read_symbols
 from extents cimport count_files
-from pylink._native.tables cimport Faults, Files, ObjectTables, Sections, Symbols
+from pylink._native.tables cimport Faults, Files, ObjectTables, Sections, Symbols, take_rows
 from kinds cimport *
 from objectformats cimport *
 from rows cimport *
@@ -40,29 +40,32 @@ def parse(bytes arena, bytes extents, bytearray times=None):
     cdef TimeRow* row = time_rows(times, n)
     r.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
     cdef uint64_t section_room = 0, symbol_room = 0
+    vec_init(&r.files, sizeof(FileRow))
+    vec_init(&r.sections, sizeof(SectionRow))
+    vec_init(&r.symbols, sizeof(SymbolRow))
     vec_init(&r.marks, 8)
     memset(&r.fault, 0, sizeof(FaultRow))
     with nogil:
         for i in range(n):
             count_rows(r.arena + extent[2 * i], extent[2 * i + 1], &section_room, &symbol_room)
-    cdef bytes files = vec_over_table(&r.files, sizeof(FileRow), n)
-    cdef bytes sections = vec_over_table(&r.sections, sizeof(SectionRow), section_room)
-    cdef bytes symbols = vec_over_table(&r.symbols, sizeof(SymbolRow), symbol_room)
     with nogil:
+        ok = (vec_reserve(&r.files, n) and vec_reserve(&r.sections, section_room)
+              and vec_reserve(&r.symbols, symbol_room))
         for i in range(n):
-            if row != NULL:
-                row[i].start = nanoseconds(CLOCK_MONOTONIC)
-            if not read_file(&r, <int32_t>i, extent[2 * i], extent[2 * i + 1]):
-                ok = False
+            if not ok:
                 break
             if row != NULL:
+                row[i].start = nanoseconds(CLOCK_MONOTONIC)
+            ok = read_file(&r, <int32_t>i, extent[2 * i], extent[2 * i + 1])
+            if ok and row != NULL:
                 row[i].wall = nanoseconds(CLOCK_MONOTONIC) - row[i].start
     vec_free(&r.marks)
+    tables = (Files(take_rows(&r.files)), Sections(take_rows(&r.sections)),
+              Symbols(take_rows(&r.symbols)))
     if not ok and r.fault.reason == F_NONE:
         raise MemoryError
     fault = b"" if ok else PyBytes_FromStringAndSize(<char*>&r.fault, sizeof(FaultRow))
-    return (Files(vec_table(&r.files, files)), Sections(vec_table(&r.sections, sections)),
-            Symbols(vec_table(&r.symbols, symbols)), Faults(fault))
+    return *tables, Faults(fault)
 
 
 cdef inline void count_rows(const uint8_t* image, uint64_t size, uint64_t* sections,
@@ -151,9 +154,9 @@ def check_again(ObjectTables objects not None, list numbers not None):
     cdef int32_t number
     cdef bint ok = True
     r.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    vec_over(&r.files, objects.files.data, sizeof(FileRow))
-    vec_over(&r.sections, objects.sections.data, sizeof(SectionRow))
-    vec_over(&r.symbols, objects.symbols.data, sizeof(SymbolRow))
+    vec_over(&r.files, objects.files.rows, sizeof(FileRow), objects.files.count)
+    vec_over(&r.sections, objects.sections.rows, sizeof(SectionRow), objects.sections.count)
+    vec_over(&r.symbols, objects.symbols.rows, sizeof(SymbolRow), objects.symbols.count)
     vec_init(&r.marks, 8)
     memset(&r.fault, 0, sizeof(FaultRow))
     for number in numbers:
@@ -167,14 +170,6 @@ def check_again(ObjectTables objects not None, list numbers not None):
     if not ok and r.fault.reason == F_NONE:
         raise MemoryError
     return Faults(b"" if ok else PyBytes_FromStringAndSize(<char*>&r.fault, sizeof(FaultRow)))
-
-
-cdef void vec_over(Vec* v, bytes table, size_t row) noexcept:
-    """A Vec of the rows that a table has."""
-    v.data = <uint8_t*>PyBytes_AS_STRING(table)
-    v.row = row
-    v.count = v.room = <size_t>PyBytes_GET_SIZE(table) // row
-    v.over_table = True
 
 
 cdef int32_t symtab_of(const Reader* r, const FileRow* row) noexcept nogil:

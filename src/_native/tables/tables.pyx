@@ -1,9 +1,11 @@
 # cython: auto_pickle=False
 """What passes between phases: tables that own their rows, and results that own their tables.
 
-A table is `bytes` of packed C rows (rows.pxd) with a type. Rows are numbered from 0, the number is
-the only reference, -1 is none. Nobody changes a table: who needs another makes a new one. Python
-reads columns by name, and numpy all of them at once: `numpy.frombuffer(table, table.dtype)`.
+A table is packed C rows (rows.pxd) with a type, in `bytes` or, where they are many, on pages of its
+own, which came from the kernel that filled them without a copy. Rows are numbered from 0, the
+number is the only reference, -1 is none. Nobody sees a table change: who needs another makes a new
+one, which may take over the rows of one that nobody else has. Python reads columns by name, and
+numpy all of them at once: `numpy.frombuffer(table, table.dtype)`.
 
 A result owns the tables of a phase. Kernels take results, so that no two tables can be swapped, and
 fill the columns that their stubs name. `seal` checks their sizes against each other when the phase
@@ -12,16 +14,19 @@ returns; afterwards none can be set.
 
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.object cimport PyObject_GenericSetAttr
+from cpython.object cimport PyObject, PyObject_GenericSetAttr
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from columns cimport *
+from pages cimport LARGE_BLOCK, block_cut, block_free, block_take
 from rows cimport *
 from traits cimport *
+from vec cimport Vec, vec_take
 
 cdef extern from "Python.h":
     object PySeqIter_New(object sequence)
+    Py_ssize_t Py_REFCNT(PyObject* object)
 
 # The columns of each type of table, once somebody asks: offset and code by name.
 cdef dict known_columns = {}
@@ -54,6 +59,45 @@ cdef object value_at(const uint8_t* at, int code):
     return value
 
 
+cdef class Pages:
+    """A block of pages.pxd that belongs to a table."""
+
+    cdef uint8_t* start
+    cdef size_t size
+
+    def __dealloc__(self):
+        if self.start != NULL:
+            block_free(self.start, self.size)
+
+
+cdef object take_rows(Vec* rows):
+    """The memory of a Vec, which is empty afterwards."""
+    cdef size_t size = rows.count * rows.row, room = rows.room * rows.row
+    cdef Pages pages
+    if rows.lent or size < LARGE_BLOCK:
+        return vec_take(rows)
+    pages = Pages()
+    block_cut(rows.data, room, size)
+    pages.start = rows.data
+    pages.size = size
+    rows.data = NULL
+    rows.count = rows.room = 0
+    return pages
+
+
+cdef object new_rows(size_t size):
+    """Memory of `size` bytes that have no values yet."""
+    cdef Pages pages
+    if size < LARGE_BLOCK:
+        return PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
+    pages = Pages()
+    pages.start = <uint8_t*>block_take(size)
+    pages.size = size
+    if pages.start == NULL:
+        raise MemoryError
+    return pages
+
+
 cdef class Row:
     """One row of a table; its columns are attributes."""
 
@@ -64,8 +108,7 @@ cdef class Row:
         cdef tuple column = columns_of(self.table).get(name)
         if column is None:
             raise AttributeError(f"{type(self.table).__name__} have no column {name}")
-        return value_at(<const uint8_t*>PyBytes_AS_STRING(self.table.data) + self.at
-                        + <size_t>column[0], column[1])
+        return value_at(self.table.start + self.at + <size_t>column[0], column[1])
 
     def __repr__(self):
         columns = ", ".join(f"{name}={getattr(self, name)}" for name in columns_of(self.table))
@@ -76,21 +119,47 @@ cdef class Table:
     """Rows of one kind, which never change."""
 
     def __cinit__(self, data=b""):
-        if type(data) is not bytes:
+        if type(data) is bytes:
+            self.start = <const uint8_t*>PyBytes_AS_STRING(data)
+            self.count = PyBytes_GET_SIZE(data)
+        elif type(data) is Pages:
+            self.start = (<Pages>data).start
+            self.count = (<Pages>data).size
+        else:
             raise TypeError(f"{type(self).__name__} are made of bytes")
-        self.data = data
+        self.owner = data
 
     cdef const void* hold(self, size_t size, const char* format) except? NULL:
-        if <size_t>PyBytes_GET_SIZE(self.data) % size:
+        if self.count % size:
             raise ValueError(f"{type(self).__name__} of {size} bytes a row end inside one")
         self.size = size
-        self.count = <size_t>PyBytes_GET_SIZE(self.data) // size
+        self.count //= size
         self.format = format
-        return PyBytes_AS_STRING(self.data)
+        return self.start
 
-    cdef bytes copy(self):
-        """The rows to be written to, until a new table is made of them."""
-        return PyBytes_FromStringAndSize(PyBytes_AS_STRING(self.data), PyBytes_GET_SIZE(self.data))
+    @property
+    def data(self):
+        """The rows as bytes, which may be a copy."""
+        if type(self.owner) is bytes:
+            return self.owner
+        return PyBytes_FromStringAndSize(<const char*>self.start, self.count * self.size)
+
+    cdef Table copy(self):
+        """A table of the same rows, to be written to before a result gets it."""
+        cdef Table made = type(self)(new_rows(self.count * self.size))
+        memcpy(<void*>made.start, self.start, self.count * self.size)
+        return made
+
+    @staticmethod
+    cdef Table opened(PyObject* table):
+        """The table of a result, to be written to before the result gets it again.
+
+        It is a copy where anybody else has the table or its memory: what is seen never changes.
+        """
+        cdef Table held = <Table>table      # one reference more
+        if Py_REFCNT(table) == 2 and Py_REFCNT(<PyObject*>held.owner) == 1:
+            return held
+        return held.copy()
 
     def __len__(self):
         return self.count
@@ -100,9 +169,7 @@ cdef class Table:
         if not 0 <= number < <Py_ssize_t>self.count:
             raise IndexError(f"row {number} of {self.count} {type(self).__name__}")
         if self.format[1] == 0:
-            return value_at(
-                <const uint8_t*>PyBytes_AS_STRING(self.data) + <size_t>number * self.size,
-                self.format[0])
+            return value_at(self.start + <size_t>number * self.size, self.format[0])
         row = Row.__new__(Row)
         row.table = self
         row.at = <size_t>number * self.size
@@ -115,13 +182,14 @@ cdef class Table:
         """A column as a list."""
         cdef size_t offset, i
         cdef int code
-        cdef const uint8_t* at = <const uint8_t*>PyBytes_AS_STRING(self.data)
+        cdef const uint8_t* at = self.start
         offset, code = columns_of(self)[name]
         return [value_at(at + i * self.size + offset, code) for i in range(self.count)]
 
     def first(self, size_t count):
         """A table of the first `count` rows."""
-        return type(self)(self.data[:count * self.size])
+        return type(self)(PyBytes_FromStringAndSize(
+            <const char*>self.start, <Py_ssize_t>(min(count, self.count) * self.size)))
 
     @property
     def row_size(self):
@@ -137,8 +205,7 @@ cdef class Table:
         return kinds if kinds[0][0] else kinds[0][1]
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
-        PyBuffer_FillInfo(buffer, self, PyBytes_AS_STRING(self.data),
-                          PyBytes_GET_SIZE(self.data), True, flags)
+        PyBuffer_FillInfo(buffer, self, <void*>self.start, self.count * self.size, True, flags)
 
     def __eq__(self, other):
         return type(other) is type(self) and (<Table>other).data == self.data

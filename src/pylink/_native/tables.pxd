@@ -4,17 +4,27 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from cpython.object cimport PyObject
 from poolrows cimport PoolRow
 from rows cimport *
 from sharedrows cimport ExternUseRow, KernelRow, UseRow, VariableRow
+from vec cimport Vec
+
+
+# Memory that a table is made of: bytes, or pages of its own where it is large.
+cdef object take_rows(Vec* rows)
+cdef object new_rows(size_t size)
 
 
 cdef class Table:
-    cdef readonly bytes data
+    cdef object owner               # of the memory
+    cdef const uint8_t* start
     cdef size_t count               # rows
     cdef size_t size                # bytes of a row
     cdef const char* format         # "name:code name:code ...", or the code of plain numbers
-    cdef bytes copy(self)
+    cdef Table copy(self)
+    @staticmethod
+    cdef Table opened(PyObject* table)
     cdef const void* hold(self, size_t size, const char* format) except? NULL
 
 cdef class Files(Table):

@@ -50,7 +50,7 @@ class Table(Generic[R_co]):
     def __init__(self, data: bytes = b"") -> None: ...
     @property
     def data(self) -> bytes:
-        """The packed rows."""
+        """The packed rows; of a large table a copy."""
 
     @property
     def row_size(self) -> int:
