@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
+from pylink.diagnostics import severity
 from pylink.diagnostics.filerenderer import FileRenderer
 from pylink.diagnostics.record import CONTINUATION
-from pylink.diagnostics.severity import (
-    CATASTROPHE,
-    CAUTION,
-    COMMAND_LINE,
-    DISCRETIONARY,
-    ERROR,
-    INTERNAL,
-    NOTE,
-    REMARK,
-    WARNING,
-)
 from pylink.diagnostics.stream import printable, to_bytes
 
 TYPE_CHECKING = False
@@ -25,14 +15,14 @@ if TYPE_CHECKING:
 
 # Upper case at the top of a tree, lower case below it; a note has the letter of its top.
 LETTERS = {
-    REMARK: "R",
-    WARNING: "W",
-    CAUTION: "W",
-    DISCRETIONARY: "E",
-    ERROR: "E",
-    CATASTROPHE: "C",
-    COMMAND_LINE: "C",
-    INTERNAL: "I",
+    severity.REMARK: "R",
+    severity.WARNING: "W",
+    severity.CAUTION: "W",
+    severity.DISCRETIONARY: "E",
+    severity.ERROR: "E",
+    severity.CATASTROPHE: "C",
+    severity.COMMAND_LINE: "C",
+    severity.INTERNAL: "I",
 }
 
 
@@ -62,11 +52,11 @@ class LogRenderer(FileRenderer):
             letter = LETTERS.get(diagnostic.level, top)
             if diagnostic.parent is not None:
                 letter = letter.lower()
-            prefix = "(internal error) " if diagnostic.level == INTERNAL else ""
+            prefix = "(internal error) " if diagnostic.level == severity.INTERNAL else ""
             suffix = "" if diagnostic.parent is not None else self.suffix
             message = printable(diagnostic.message)
             lines.append(f"{letter} {place} {prefix}{message}{suffix}\n")
-        notes = diagnostic.notes if diagnostic.level != NOTE else []
+        notes = diagnostic.notes if diagnostic.level != severity.NOTE else []
         for below in (diagnostic.children, notes, diagnostic.context, diagnostic.extra):
             for record in below:
                 record.parent = diagnostic

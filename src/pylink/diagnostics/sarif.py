@@ -10,17 +10,7 @@ import json
 import os
 from urllib.parse import quote
 
-from pylink.diagnostics.severity import (
-    CATASTROPHE,
-    CAUTION,
-    COMMAND_LINE,
-    DISCRETIONARY,
-    ERROR,
-    INTERNAL,
-    NOTE,
-    REMARK,
-    WARNING,
-)
+from pylink.diagnostics import severity
 from pylink.diagnostics.sink import Renderer
 from pylink.diagnostics.stream import to_bytes, write
 from pylink.outputs.workdir import absolute, present
@@ -34,15 +24,15 @@ if TYPE_CHECKING:
     Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | bool"
 
 STREAM_LEVELS = {
-    NOTE: "remark",
-    REMARK: "remark",
-    WARNING: "warning",
-    CAUTION: "warning",
-    DISCRETIONARY: "error",
-    ERROR: "error",
-    CATASTROPHE: "catastrophe",
-    COMMAND_LINE: "catastrophe",
-    INTERNAL: "internal_error",
+    severity.NOTE: "remark",
+    severity.REMARK: "remark",
+    severity.WARNING: "warning",
+    severity.CAUTION: "warning",
+    severity.DISCRETIONARY: "error",
+    severity.ERROR: "error",
+    severity.CATASTROPHE: "catastrophe",
+    severity.COMMAND_LINE: "catastrophe",
+    severity.INTERNAL: "internal_error",
 }
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pylink.facts import (
@@ -119,6 +119,23 @@ def enum(names: Mapping[str, int]) -> Iterator[str]:
     yield "cdef enum:"
     for name, value in names.items():
         yield f"    {name} = {value:#x}U" if value > 0x7FFFFFFF else f"    {name} = {value}"
+    yield ""
+
+
+def table(kind: str, columns: Iterable[str], name: str, rows: Iterable[str]) -> Iterator[str]:
+    """An array of structs of a kind, in C, and what Cython knows of it."""
+    yield "cdef extern from *:"
+    yield '    """'
+    yield "    typedef struct {"
+    yield from (f"{line};" for line in columns)
+    yield f"    }} {kind};"
+    yield f"    static const {kind} {name}[] FACTS_UNUSED = {{"
+    yield from (f"        {row}," for row in rows)
+    yield "    };"
+    yield '    """'
+    yield f"    ctypedef struct {kind}:"
+    yield from columns
+    yield f"    const {kind} {name}[]"
     yield ""
 
 
@@ -251,19 +268,7 @@ def relocation_tables() -> Iterator[str]:
             "MERCURY_TYPES": LAST_MERCURY - MERCURY,
         }
     )
-    yield "cdef extern from *:"
-    yield '    """'
-    yield "    typedef struct {"
-    yield from (f"{line};" for line in row)
-    yield "    } RelocationFacts;"
-    yield "    static const RelocationFacts RELOCATION[] FACTS_UNUSED = {"
-    yield from (f"        {line}," for line in rows)
-    yield "    };"
-    yield '    """'
-    yield "    ctypedef struct RelocationFacts:"
-    yield from row
-    yield "    const RelocationFacts RELOCATION[]"
-    yield ""
+    yield from table("RelocationFacts", row, "RELOCATION", rows)
     yield "cdef inline const RelocationFacts* facts_of(uint32_t type) noexcept nogil:"
     yield '    """The row of a type that the reader let through."""'
     yield "    return &RELOCATION["
@@ -320,19 +325,7 @@ def format_tables() -> Iterator[str]:
     ]
     columns = [f"        {type_} {name}" for name, type_ in FORMAT_COLUMNS.items()]
     yield from enum({"FORMAT_COUNT": len(rows)})
-    yield "cdef extern from *:"
-    yield '    """'
-    yield "    typedef struct {"
-    yield from (f"{line};" for line in columns)
-    yield "    } FormatFacts;"
-    yield "    static const FormatFacts FORMAT[] FACTS_UNUSED = {"
-    yield from (f"        {row}," for row in rows)
-    yield "    };"
-    yield '    """'
-    yield "    ctypedef struct FormatFacts:"
-    yield from columns
-    yield "    const FormatFacts FORMAT[]"
-    yield ""
+    yield from table("FormatFacts", columns, "FORMAT", rows)
 
 
 def section_kinds() -> Iterator[str]:
