@@ -195,7 +195,7 @@ def _inform(line: CommandLine, tool: str, toolkit: str | None) -> int:
 def _explain(name: str, sink: Sink) -> int:
     from pylink.command.mistakes import suggest_kind  # noqa: PLC0415
     from pylink.diagnostics.configure import find_kind  # noqa: PLC0415
-    from pylink.diagnostics.explain import explanation  # noqa: PLC0415
+    from pylink.diagnostics.help import explanation  # noqa: PLC0415
 
     kind = find_kind(name)
     if kind is None:

@@ -11,7 +11,7 @@ from pylink.command.optiontable import BY_ATTRIBUTE, SPELLINGS
 from pylink.command.words import command_parser
 from pylink.diagnostics import Sink
 from pylink.diagnostics.configure import find_kind, obey
-from pylink.diagnostics.explain import explanation
+from pylink.diagnostics.help import explanation
 from pylink.diagnostics.stream import write
 from pylink.errors import LinkError
 

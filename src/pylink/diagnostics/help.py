@@ -1,11 +1,17 @@
 """A paragraph on each kind: first what it says, in one sentence, then what to do about it.
 
-Loaded only by what shows it: the rules of a SARIF document and docs/diagnostics.md.
+Loaded only by what shows it: the rules of a SARIF document, `--explain` and docs/diagnostics.md.
 """
 
 from __future__ import annotations
 
+from textwrap import fill
+
 from pylink.diagnostics.kinds import KINDS
+from pylink.diagnostics.severity import DISCRETIONARY, NAMES
+
+# Columns of an explanation.
+WIDTH = 80
 
 HELP: dict[str, str] = {
     "unknown-option": "The command line has an option that does not exist. `pylink --help` lists "
@@ -342,3 +348,11 @@ def paragraph(kind: str) -> str:
     """All that there is to say of a kind."""
     is_damage = 300 <= KINDS[kind][0] < 400 and kind not in OWN_ADVICE
     return f"{HELP[kind]} {DAMAGED}" if is_damage else HELP[kind]
+
+
+def explanation(kind: str) -> str:
+    """Number, name, severity and message of a kind, and the paragraph on it."""
+    number, severity, template = KINDS[kind]
+    fixed = "; no option changes that" if severity > DISCRETIONARY else ""
+    text = fill(paragraph(kind), WIDTH, break_on_hyphens=False, break_long_words=False)
+    return f"{number} {kind}: {NAMES[severity]}{fixed}\n\n    {template}\n\n{text}\n"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from pylink.remarks.channel import Remarks
 from pylink.remarks.files import read_remarks, write_remarks
-from pylink.remarks.malformed import MalformedRemarks
 from pylink.remarks.record import (
     ANALYSIS,
     ANALYSIS_ALIASING,
@@ -18,6 +17,7 @@ from pylink.remarks.record import (
     FAILURE,
     MISSED,
     PASSED,
+    MalformedRemarks,
     Remark,
 )
 

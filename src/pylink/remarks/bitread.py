@@ -6,8 +6,7 @@ from struct import iter_unpack
 
 from pylink._native.bitstream import find_blocks, read_block_info, read_records
 from pylink.remarks import container
-from pylink.remarks.malformed import MalformedRemarks
-from pylink.remarks.record import Remark
+from pylink.remarks.record import MalformedRemarks, Remark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

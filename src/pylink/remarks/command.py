@@ -10,8 +10,7 @@ from pylink.command.running import run
 from pylink.diagnostics.stream import printable, show
 from pylink.remarks.container import LLVM_22, VERSIONS
 from pylink.remarks.files import FORMATS, YAML, read_remarks, write_remarks
-from pylink.remarks.malformed import MalformedRemarks
-from pylink.remarks.record import TAGS
+from pylink.remarks.record import TAGS, MalformedRemarks
 from pylink.remarks.yamlread import MissingYaml
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ __all__ = [
     "PASSED",
     "TAGS",
     "TEXT",
+    "MalformedRemarks",
     "Remark",
 ]
 
@@ -49,3 +50,7 @@ KINDS = {tag: kind for kind, tag in enumerate(TAGS) if tag}
 
 # The key of a piece of the message that is text and no argument.
 TEXT = "String"
+
+
+class MalformedRemarks(ValueError):
+    """A file that holds no remarks as LLVM writes them; the text names it, the place and why."""

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pylink.remarks.malformed import MalformedRemarks
-from pylink.remarks.record import KINDS, Remark
+from pylink.remarks.record import KINDS, MalformedRemarks, Remark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

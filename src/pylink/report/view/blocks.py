@@ -18,8 +18,7 @@ from pylink.report.model import (
 )
 from pylink.report.sections.filters import Target, choose
 from pylink.report.sections.patterns import PATTERNS
-from pylink.report.view.numbers import text
-from pylink.report.view.spread import spread_of
+from pylink.report.view.numbers import spread_of, text
 
 # Bars that a chart shows; how the rest spreads is said in words.
 MOST_BARS = 10

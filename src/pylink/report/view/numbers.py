@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from pylink.report.model import Scalar
 
@@ -60,3 +61,21 @@ def base_text(value: Scalar | None) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else repr(value)
+
+
+def spread_of(values: Sequence[float], shown: int, unit: str) -> str:
+    """What a list of the largest leaves out, in a sentence.
+
+    `values` are all numbers, the largest first, of which `shown` are in the list.
+    """
+    rest, whole = values[shown:], sum(values)
+    share = f" ({100 * sum(rest) / whole:.0f}%)" if whole else ""
+    words = f"{len(rest):,} more with {text(sum(rest), unit)} together{share}; of all "
+
+    def at(part: float) -> str:
+        return text(values[min(int((1 - part) * len(values)), len(values) - 1)], unit)
+
+    return (
+        f"{words}{len(values):,}, one in ten has at most {at(0.1)}, half {at(0.5)}, "
+        f"nine in ten {at(0.9)}"
+    )
