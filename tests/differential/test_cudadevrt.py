@@ -32,7 +32,8 @@ PROGRAMS = {
     "a launch, and another file": [PLAIN, LAUNCH],
     "no use": [PLAIN],
 }
-OPTIONS = ["", "-r", "-g", "-preserve-relocs", "--kernels-used=parent", "--keep-system-libraries"]
+OPTIONS = ["", "-r", "-g", "-preserve-relocs", "-r -preserve-relocs", "--kernels-used=parent"]
+OPTIONS += ["--keep-system-libraries"]
 
 
 @pytest.mark.parametrize("arch", ["75", "90a", "100"])

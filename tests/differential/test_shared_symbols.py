@@ -65,17 +65,34 @@ def body(
     return [*lines, "ret;", "}"]
 
 
+def differences(cubins: list[bytes], arch: str, options: list[str]) -> list[str]:
+    """What differs; nothing where nvlink ends with an error of its own."""
+    theirs = oracle.link(cubins, arch, options)
+    if theirs.image is None:
+        assert DELETED in theirs.stderr  # docs/nvlink-differences.md
+    ours = pylink.link(cubins, arch=f"sm_{arch}", **keywords(options))
+    return compare(bytes(ours.image), theirs.image) if theirs.image else []
+
+
 @pytest.mark.parametrize("arch", ["75", "90", "100"])
 @pytest.mark.parametrize("seed", range(12))
 def test_programs_with_shared_memory(seed: int, arch: str) -> None:
     """With functions that no kernel reaches and kernels that nobody selects."""
     cubins = [oracle.assemble(program(seed, part, arch), arch) for part in range(2)]
-    wrong = []
-    for options in OPTIONS:
-        theirs = oracle.link(cubins, arch, options)
-        if theirs.image is None:
-            assert DELETED in theirs.stderr  # docs/nvlink-differences.md
-        ours = pylink.link(cubins, arch=f"sm_{arch}", **keywords(options))
-        if theirs.image is not None and compare(bytes(ours.image), theirs.image):
-            wrong.append((options, compare(bytes(ours.image), theirs.image)[:2]))
-    assert wrong == []
+    found = {" ".join(options): differences(cubins, arch, options)[:2] for options in OPTIONS}
+    assert {options: lines for options, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize("arch", ["75", "90", "100"])
+@pytest.mark.parametrize("seed", range(12))
+def test_second_stages_with_shared_memory(seed: int, arch: str) -> None:
+    """What an earlier -r link made of arrays and variables, alone and with another file."""
+    cubins = [oracle.assemble(program(seed, part, arch), arch) for part in range(2)]
+    first = oracle.link(cubins[:1], arch, ["-r"]).image
+    assert first is not None
+    found = {
+        f"{len(inputs)} {' '.join(options)}": differences(inputs, arch, options)[:2]
+        for inputs in ([first], [first, cubins[1]])
+        for options in ([], ["-r"], ["-g"], ["-preserve-relocs"])
+    }
+    assert {name: lines for name, lines in found.items() if lines} == {}

@@ -56,8 +56,10 @@ EXTREMES = ((1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 40, 1 << 63, (1
 RELA, REL = 4, 9
 SHT_CUDA_INFO, SHT_CUDA_CALLGRAPH, SHT_CUDA_PROTOTYPE = 0x70000000, 0x70000001, 0x70000002
 CUDA_TYPES = (*range(0x70000000, 0x70000013), 0x70000015, 0x70000064, 0x70000065, 0x70000066)
-# EIATTR_REGCOUNT, EIATTR_FRAME_SIZE, EIATTR_MIN_STACK_SIZE, EIATTR_MAX_STACK_SIZE.
-COUNTS = (0x2F, 0x11, 0x12, 0x23)
+SHT_CUDA_MERC_INFO = 0x70000083
+REGCOUNT = 0x2F
+# Beside it EIATTR_FRAME_SIZE, EIATTR_MIN_STACK_SIZE, EIATTR_MAX_STACK_SIZE.
+COUNTS = (REGCOUNT, 0x11, 0x12, 0x23)
 # Relocation types lie below 128; what a mercury capsule has, from 1 << 16 on.
 MOST_RELOCATION = 0x50
 
@@ -396,15 +398,32 @@ def code_bits(draft: Draft, rng: Random, others: Sequence[bytes]) -> None:
 
 
 def attribute_count(draft: Draft, rng: Random, others: Sequence[bytes]) -> None:
-    """The number in a record of a symbol and a number that a compiler chooses freely."""
+    """A number that a compiler chooses freely, in all places that have it."""
     counts = [
-        (draft.sections[number][OFFSET] + start + 8)
+        struct.unpack_from("<BBHI", body, start)
         for number in draft.of_type(SHT_CUDA_INFO)
-        for start, size in _records(draft.contents(number))
-        if size == 12 and draft.contents(number)[start + 1] in COUNTS
+        for body in [draft.contents(number)]
+        for start, size in _records(body)
+        if size == 12 and body[start + 1] in COUNTS
     ]
-    if counts:
-        draft.poke(rng.choice(counts), 4, rng.choice((0, 8, 16, 24, 40, 128, 200, 1024)))
+    if not counts:
+        return
+    head = rng.choice(counts)
+    _, attribute, _, symbol = head
+    value = rng.choice((0, 8, 16, 24, 40, 128, 200, 248 if attribute == REGCOUNT else 1024))
+    for number in range(len(draft.sections)):
+        row = draft.sections[number]
+        if row[TYPE] in (SHT_CUDA_INFO, SHT_CUDA_MERC_INFO):
+            body = draft.contents(number)
+            for start, size in _records(body):
+                if size == 12 and struct.unpack_from("<BBHI", body, start) == head:
+                    draft.poke(row[OFFSET] + start + 8, 4, value)
+        elif (
+            attribute == REGCOUNT
+            and row[INFO] >> 24
+            and draft.name(number) == b".text." + draft.symbol_name(symbol)
+        ):
+            draft.set(number, INFO, row[INFO] & 0xFFFFFF | value << 24)
 
 
 def relocation_symbol_of_a_kind(draft: Draft, rng: Random, others: Sequence[bytes]) -> None:

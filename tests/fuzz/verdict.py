@@ -18,7 +18,7 @@ from helpers.compare import compare
 from fuzz import corpus, wrapping
 from fuzz.draft import Draft
 from fuzz.edits import EDITS
-from fuzz.jobs import USED, Job
+from fuzz.jobs import Job
 from pylink.inspect.image import MalformedCubin
 
 EQUAL, KNOWN_KIND, REFUSED_BY_NVLINK = "equal", "known difference", "nvlink refuses"
@@ -28,7 +28,7 @@ DIFFERENT, DAMAGED = "different", "different, of damaged input"
 NUMBERS = re.compile(r"\$?_+ZT?[NKZ]*\w+|0x[0-9a-f]+|(\b[0-9a-f]{2} ?)+\b|'[^']*'|\d+")
 
 WEAK_FUNCTION = 0x22
-EXTERN = "CUDA_OBJECT SHARED in .nv_debug.shared value 0x0 size 0x0; expected "
+DEBUG_DATA = re.compile(r"\w+ \.(rela?\.|nv\.merc\.|nv\.merc\.rela\.)?(nv_)?debug_")
 
 # On some damaged inputs nvlink does not end.
 NVLINK_SECONDS = 60
@@ -101,18 +101,14 @@ def is_sound(job: Job) -> bool:
     )
 
 
-def selects_where_all_is_kept(pair: Pair) -> bool:
-    """Kernels or variables are named in a link that keeps all code: nvlink's order is another."""
-    keeps = {"-r", "-preserve-relocs", "-g"} & set(pair.job.words)
-    return bool(keeps) and any(word.startswith(tuple(USED)) for word in pair.job.words)
+def has_debug_data_of_replaced_copies(pair: Pair) -> bool:
+    """Numbers of registers were changed, so that a weak function's later copy stays, on sm_100.
 
-
-def has_copies_of_other_counts(pair: Pair) -> bool:
-    """Weak functions stand in several files, and numbers of registers or stack were changed.
-
-    Which copy stays follows from these numbers, and what is left of the others.
+    nvlink converts offsets in debug data of the copy that went by the instructions of the other.
     """
     if not any(change.edit == "attribute-count" for change in pair.job.changes):
+        return False
+    if not pair.job.arch.startswith("1") or not all(DEBUG_DATA.match(line) for line in pair.lines):
         return False
     _, images = corpus.program(pair.job.program)
     names = [name for image in images for name in weak_functions(image)]
@@ -130,30 +126,15 @@ def weak_functions(image: bytes) -> set[bytes]:
     }
 
 
-def keeps_an_array_of_preserved_relocations(pair: Pair) -> bool:
-    """nvlink keeps the name of an extern array on sm_90 because debug data has it."""
-    preserves = "-preserve-relocs" in pair.job.words and pair.job.arch.startswith("90")
-    return preserves and pair.lines[0].startswith("string .strtab") and "nothing" in pair.lines[0]
-
-
 def has_members_that_nvlink_does_not_see(pair: Pair) -> bool:
     """BSD's archives have names in front of the contents, so that no member begins as ELF does."""
     return pair.job.wrapping == wrapping.BSD_ARCHIVE
 
 
-def places_extern_arrays_of_objects(pair: Pair) -> bool:
-    """With -r and -g nvlink places extern arrays of shared memory, as in an executable."""
-    is_placed = any(line.startswith("symbol ") and EXTERN in line for line in pair.lines)
-    return {"-r", "-g"} <= set(pair.job.words) and is_placed
-
-
 KNOWN: dict[str, Callable[[Pair], bool]] = {
     rule.__name__.replace("_", " "): rule
     for rule in (
-        selects_where_all_is_kept,
-        has_copies_of_other_counts,
-        keeps_an_array_of_preserved_relocations,
+        has_debug_data_of_replaced_copies,
         has_members_that_nvlink_does_not_see,
-        places_extern_arrays_of_objects,
     )
 }

@@ -162,7 +162,7 @@ def layout_relocatable(program: Program) -> tuple[list[Section], list[int]]:
         if address >= 0 or (common and extern_exists):
             align = max(align, 16)
         has_symbol = size > 0
-        kept = has_symbol or (extern_exists and align == 16)
+        kept = has_symbol or (extern_exists and (common or align == 16))
         if kept and size <= align:
             size += align
         sections.append(Section(size, align, address, kept, has_symbol))

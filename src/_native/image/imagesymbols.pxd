@@ -38,10 +38,10 @@ cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
             out.st_size = 0
         out.st_value = s.value
         if e.kind == E_SHARED and w.homes[row.entity] >= 0:
-            # The link gives extern arrays their place; instances stay as an earlier link had them.
+            # The link gives extern arrays their place; with -r instances stay as they were made.
             if is_instance(e):
                 binding = STB_WEAK
-            else:
+            if w.executable or not is_instance(e):
                 out.st_value = w.values[row.entity]
             set_section(w, w.homes[row.entity], out, wide)
         elif is_missing(e, s):

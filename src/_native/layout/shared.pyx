@@ -377,8 +377,7 @@ def layout_relocatable(SharedTables shared not None):
             kernel[k].flags = 0
             if kernel[k].size > 0:
                 kernel[k].flags = SURVIVES | HAS_SYMBOL
-            elif has_extern and (kernel[k].align == EXTERN_ALIGN or (
-                    k == kernel_count and kernel[k].align == array_align)):
+            elif has_extern and (k == kernel_count or kernel[k].align == EXTERN_ALIGN):
                 kernel[k].flags = SURVIVES
             else:
                 continue

@@ -96,7 +96,8 @@ cdef bint find_lists(const Vec* rows, size_t n, int32_t* record) noexcept nogil:
 cdef bint has_record(const EntityRow* e, const FixRow* fix, const uint8_t* named,
                      const OutRow* target, uint32_t traits) noexcept nogil:
     """Whether a resolved relocation is listed: it needs a symbol of the output to name."""
-    if fix.entity >= 0 and (not named[fix.entity] or e[fix.entity].kind == E_UNIFIED):
+    if fix.entity >= 0 and (not named[fix.entity]
+                            or e[fix.entity].kind in (E_UNIFIED, E_CONST0_SIZE)):
         return False
     if not traits & TRAIT_MERCURY:
         return True
