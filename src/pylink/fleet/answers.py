@@ -14,7 +14,7 @@ from pylink.outputs.wholefile import write_whole
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylink.fleet.database import Answer
+    from pylink.fleet.database import Answer, Database
     from pylink.fleet.questions import Question
 
 # Rows of a table that a screen has room for, and bars of a plot.
@@ -32,6 +32,15 @@ def as_json(answer: Answer) -> str:
 def as_csv(answer: Answer) -> str:
     """A line of names and a line for each row."""
     return csv_text([answer.columns, *(map(_plain, row) for row in answer.rows)])
+
+
+def tell(database: Database, question: Question, form: str, top: int, plot: str | None) -> None:
+    """Ask a question, whose tables are there, and show the answer; `plot` is a file to draw."""
+    database.protect()
+    answer = database.ask(question.query)
+    show_answer(question.about, answer, form, top)
+    if plot:
+        write_plot(plot, question, answer)
 
 
 def show_answer(title: str, answer: Answer, form: str, top: int) -> None:

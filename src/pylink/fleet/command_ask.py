@@ -67,11 +67,7 @@ def _main(found: argparse.Namespace) -> int:
             return 1
     finally:
         runner.close()
-    database.protect()
-    answer = database.ask(question.query)
-    answers.show_answer(question.about, answer, arguments.form_of(found), found.top)
-    if found.plot:
-        answers.write_plot(found.plot, question, answer)
+    answers.tell(database, question, arguments.form_of(found), found.top, found.plot)
     return 0
 
 

@@ -59,9 +59,5 @@ def _main(found: argparse.Namespace) -> int:
             prepare(database, index, question, runner, schema)
     finally:
         runner.close()
-    database.protect()
-    answer = database.ask(question.query)
-    answers.show_answer(question.about, answer, arguments.form_of(found), found.top)
-    if found.plot:
-        answers.write_plot(found.plot, question, answer)
+    answers.tell(database, question, arguments.form_of(found), found.top, found.plot)
     return 0
