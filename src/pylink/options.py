@@ -49,6 +49,8 @@ class Options:
     the name of the output, which is empty without -g. `compiles` says that PTX and LTO-IR are
     compiled; a caller that has a compiler of its own asks for a link without. `follows` is the
     release that `nvlink_version` asks for, else that of the toolkit that the linker is in.
+
+    Types are stated of what somebody reads here; of other options the command line takes care.
     """
 
     __slots__ = (
@@ -59,41 +61,21 @@ class Options:
         "recorded_output",
     )
 
-    allow_empty: bool
     allow_missing_libraries: bool
     apply_rules: str | None
     arch: str
-    brief_diagnostics: bool | None
     cpu_arch: str | None
     color: str | None
     compiles: bool
     debug: bool
     device_stack_protector: bool | None
-    diag_error: tuple[str, ...]
-    diag_log: str | None
-    diag_min_severity: str | None
-    diag_once: tuple[str, ...]
-    diag_remark: tuple[str, ...]
-    diag_summary: bool | None
-    diag_suppress: tuple[str, ...]
-    diag_warning: tuple[str, ...]
-    diagnostics_format: str | None
-    disable_infos: bool
-    disable_warnings: bool
-    display_error_number: bool
     depfile: str | None
     dlto: bool
     dump_callgraph: bool
     dump_callgraph_no_demangle: bool
     edbg: int | None
     emit_ptx: bool
-    error_limit: int | None
-    explain: str | None
-    extra_warnings: bool
     follows: str | None
-    gen_host_linker_script: str | None
-    help: bool
-    host_ccbin: str | None
     ignore_host_info: bool
     keep_system_libraries: bool
     kernels_used: tuple[str, ...]
@@ -104,30 +86,15 @@ class Options:
     list_rules: bool
     list_sections: bool
     list_sets: bool
-    machine: int | None
     Map: str | None
     maxrregcount: int | None
     max_uncompressed_size: int | None
     merc_dedup: str | None
-    no_source_context: bool
-    no_wrap_diagnostics: bool
-    no_whole_archive: bool
     nvlink_version: str | None
     nvvmpath: str | None
     Ofast_compile: str | None
     options_file: tuple[str, ...]
     output_file: str | None
-    output_mode: str | None
-    pass_remarks: str | None
-    pass_remarks_analysis: str | None
-    pass_remarks_bitstream_version: int | None
-    pass_remarks_filter: str | None
-    pass_remarks_format: str | None
-    pass_remarks_hotness_threshold: int | None
-    pass_remarks_missed: str | None
-    pass_remarks_output: str | None
-    pass_remarks_why_live: str | None
-    pass_remarks_with_hotness: bool
     preserve_relocs: bool
     profile: str | None
     profile_aprof: str | None
@@ -136,36 +103,26 @@ class Options:
     recorded_output: str
     register_link_binaries: str | None
     relocatable_link: bool
-    report_arch: bool
     reproduce: str | None
     metrics: tuple[str, ...]
     rule: tuple[str, ...]
-    sarif_output: str | None
     section: tuple[str, ...]
     section_folder: tuple[str, ...]
     section_folder_recursive: tuple[str, ...]
     set: tuple[str, ...]
-    shared: bool
     source_root: tuple[str, ...]
     split_compile: int | None
     split_compile_extended: int | None
     suppress_arch_warning: bool
     suppress_debug_info: bool
     suppress_stack_size_warning: bool
-    tab_width: int | None
-    terminal_width: int | None
     time: str | None
     time_trace: str | None
     tool_timeout: int | None
-    uidx_file: str | None
-    use_host_info: bool
     variables_used: tuple[str, ...]
     verbose: bool
-    version: bool
-    warning_as_error: bool
     whole_archive: bool
     write_if_changed: bool
-    wrap_diagnostics: bool
     Xnvvm: tuple[str, ...]
     Xopt: tuple[str, ...]
     Xptxas: tuple[str, ...]

@@ -11,7 +11,17 @@ from pylink.command import optionparse
 from pylink.command.helptext import HELP, help_text
 from pylink.command.optioncheck import check
 from pylink.command.optionparse import CommandLine, parse
-from pylink.command.optiontable import LIST, NUMBER, OPTIONS, TEXT, TRUTH, Option, Value
+from pylink.command.optiontable import (
+    FLAG,
+    LIST,
+    NUMBER,
+    OPTIONS,
+    SIZE,
+    TEXT,
+    TRUTH,
+    Option,
+    Value,
+)
 from pylink.diagnostics import Sink
 from pylink.options import Options, recorded
 
@@ -315,12 +325,19 @@ def test_options_are_frozen_and_typed_as_the_table_says() -> None:
         options.verbose = False
     with pytest.raises(AttributeError, match="frozen"):
         del options.verbose
-    assert set(Options.__annotations__) == {option.attribute for option in OPTIONS} | {
-        "compiles",
-        "follows",
-        "recorded",
-        "recorded_output",
+    types = {
+        FLAG: "bool",
+        LIST: "tuple[str, ...]",
+        NUMBER: "int | None",
+        SIZE: "int | None",
+        TEXT: "str | None",
+        TRUTH: "bool | None",
     }
+    wanted = {option.attribute: types[option.takes] for option in OPTIONS}
+    wanted |= {"arch": "str", "compiles": "bool", "follows": "str | None"}
+    wanted |= dict.fromkeys(("recorded", "recorded_output"), "str")
+    stated = Options.__annotations__
+    assert stated == {name: wanted[name] for name in stated}
 
 
 def test_help_names_every_option_that_works_and_no_other() -> None:
