@@ -36,7 +36,7 @@ def assign_values(PlacedTables placed not None):
     cdef const SectionRow* s = objects.sections.rows
     cdef const SymbolRow* sym = objects.symbols.rows
     cdef const EntityRow* e = merged.entities.rows
-    cdef const OutSymbolRow* born = merged.out_symbols.rows
+    cdef const OutSymbolRow* symbols = merged.out_symbols.rows
     cdef const int32_t* out = merged.out_of.rows
     cdef const uint64_t* piece = merged.base.rows
     cdef Values values = Values(new_rows(8 * n))
@@ -49,7 +49,7 @@ def assign_values(PlacedTables placed not None):
     cdef int32_t* constant0 = <int32_t*>calloc(n + 1, 4)
     cdef int32_t* pool = <int32_t*>calloc(n + 1, 4)
     cdef int32_t section, common = -1
-    cdef uint64_t align, constants = ~<uint64_t>0
+    cdef uint64_t constants = ~<uint64_t>0
     if merged.section_function.count != objects.sections.count:
         raise ValueError("one function per section")
     if constant0 == NULL or pool == NULL:
@@ -86,23 +86,33 @@ def assign_values(PlacedTables placed not None):
                     elif is_pool(s[section].kind, s[section].bank):
                         home[i] = pool[function[section]] - 1
         place_system_shared(e, n, sym, home, objects.executable, row, value)
-        for i in range(symbol_count):
-            section = born[symbol_count - 1 - i].entity
-            if section < 0 or common < 0 or not e[section].flags & EF_COMMON:
-                continue
-            align = e[section].align if e[section].align else 1
-            if align & (align - 1) or align > 0x10000:
-                align = 1
-            value[section] = round_up(row[common].size, align)
-            home[section] = common
-            row[common].size = value[section] + e[section].size
-            if align > row[common].align:
-                row[common].align = <uint32_t>align
+        if common >= 0:
+            place_common(e, symbols, symbol_count, &row[common], common, value, home)
     free(constant0)
     free(pool)
     placed.values = values
     placed.homes = homes
     placed.outs = grown
+
+
+cdef void place_common(const EntityRow* e, const OutSymbolRow* symbols, size_t count,
+                       OutRow* out, int32_t number, uint64_t* value,
+                       int32_t* home) noexcept nogil:
+    """Room behind the variables of `out`, .nv.global, for the common symbols: last born first."""
+    cdef uint64_t align
+    cdef size_t i
+    cdef int32_t at
+    for i in range(count):
+        at = symbols[count - 1 - i].entity
+        if at < 0 or not e[at].flags & EF_COMMON:
+            continue
+        align = e[at].align if e[at].align else 1
+        if align & (align - 1) or align > 0x10000:
+            align = 1
+        value[at] = round_up(out.size, align)
+        home[at] = number
+        out.size = value[at] + e[at].size
+        out.align = max(out.align, <uint32_t>align)
 
 
 cdef void place_system_shared(const EntityRow* e, size_t n, const SymbolRow* symbols,
@@ -247,109 +257,157 @@ cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,
     return row.marks & OF_OWN_BYTES == 0 and plain.rela < 0
 
 
+# What `place` works with.
+ctypedef struct Plan:
+    const OutRow* outs
+    const int32_t* order
+    size_t count                # sections of the file
+    PlaceRow* place             # by OutRow
+    bint second                 # a second program makes the final file
+    bint lean
+    uint32_t gap                # what that one leaves behind .shstrtab
+    uint32_t reserve            # and behind .strtab
+
+
 def place(PlacedTables placed not None):
     """Give every section its size and offset in the file.
 
     Fills `places`, the final `shstrtab`, `phdrs`, `table_offset` and `size`.
     """
     placed.fill()
-    cdef MergedTables merged = placed.merged
-    cdef ObjectTables objects = merged.objects
-    cdef size_t n = placed.outs.count, i
-    cdef size_t count = placed.section_order.count
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const SectionRow* s = objects.sections.rows
-    cdef const OutRow* row = placed.outs.rows
-    cdef const int32_t* order = placed.section_order.rows
-    cdef const uint32_t* index = placed.section_index.rows
-    cdef FilePlaces places = FilePlaces(new_rows(n * sizeof(PlaceRow)))
-    cdef PlaceRow* place = <PlaceRow*>places.rows
-    cdef const SpanRow* span
-    cdef Spans made
-    cdef Vec names, headers
-    cdef uint64_t at = sizeof(Ehdr), offset
-    cdef bint ok = True, bare, lean = is_lean(objects.traits)
-    cdef bint later = objects.traits & TRAIT_MERCURY != 0    # a second program makes the final file
-    cdef uint32_t reserve = 0, gap = MERCURY_GAP if later else 0
-    cdef const OutRow* born = merged.outs.rows
-    cdef const char* strings = PyBytes_AS_STRING(merged.strtab)     # the names of `born`
-    cdef int32_t o
-    cdef size_t symbols = placed.symbol_order.count
-    cdef size_t early = 0, held
-    cdef uint8_t rule
-    vec_init(&names, 1)
+    cdef ObjectTables objects = placed.merged.objects
+    cdef FilePlaces places = FilePlaces(new_rows(placed.outs.count * sizeof(PlaceRow)))
+    cdef Plan p
+    cdef Vec headers
+    cdef uint64_t end
+    cdef bint ok = True
+    memset(&p, 0, sizeof(Plan))
+    p.outs = placed.outs.rows
+    p.order = placed.section_order.rows
+    p.count = placed.section_order.count
+    p.place = <PlaceRow*>places.rows
+    p.second = objects.traits & TRAIT_MERCURY != 0
+    p.lean = is_lean(objects.traits)
     vec_init(&headers, sizeof(Phdr))
-    for i in range(symbols):
-        early += merged.out_symbols.rows[placed.symbol_order.rows[i]].part != PART_TAIL
-    for i in range(n):
-        place[i].size = row[i].size
-        place[i].offset = 0
-        place[i].name = row[i].name
-        place[i].made = 0
-        rule = KIND[row[i].kind].size
-        held = symbols if not KIND[row[i].kind].mercury or row[i].marks & OF_LATE else early
-        if rule == SIZE_ENTRIES:
-            place[i].size = <uint64_t>row[i].count * row[i].entsize
-        elif rule == SIZE_SYMBOLS:
-            place[i].size = (held + 1) * sizeof(Sym)
-        elif rule == SIZE_INDICES:
-            place[i].size = 4 * (held + 1)
-            if row[i].marks & OF_LATE:
-                gap = 0
-        elif rule == SIZE_STRINGS:
-            place[i].size = PyBytes_GET_SIZE(placed.strtab)
-        # Family C: renamed sections leave the difference to their first names, relocation
-        # sections all of the first name, as room behind .strtab.
-        if not later or not index[i]:
-            continue
-        if is_renamed(&row[i]):
-            reserve += KIND[row[i].kind].shrinks - 1
-            if row[i].rela >= 0:
-                reserve += <uint32_t>strlen(strings + born[row[i].rela].symbol_name)
-    for made in placed.spans:
-        for i in range(made.count):
-            span = made.rows + i
-            place[span.out].size = span.size
-            place[span.out].made = 1
-    ok = mercury_names(&names, born, order, count, place, PyBytes_AS_STRING(merged.shstrtab),
-                       PyBytes_GET_SIZE(merged.shstrtab), strings)
-    if ok and lean:
-        ok = used_names(&names, order, count, place, gap)
-        reserve = gap = 0
-    full = vec_take(&names)
-    for i in range(count):
-        o = order[i]
-        if row[o].kind == K_SHSTRTAB:
-            place[o].size = PyBytes_GET_SIZE(full)
-        if row[o].twin >= 0 and shares_bytes(base, s, &row[o], &row[row[o].twin],
-                                           lean):
-            place[o].offset = place[row[o].twin].offset
-            place[o].size = place[row[o].twin].size
-            place[o].made = 2
-            continue
-        offset = round_up(at, row[o].align)
-        place[o].offset = offset
-        # One has no room where a release does not copy what the mercury file has in its place.
-        bare = is_nobits(&row[o]) or (lean and row[o].kind == K_MERC_SYSTEM_SHARED)
-        at = offset if bare else offset + place[o].size
-        if row[o].kind == K_SHSTRTAB:
-            at += gap
-        elif later and row[o].kind == K_STRTAB:
-            at += reserve
-    at = round_up(at, 8)
-    offset = at
-    at += (count + 1) * sizeof(Shdr)
+    take_sizes(&p, placed)
+    if p.second:
+        find_leavings(&p, placed)
+    names = section_names(&p, placed)
+    end = take_offsets(&p, <const uint8_t*>PyBytes_AS_STRING(objects.arena), objects.sections.rows)
+    placed.table_offset = end
+    end += (p.count + 1) * sizeof(Shdr)
     if objects.executable:
-        ok = ok and program_headers(&headers, row, order, count, place, later, at)
-        at += headers.count * sizeof(Phdr)
+        ok = program_headers(&headers, p.outs, p.order, p.count, p.place, p.second, end)
+        end += headers.count * sizeof(Phdr)
     phdrs = vec_take(&headers)
     if not ok:
         raise MemoryError
     placed.places = places
-    placed.shstrtab = full
+    placed.shstrtab = names
     placed.phdrs = phdrs
-    placed.table_offset = offset
-    placed.size = at
+    placed.size = end
+
+
+cdef void take_sizes(Plan* p, PlacedTables placed):
+    """Sizes by the rules of kinds, or of the contents that the link has made."""
+    cdef const OutSymbolRow* symbol = placed.merged.out_symbols.rows
+    cdef const int32_t* symbols = placed.symbol_order.rows
+    cdef size_t symbol_count = placed.symbol_order.count, early = 0, held, i
+    cdef const OutRow* row
+    cdef const SpanRow* span
+    cdef Spans made
+    cdef uint8_t rule
+    for i in range(symbol_count):
+        early += symbol[symbols[i]].part != PART_TAIL
+    for i in range(placed.outs.count):
+        row = &p.outs[i]
+        rule = KIND[row.kind].size
+        held = symbol_count if not KIND[row.kind].mercury or row.marks & OF_LATE else early
+        p.place[i].offset = 0
+        p.place[i].name = row.name
+        p.place[i].made = 0
+        p.place[i].size = row.size
+        if rule == SIZE_ENTRIES:
+            p.place[i].size = <uint64_t>row.count * row.entsize
+        elif rule == SIZE_SYMBOLS:
+            p.place[i].size = (held + 1) * sizeof(Sym)
+        elif rule == SIZE_INDICES:
+            p.place[i].size = 4 * (held + 1)
+        elif rule == SIZE_STRINGS:
+            p.place[i].size = PyBytes_GET_SIZE(placed.strtab)
+    for made in placed.spans:
+        for i in range(made.count):
+            span = made.rows + i
+            p.place[span.out].size = span.size
+            p.place[span.out].made = 1
+
+
+cdef void find_leavings(Plan* p, PlacedTables placed):
+    """The room that the second program leaves behind the names of sections and of symbols.
+
+    Behind .strtab renamed sections leave the difference to their first names, their relocation
+    sections all of the first name.
+    """
+    cdef const OutRow* born = placed.merged.outs.rows
+    cdef const char* strings = PyBytes_AS_STRING(placed.merged.strtab)
+    cdef const OutRow* row
+    cdef size_t i
+    p.gap = MERCURY_GAP
+    for i in range(placed.outs.count):
+        row = &p.outs[i]
+        if KIND[row.kind].size == SIZE_INDICES and row.marks & OF_LATE:
+            p.gap = 0
+        if placed.section_index.rows[i] and is_renamed(row):
+            p.reserve += KIND[row.kind].shrinks - 1
+            if row.rela >= 0:
+                p.reserve += <uint32_t>strlen(strings + born[row.rela].symbol_name)
+
+
+cdef bytes section_names(Plan* p, PlacedTables placed):
+    """.shstrtab, whose size is known now, and where in it the name of each section is."""
+    cdef MergedTables merged = placed.merged
+    cdef Vec names
+    cdef size_t i
+    cdef bint ok
+    vec_init(&names, 1)
+    ok = mercury_names(&names, merged.outs.rows, p.order, p.count, p.place,
+                       PyBytes_AS_STRING(merged.shstrtab), PyBytes_GET_SIZE(merged.shstrtab),
+                       PyBytes_AS_STRING(merged.strtab))
+    if ok and p.lean:
+        ok = used_names(&names, p.order, p.count, p.place, p.gap)
+        p.gap = p.reserve = 0
+    full = vec_take(&names)
+    if not ok:
+        raise MemoryError
+    for i in range(p.count):
+        if p.outs[p.order[i]].kind == K_SHSTRTAB:
+            p.place[p.order[i]].size = PyBytes_GET_SIZE(full)
+    return full
+
+
+cdef uint64_t take_offsets(Plan* p, const uint8_t* arena, const SectionRow* s) noexcept nogil:
+    """Offsets in the order of the file; where the table of sections begins behind them."""
+    cdef uint64_t at = sizeof(Ehdr)
+    cdef const OutRow* row
+    cdef PlaceRow* place
+    cdef size_t i
+    for i in range(p.count):
+        row = &p.outs[p.order[i]]
+        place = &p.place[p.order[i]]
+        if row.twin >= 0 and shares_bytes(arena, s, row, &p.outs[row.twin], p.lean):
+            place.offset = p.place[row.twin].offset
+            place.size = p.place[row.twin].size
+            place.made = 2
+            continue
+        at = place.offset = round_up(at, row.align)
+        # One has no room where a release does not copy what the mercury file has in its place.
+        if not (is_nobits(row) or (p.lean and row.kind == K_MERC_SYSTEM_SHARED)):
+            at += place.size
+        if row.kind == K_SHSTRTAB:
+            at += p.gap
+        elif row.kind == K_STRTAB:
+            at += p.reserve
+    return round_up(at, 8)
 
 
 def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototypes not None):

@@ -3,7 +3,7 @@
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport bsearch, calloc, free, qsort
+from libc.stdlib cimport bsearch, calloc, free, malloc, qsort
 from libc.string cimport memcpy, memset
 
 from elf64 cimport *
@@ -32,6 +32,23 @@ ctypedef struct Tables:
     uint32_t function
 
 
+# The pools that `apply_pools` fills.
+ctypedef struct Filling:
+    const uint8_t* arena
+    const SectionRow* sections
+    const PoolRow* rows
+    size_t row_count
+    OutRow* outs
+    int32_t* pool_of            # by kernel: OutRow, or -1
+    int32_t* row_of             # by section: the last PoolRow that puts it somewhere, or -1
+    uint64_t* start             # by OutRow: 1 + the place in the blob, 0 before it has one
+    Tables tables
+    bint any_lost               # some bytes are of copies that lost
+    uint64_t null_value
+    Vec blob
+    Vec spans
+
+
 def apply_pools(PlacedTables placed not None):
     """Fill the kernels' pools, and add the whole contents of every one that grew.
 
@@ -42,99 +59,132 @@ def apply_pools(PlacedTables placed not None):
     placed.fill()
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
-    cdef size_t n = merged.pools.count, i
     cdef size_t out_count = placed.outs.count
     cdef size_t entity_count = merged.entities.count
     cdef size_t section_count = objects.sections.count
-    cdef size_t sym_count = objects.symbols.count
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const SectionRow* s = objects.sections.rows
-    cdef const SymbolRow* sym = objects.symbols.rows
-    cdef const EntityRow* e = merged.entities.rows
-    cdef const PoolRow* row = merged.pools.rows
+    cdef size_t symbol_count = objects.symbols.count
+    cdef const SymbolRow* symbols = objects.symbols.rows
+    cdef const EntityRow* entities = merged.entities.rows
     cdef Outs outs = <Outs>Table.opened(<PyObject*>placed.outs)
     cdef Values values = <Values>Table.opened(<PyObject*>placed.values)
     cdef Numbers homes = <Numbers>Table.opened(<PyObject*>placed.homes)
-    cdef OutRow* out = <OutRow*>outs.rows
     cdef uint64_t* value = <uint64_t*>values.rows
     cdef int32_t* home = <int32_t*>homes.rows
-    cdef int32_t* pool_of = <int32_t*>calloc(entity_count + 1, 4)   # kernel: OutRow
-    cdef int32_t* pool_row = <int32_t*>calloc(section_count + 1, 4)  # section: a PoolRow + 1
-    cdef uint64_t* start = <uint64_t*>calloc(out_count + 1, 8)      # OutRow: place in the blob
-    cdef Vec blob, spans
-    cdef SpanRow* span
-    cdef uint8_t* place
-    cdef int32_t o, section, stays = -1
-    cdef uint64_t null_value = 0
-    cdef Tables tables
-    cdef bint any_lost = False
-    cdef bint ok = pool_of != NULL and pool_row != NULL and start != NULL
-    memset(&tables, 0, sizeof(Tables))
-    vec_init(&tables.labels, sizeof(Label))
-    vec_init(&blob, 1)
-    vec_init(&spans, sizeof(SpanRow))
+    cdef Filling f
+    cdef bint ok
+    memset(&f, 0, sizeof(Filling))
+    f.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    f.sections = objects.sections.rows
+    f.rows = merged.pools.rows
+    f.row_count = merged.pools.count
+    f.outs = <OutRow*>outs.rows
+    f.pool_of = <int32_t*>malloc(4 * (entity_count + 1))
+    f.row_of = <int32_t*>malloc(4 * (section_count + 1))
+    f.start = <uint64_t*>calloc(out_count + 1, 8)
+    vec_init(&f.tables.labels, sizeof(Label))
+    vec_init(&f.blob, 1)
+    vec_init(&f.spans, sizeof(SpanRow))
+    ok = f.pool_of != NULL and f.row_of != NULL and f.start != NULL
     if ok:
         with nogil:
-            memset(pool_of, 0xff, 4 * entity_count)
-            for i in range(out_count):
-                if is_pool(out[i].kind, out[i].bank):
-                    pool_of[out[i].entity] = <int32_t>i
-            for i in range(n):
-                o = pool_of[row[i].kernel]
-                pool_row[row[i].section] = <int32_t>i + 1
-                out[o].size = max(out[o].size, row[i].end)
-                out[o].align = max(out[o].align, row[i].align)
-                if row[i].flags & POOL_LOST:
-                    any_lost = True
-                    if row[i].kernel != <int32_t>row[i].function:
-                        null_value = row[i].offset
-                if out[o].merc >= 0:
-                    out[out[o].merc].size = out[o].size
-                    out[out[o].merc].align = out[o].align
-            if any_lost:
-                ok = tables_init(&tables, base, s, section_count, sym_count)
-            for i in range(n):
-                if not ok:
-                    break
-                o = pool_of[row[i].kernel]
-                if start[o] == 0:
-                    span = <SpanRow*>vec_push(&spans)
-                    place = <uint8_t*>vec_extend(&blob, out[o].size)
-                    if span == NULL or place == NULL:
-                        ok = False
-                        break
-                    start[o] = blob.count - out[o].size + 1
-                    span.out = o
-                    span.offset = start[o] - 1
-                    span.size = out[o].size
-                    memset(place, 0, out[o].size)
-                    if out[o].source >= 0 and not row[i].flags & POOL_ALONE:
-                        memcpy(place, base + s[out[o].source].offset, s[out[o].source].size)
-                place = blob.data + start[o] - 1 + row[i].offset
-                memcpy(place, base + s[row[i].section].offset, s[row[i].section].size)
-                if row[i].flags & POOL_LOST:
-                    if row[i].kernel == <int32_t>row[i].function:
-                        stays = -1 if row[i].flags & POOL_ALONE else out[o].source
-                    ok = translate(&tables, &row[i], stays, place)
-                else:
-                    stays = row[i].section
-            for i in range(entity_count):
-                section = sym[e[i].winner].section
-                if e[i].kind == E_CONSTANT and section >= 0 and pool_row[section]:
-                    value[i] = row[pool_row[section] - 1].offset + sym[e[i].winner].value
-                    home[i] = pool_of[row[pool_row[section] - 1].kernel]
-    free(pool_of)
-    free(pool_row)
-    free(start)
-    tables_free(&tables)
-    made = vec_take(&blob), Spans(vec_take(&spans))
+            memset(f.pool_of, 0xff, 4 * entity_count)
+            memset(f.row_of, 0xff, 4 * section_count)
+            grow_pools(&f, out_count)
+            ok = not f.any_lost or tables_init(&f.tables, f.arena, f.sections, section_count,
+                                               symbol_count)
+            ok = ok and fill_pools(&f)
+            move_constants(&f, entities, entity_count, symbols, value, home)
+    free(f.pool_of)
+    free(f.row_of)
+    free(f.start)
+    tables_free(&f.tables)
+    made = vec_take(&f.blob), Spans(vec_take(&f.spans))
     if not ok:
         raise MemoryError
     placed.outs = outs
     placed.values = values
     placed.homes = homes
-    placed.null_value = null_value
+    placed.null_value = f.null_value
     placed.add(*made)
+
+
+cdef void grow_pools(Filling* f, size_t out_count) noexcept nogil:
+    """The sizes of the kernels' pools, and those of their mercury twins."""
+    cdef size_t i
+    cdef const PoolRow* row
+    cdef OutRow* out
+    for i in range(out_count):
+        if is_pool(f.outs[i].kind, f.outs[i].bank):
+            f.pool_of[f.outs[i].entity] = <int32_t>i
+    for i in range(f.row_count):
+        row = &f.rows[i]
+        f.row_of[row.section] = <int32_t>i
+        out = &f.outs[f.pool_of[row.kernel]]
+        out.size = max(out.size, row.end)
+        out.align = max(out.align, row.align)
+        if out.merc >= 0:
+            f.outs[out.merc].size = out.size
+            f.outs[out.merc].align = out.align
+        if row.flags & POOL_LOST:
+            f.any_lost = True
+            if row.kernel != <int32_t>row.function:
+                f.null_value = row.offset
+
+
+cdef bint fill_pools(Filling* f) noexcept nogil:
+    """The bytes of each row in the pool of its kernel; False without memory."""
+    cdef size_t i
+    cdef const PoolRow* row
+    cdef const SectionRow* piece
+    cdef uint8_t* place
+    cdef int32_t o, stays = -1          # section: the pool of the copy that stays
+    for i in range(f.row_count):
+        row = &f.rows[i]
+        o = f.pool_of[row.kernel]
+        if f.start[o] == 0 and not start_pool(f, o, row.flags & POOL_ALONE == 0):
+            return False
+        piece = &f.sections[row.section]
+        place = f.blob.data + f.start[o] - 1 + row.offset
+        memcpy(place, f.arena + piece.offset, piece.size)
+        if not row.flags & POOL_LOST:
+            stays = row.section
+            continue
+        if row.kernel == <int32_t>row.function:
+            stays = -1 if row.flags & POOL_ALONE else f.outs[o].source
+        if not translate(&f.tables, row, stays, place):
+            return False
+    return True
+
+
+cdef bint start_pool(Filling* f, int32_t o, bint own) noexcept nogil:
+    """Room for the contents of a pool, which begin with its `own`; False without memory."""
+    cdef const OutRow* out = &f.outs[o]
+    cdef SpanRow* span = <SpanRow*>vec_push(&f.spans)
+    cdef uint8_t* place = <uint8_t*>vec_extend(&f.blob, out.size)
+    if span == NULL or place == NULL:
+        return False
+    f.start[o] = f.blob.count - out.size + 1
+    span.out = o
+    span.offset = f.start[o] - 1
+    span.size = out.size
+    memset(place, 0, out.size)
+    if own and out.source >= 0:
+        memcpy(place, f.arena + f.sections[out.source].offset, f.sections[out.source].size)
+    return True
+
+
+cdef void move_constants(const Filling* f, const EntityRow* entities, size_t count,
+                         const SymbolRow* symbols, uint64_t* value, int32_t* home) noexcept nogil:
+    """The places of constants whose bytes went to the pools of kernels."""
+    cdef size_t i
+    cdef const SymbolRow* symbol
+    cdef const PoolRow* row
+    for i in range(count):
+        symbol = &symbols[entities[i].winner]
+        if entities[i].kind == E_CONSTANT and symbol.section >= 0 and f.row_of[symbol.section] >= 0:
+            row = &f.rows[f.row_of[symbol.section]]
+            value[i] = row.offset + symbol.value
+            home[i] = f.pool_of[row.kernel]
 
 
 def exceeds(PlacedTables placed not None, uint64_t limit):

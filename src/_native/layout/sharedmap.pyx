@@ -6,7 +6,7 @@ places back as values of symbols and sizes of sections.
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from elf64 cimport *
@@ -36,6 +36,9 @@ def gather(MergedTables merged not None):
     their instance. A variable that no symbol names has the entity -1.
     """
     cdef ObjectTables objects = merged.objects
+    if (merged.section_function.count != objects.sections.count
+            or merged.section_role.count != objects.sections.count):
+        raise ValueError("one function and one role per section")
     cdef size_t n = merged.entities.count
     cdef size_t nodes = n + merged.prototypes.count
     cdef size_t symbol_count = objects.symbols.count
@@ -44,6 +47,8 @@ def gather(MergedTables merged not None):
     cdef const SymbolRow* sym = objects.symbols.rows
     cdef const EntityRow* e = merged.entities.rows
     cdef const int32_t* entity = merged.symbol_entity.rows
+    cdef const int32_t* function = merged.section_function.rows
+    cdef const uint8_t* role = merged.section_role.rows
     cdef const FixRow* fix = merged.fixes.rows
     cdef const OutRow* out = merged.outs.rows
     cdef const uint8_t* used = merged.referenced.rows
@@ -69,11 +74,11 @@ def gather(MergedTables merged not None):
             memset(number, 0xff, 4 * n)
             memset(first, 0xff, 4 * n)
             ok = (list_kernels(e, n, number, &kernels)
-                  and list_variables(s, sym, symbol_count, e, entity, used, number,
+                  and list_variables(s, sym, symbol_count, e, entity, function, used, number,
                                      objects.traits & TRAIT_ALIGNS_ARRAYS != 0, &variables, &owners)
                   and (not objects.traits & TRAIT_NAMELESS_SHARED or tie_by_name
-                       or list_nameless(s, objects.sections.count, sym, symbol_count, e, entity,
-                                        number, &variables, &owners))
+                       or list_nameless(s, objects.sections.count, sym, symbol_count, function,
+                                        role, number, &variables, &owners))
                   and list_references(fix, fix_count, out, e, number, first, &references)
                   and list_uses(&graph, e, n, <int32_t*>kernels.data, kernels.count,
                                 <VariableRow*>variables.data, first,
@@ -115,15 +120,15 @@ cdef bint list_kernels(const EntityRow* e, size_t n, int32_t* number, Vec* kerne
 
 
 cdef bint list_variables(const SectionRow* s, const SymbolRow* sym, size_t symbol_count,
-                         const EntityRow* e, const int32_t* entity, const uint8_t* used,
-                         int32_t* number, bint aligned, Vec* variables,
+                         const EntityRow* e, const int32_t* entity, const int32_t* function,
+                         const uint8_t* used, int32_t* number, bint aligned, Vec* variables,
                          Vec* owners) noexcept nogil:
     """Variables by birth: one that is defined counts where its definition stands.
 
     With `aligned` arrays, and the instances of an earlier link, ask for what their symbols say.
     """
     cdef size_t i
-    cdef int32_t at, function
+    cdef int32_t at, kernel
     cdef VariableRow* row
     cdef int32_t* owner
     for i in range(symbol_count):
@@ -149,24 +154,21 @@ cdef bint list_variables(const SectionRow* s, const SymbolRow* sym, size_t symbo
         if aligned and e[at].flags & EF_UNSIZED and sym[i].value:
             row.flags |= SAYS_ALIGN
         if sym[i].section >= 0 and is_a(s[sym[i].section].kind, IS_KERNEL_SHARED):
-            function = s[s[sym[i].section].target].target
-            row.owner = DEAD
-            if entity[function] >= 0:
-                if number[entity[function]] >= 0:
-                    row.owner = number[entity[function]]
+            kernel = function[sym[i].section]
+            row.owner = number[kernel] if kernel >= 0 and number[kernel] >= 0 else DEAD
         number[at] = <int32_t>(variables.count - 1)
     return True
 
 
 cdef bint list_nameless(const SectionRow* s, size_t count, const SymbolRow* sym,
-                        size_t symbol_count, const EntityRow* e, const int32_t* entity,
+                        size_t symbol_count, const int32_t* function, const uint8_t* role,
                         const int32_t* number, Vec* variables, Vec* owners) noexcept nogil:
     """The bytes of a kernel's section in which no variable lies are one variable.
 
     A link with -r gives such sections to kernels when extern arrays exist.
     """
     cdef size_t i
-    cdef int32_t function, kernel
+    cdef int32_t kernel
     cdef VariableRow* row
     cdef int32_t* owner
     cdef uint8_t* named = <uint8_t*>calloc(count + 1, 1)
@@ -178,9 +180,8 @@ cdef bint list_nameless(const SectionRow* s, size_t count, const SymbolRow* sym,
     for i in range(count):
         if named[i] or s[i].size == 0 or not is_a(s[i].kind, IS_KERNEL_SHARED):
             continue
-        function = s[s[i].target].target
-        kernel = entity[function]
-        if kernel < 0 or e[kernel].winner != function or number[kernel] < 0:
+        kernel = function[i] if role[i] == ROLE_WON else -1
+        if kernel < 0 or number[kernel] < 0:
             continue
         row = <VariableRow*>vec_push(variables)
         owner = <int32_t*>vec_push(owners)
@@ -317,28 +318,40 @@ cdef enum:
     MANY_USERS = -2
 
 
-# What `apply` fills in.
+# What `apply` reads and fills in.
 ctypedef struct SharedPlaces:
     const SectionRow* sections
+    const int32_t* function         # by input section: see MergedTables
     const SymbolRow* symbols
     const EntityRow* entities
-    const int32_t* entity           # by input symbol
+    size_t entity_count
+    const int32_t* variables        # entities, or -1
+    const VariableRow* rows         # by variable
+    const int64_t* offset           # by variable
+    size_t variable_count
     const int32_t* kernels          # entities
+    const KernelRow* sizes          # by kernel, then of what is common
+    size_t kernel_count
+    const int64_t* ties             # by entity: the address of its extern arrays
+    size_t tie_count
     OutRow* outs
+    size_t out_count
     uint64_t* value                 # by entity: S in relocations
     uint64_t* symbol_value          # by entity: st_value
     uint64_t* merc_value            # by entity: st_value in .nv.merc.symtab
     int32_t* home
     uint64_t* dynamic
     uint8_t* lost
+    uint64_t null_value
     int32_t* shared_out             # by entity: its .nv.shared row
+    int32_t* user                   # by variable: the kernel that alone uses it, or NO_USER ...
     int32_t common                  # .nv_debug.shared, or -1
     uint64_t reserved               # what symbol values count from
     uint64_t array_reserved         # the same for extern arrays
+    uint32_t traits
     bint executable
     bint keep_symbols
     bint ties_arrays                # arrays have an address each
-    bint aligned                    # symbols of arrays say their alignment
 
 
 def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_symbols):
@@ -353,32 +366,19 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
     placed.fill()
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
-    cdef size_t n = merged.entities.count, i
-    cdef size_t out_count = placed.outs.count
-    cdef size_t variable_count = shared.variable_entities.count
-    cdef size_t kernel_count = shared.kernel_entities.count
-    cdef size_t tie_count = shared.ties.count
+    cdef size_t n = merged.entities.count
+    if merged.section_function.count != objects.sections.count:
+        raise ValueError("one function per section")
     cdef Values values = <Values>Table.opened(<PyObject*>placed.values)
     cdef Values symbol_values = <Values>values.copy(), merc_values = <Values>values.copy()
     cdef Numbers homes = <Numbers>Table.opened(<PyObject*>placed.homes)
     cdef Outs outs = <Outs>Table.opened(<PyObject*>placed.outs)
     cdef Values dynamic = Values(new_rows(8 * n))
     cdef Marks lost = Marks(new_rows(n))
-    cdef const int32_t* variable = shared.variable_entities.rows
-    cdef const int64_t* offset = shared.offsets.rows
-    cdef const KernelRow* size = shared.kernels.rows
-    cdef const int64_t* tie = shared.ties.rows
     cdef const UseRow* use = shared.uses.rows
     cdef size_t use_count = shared.uses.count
-    cdef const VariableRow* row = shared.variables.rows
-    cdef int32_t* user
     cdef SharedPlaces p
-    cdef uint64_t null_value = placed.null_value, nameless = 0
-    p.sections = objects.sections.rows
-    p.symbols = objects.symbols.rows
-    p.entities = merged.entities.rows
-    p.entity = merged.symbol_entity.rows
-    p.kernels = shared.kernel_entities.rows
+    take_tables(&p, placed, shared)
     p.outs = <OutRow*>outs.rows
     p.value = <uint64_t*>values.rows
     p.symbol_value = <uint64_t*>symbol_values.rows
@@ -386,55 +386,18 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
     p.home = <int32_t*>homes.rows
     p.dynamic = <uint64_t*>dynamic.rows
     p.lost = <uint8_t*>lost.rows
-    p.common = -1
-    p.reserved = RESERVED if objects.executable and objects.traits & TRAIT_SHARED_RESERVE else 0
-    p.array_reserved = RESERVED if objects.executable and objects.traits & TRAIT_MERCURY else 0
-    p.executable = objects.executable
     p.keep_symbols = keep_symbols
-    p.ties_arrays = objects.mode & M_DEBUG != 0
-    p.aligned = objects.traits & TRAIT_ALIGNS_ARRAYS != 0
-    p.shared_out = <int32_t*>calloc(n + 1, 4)
-    user = <int32_t*>calloc(variable_count + 1, 4)
-    if p.shared_out == NULL or user == NULL:
-        free(p.shared_out)
-        free(user)
+    p.shared_out = <int32_t*>malloc(4 * (n + p.variable_count + 1))
+    if p.shared_out == NULL:
         raise MemoryError
+    p.user = p.shared_out + n
     with nogil:
-        memset(p.shared_out, 0xff, 4 * n)
-        memset(p.lost, 0, n)
-        find_users(use, use_count, user, variable_count)
-        for i in range(out_count):
-            if is_a(p.outs[i].kind, IS_KERNEL_SHARED):
-                p.shared_out[p.outs[i].entity] = <int32_t>i
-            elif is_a(p.outs[i].kind, IS_COMMON_SHARED):
-                p.common = <int32_t>i
-        for i in range(n):
-            p.dynamic[i] = <uint64_t>tie[i] if i < tie_count else 0
-            if p.entities[i].kind == E_SHARED:
-                # An own variable of a code copy that lost is in no table.
-                p.lost[i] = objects.executable
-                p.home[i] = -1
-        for i in range(kernel_count):
-            if size[i].extern_address >= 0:
-                p.dynamic[p.kernels[i]] = <uint64_t>size[i].extern_address
-            if p.shared_out[p.kernels[i]] >= 0:
-                take_size(&p.outs[p.shared_out[p.kernels[i]]], &size[i])
-        if p.common >= 0:
-            take_size(&p.outs[p.common], &size[kernel_count])
-        if (objects.traits & TRAIT_FILLS_SHARED and objects.executable
-                and size[kernel_count].size > RESERVED):
-            p.array_reserved = RESERVED
-        for i in range(variable_count):
-            if variable[i] >= 0:
-                place_variable(&p, variable[i], offset[i] if objects.executable else -1, user[i])
-                continue
-            if nameless == 0:       # the kernels are placed from the last to the first
-                null_value = <uint64_t>offset[i] if objects.executable else row[i].align
-            nameless += 1
-        if objects.family == FAMILY_B:
-            null_value += nameless * p.reserved
+        find_users(use, use_count, p.user, p.variable_count)
+        find_sections(&p)
+        start_variables(&p)
+        take_sizes(&p)
+        place_variables(&p)
     free(p.shared_out)
-    free(user)
     placed.values = values
     placed.symbol_values = symbol_values
     placed.merc_values = merc_values
@@ -442,7 +405,86 @@ def apply(PlacedTables placed not None, SharedTables shared not None, bint keep_
     placed.outs = outs
     placed.dynamic = dynamic
     placed.lost = lost
-    placed.null_value = null_value
+    placed.null_value = p.null_value
+
+
+cdef void take_tables(SharedPlaces* p, PlacedTables placed, SharedTables shared):
+    cdef MergedTables merged = placed.merged
+    cdef ObjectTables objects = merged.objects
+    p.sections = objects.sections.rows
+    p.function = merged.section_function.rows
+    p.symbols = objects.symbols.rows
+    p.entities = merged.entities.rows
+    p.entity_count = merged.entities.count
+    p.variables = shared.variable_entities.rows
+    p.rows = shared.variables.rows
+    p.offset = shared.offsets.rows
+    p.variable_count = shared.variable_entities.count
+    p.kernels = shared.kernel_entities.rows
+    p.sizes = shared.kernels.rows
+    p.kernel_count = shared.kernel_entities.count
+    p.ties = shared.ties.rows
+    p.tie_count = shared.ties.count
+    p.out_count = placed.outs.count
+    p.null_value = placed.null_value
+    p.traits = objects.traits
+    p.executable = objects.executable
+    p.ties_arrays = objects.mode & M_DEBUG != 0
+    p.reserved = RESERVED if p.executable and p.traits & TRAIT_SHARED_RESERVE else 0
+    p.array_reserved = RESERVED if p.executable and p.traits & TRAIT_MERCURY else 0
+    if (p.executable and p.traits & TRAIT_FILLS_SHARED
+            and p.sizes[p.kernel_count].size > RESERVED):
+        p.array_reserved = RESERVED
+
+
+cdef void find_sections(SharedPlaces* p) noexcept nogil:
+    cdef size_t i
+    memset(p.shared_out, 0xff, 4 * p.entity_count)
+    p.common = -1
+    for i in range(p.out_count):
+        if is_a(p.outs[i].kind, IS_KERNEL_SHARED):
+            p.shared_out[p.outs[i].entity] = <int32_t>i
+        elif is_a(p.outs[i].kind, IS_COMMON_SHARED):
+            p.common = <int32_t>i
+
+
+cdef void start_variables(SharedPlaces* p) noexcept nogil:
+    """What holds for those in no table: the own variables of a code copy that lost."""
+    cdef size_t i
+    for i in range(p.entity_count):
+        p.dynamic[i] = <uint64_t>p.ties[i] if i < p.tie_count else 0
+        p.lost[i] = False
+        if p.entities[i].kind == E_SHARED:
+            p.lost[i] = p.executable
+            p.home[i] = -1
+
+
+cdef void take_sizes(SharedPlaces* p) noexcept nogil:
+    """Sizes of the sections, and where a kernel's arrays are."""
+    cdef size_t i
+    cdef int32_t out
+    for i in range(p.kernel_count):
+        if p.sizes[i].extern_address >= 0:
+            p.dynamic[p.kernels[i]] = <uint64_t>p.sizes[i].extern_address
+        out = p.shared_out[p.kernels[i]]
+        if out >= 0:
+            take_size(&p.outs[out], &p.sizes[i])
+    if p.common >= 0:
+        take_size(&p.outs[p.common], &p.sizes[p.kernel_count])
+
+
+cdef void place_variables(SharedPlaces* p) noexcept nogil:
+    cdef size_t i
+    cdef uint64_t nameless = 0
+    for i in range(p.variable_count):
+        if p.variables[i] >= 0:
+            place_variable(p, p.variables[i], p.offset[i] if p.executable else -1, p.user[i])
+            continue
+        if nameless == 0:       # the kernels are placed from the last to the first
+            p.null_value = <uint64_t>p.offset[i] if p.executable else p.rows[i].align
+        nameless += 1
+    if p.traits & TRAIT_FILLS_SHARED:
+        p.null_value += nameless * p.reserved
 
 
 cdef void find_users(const UseRow* use, size_t count, int32_t* user, size_t n) noexcept nogil:
@@ -477,13 +519,14 @@ cdef void place_variable(SharedPlaces* p, int32_t v, int64_t offset, int32_t use
             p.home[v] = p.shared_out[p.kernels[user]]
     else:
         p.lost[v] = p.executable and offset < 0
-        kernel = p.entity[p.sections[p.sections[section].target].target]
+        kernel = p.function[section]
         p.home[v] = p.shared_out[kernel] if kernel >= 0 else -1
     p.merc_value[v] = p.value[v]
     p.symbol_value[v] = p.value[v] + (p.array_reserved if array else p.reserved)
     if array and p.executable and p.keep_symbols and not p.ties_arrays:
         p.symbol_value[v] = p.reserved + <uint64_t>NOWHERE      # if it has one: mergeusers.pxd
-    elif array and p.aligned and not p.executable and not p.keep_symbols and not is_instance(e):
+    elif (array and p.traits & TRAIT_ALIGNS_ARRAYS and not p.executable and not p.keep_symbols
+          and not is_instance(e)):
         # It has no place yet: what its symbol says is the alignment.
         p.symbol_value[v] = p.merc_value[v] = p.symbols[e.winner].value
 

@@ -13,7 +13,7 @@ of what is there. Afterwards no section or symbol appears.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset, strlen
 
 from elf64 cimport *
@@ -44,9 +44,60 @@ def merge(MergedTables merged not None):
     columns of the output, .shstrtab and .strtab as far as they are known.
     """
     merged.fill()
-    cdef ObjectTables objects = merged.objects
+    check_inputs(merged)
     cdef Merge m
-    memset(&m, 0, sizeof(Merge))
+    take_inputs(&m, merged)
+    columns = start_columns(&m)
+    cdef bytes prototype_offsets = PyBytes_FromStringAndSize(NULL, 4 * merged.prototypes.count)
+    cdef uint32_t* offset_of = <uint32_t*>PyBytes_AS_STRING(prototype_offsets)
+    cdef bint ok = reserve(&m, merged)
+    if ok:
+        with nogil:
+            read_inputs(&m)
+            if not m.failed:
+                # From here on, no section or symbol of the first program appears.
+                write_names(&m)
+                prototype_names(&m, offset_of)
+            if m.second and not m.failed:
+                second_program(&m)
+        ok = not m.failed
+    if ok:
+        merged.shstrtab = PyBytes_FromStringAndSize(<char*>m.shstr.data, m.shstr.size)
+        merged.strtab = PyBytes_FromStringAndSize(<char*>m.str.data, m.str.size)
+    merged.outs = Outs(take_rows(&m.outs))
+    merged.out_symbols = OutSymbols(take_rows(&m.out_symbols))
+    merged.keeps = Keeps(take_rows(&m.keeps))
+    merged.fixes = Fixes(take_rows(&m.fixes))
+    merged.rebuilds = Rebuilds(take_rows(&m.rebuilds))
+    merged.out_of, merged.base, merged.referenced, merged.array_align = columns
+    merged.prototype_offsets = Indices(prototype_offsets)
+    release(&m)
+    if not ok:
+        raise MemoryError
+
+
+cdef int check_inputs(MergedTables merged) except -1:
+    cdef size_t symbols = merged.objects.symbols.count, sections = merged.objects.sections.count
+    cdef const PoolRow* pool = merged.pools.rows
+    cdef size_t i
+    if merged.symbol_entity.count != symbols or merged.symbol_role.count != symbols:
+        raise ValueError("one entity and one role per symbol")
+    if merged.section_function.count != sections or merged.section_role.count != sections:
+        raise ValueError("one function and one role per section")
+    if merged.stand_ins.count not in (0, sections):
+        raise ValueError("one stand-in per section")
+    for i in range(merged.pools.count):
+        if not 0 <= pool[i].kernel < <int64_t>merged.entities.count:
+            raise IndexError(f"pool {i} names an unknown entity")
+        if not 0 <= pool[i].section < <int64_t>sections:
+            raise IndexError(f"pool {i} names an unknown section")
+    return 0
+
+
+cdef void take_inputs(Merge* m, MergedTables merged):
+    """A merge that has not begun, of what is known before."""
+    cdef ObjectTables objects = merged.objects
+    memset(m, 0, sizeof(Merge))
     m.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     m.files = objects.files.rows
     m.sections = objects.sections.rows
@@ -59,6 +110,11 @@ def merge(MergedTables merged not None):
     m.function = merged.section_function.rows
     m.copy = merged.section_role.rows
     m.analysis = merged.functions.rows
+    m.pools = merged.pools.rows
+    m.pool_count = merged.pools.count
+    m.prototypes = merged.prototypes.rows
+    m.prototype_count = merged.prototypes.count
+    m.stand_in = merged.stand_ins.rows if merged.stand_ins.count else NULL
     m.file_count = objects.files.count
     m.section_count = objects.sections.count
     m.symbol_count = objects.symbols.count
@@ -66,6 +122,27 @@ def merge(MergedTables merged not None):
     m.mode = objects.mode
     m.traits = objects.traits
     m.second = objects.traits & TRAIT_MERCURY != 0
+
+
+cdef tuple start_columns(Merge* m):
+    """The columns of the result that have a row for each of what is known before."""
+    cdef Numbers out_of = Numbers(new_rows(4 * m.section_count))
+    cdef Values base = Values(new_rows(8 * m.section_count))
+    cdef Marks referenced = Marks(new_rows(m.entity_count))
+    cdef Values array_align = Values(new_rows(8 * m.entity_count))
+    m.out_of = <int32_t*>out_of.rows
+    m.base = <uint64_t*>base.rows
+    m.referenced = <uint8_t*>referenced.rows
+    m.array_align = <uint64_t*>array_align.rows
+    memset(m.out_of, 0xff, 4 * m.section_count)
+    memset(m.base, 0, 8 * m.section_count)
+    memset(m.referenced, 0, m.entity_count)
+    memset(m.array_align, 0, 8 * m.entity_count)
+    return out_of, base, referenced, array_align
+
+
+cdef bint reserve(Merge* m, MergedTables merged) noexcept:
+    """What the merge alone needs; False without memory."""
     vec_init(&m.outs, sizeof(OutRow))
     vec_init(&m.section_list, sizeof(Listed))
     vec_init(&m.array_kernels, sizeof(int32_t))
@@ -74,153 +151,100 @@ def merge(MergedTables merged not None):
     vec_init(&m.keeps, sizeof(KeepRow))
     vec_init(&m.fixes, sizeof(FixRow))
     vec_init(&m.rebuilds, sizeof(RebuildRow))
-    if merged.symbol_entity.count != m.symbol_count or merged.symbol_role.count != m.symbol_count:
-        raise ValueError("one entity and one role per symbol")
-    if (merged.section_function.count != m.section_count
-            or merged.section_role.count != m.section_count):
-        raise ValueError("one function and one role per section")
-    if merged.stand_ins.count:
-        if merged.stand_ins.count != m.section_count:
-            raise ValueError("one stand-in per section")
-        m.stand_in = merged.stand_ins.rows
-    cdef Numbers out_of = Numbers(new_rows(4 * m.section_count))
-    cdef Values base = Values(new_rows(8 * m.section_count))
-    cdef Marks referenced = Marks(new_rows(m.entity_count))
-    cdef const PoolRow* pool_rows = merged.pools.rows
-    cdef size_t pool_count = merged.pools.count, i
-    for i in range(pool_count):
-        if pool_rows[i].kernel < 0 or <size_t>pool_rows[i].kernel >= m.entity_count:
-            raise IndexError(f"pool {i} names an unknown entity")
-        if pool_rows[i].section < 0 or <size_t>pool_rows[i].section >= m.section_count:
-            raise IndexError(f"pool {i} names an unknown section")
-    m.out_of = <int32_t*>out_of.rows
-    m.base = <uint64_t*>base.rows
-    memset(m.out_of, 0xff, 4 * m.section_count)
-    memset(m.base, 0, 8 * m.section_count)
-    m.referenced = <uint8_t*>referenced.rows
-    memset(m.referenced, 0, m.entity_count)
-    cdef Values array_align = Values(new_rows(8 * m.entity_count))
-    m.array_align = <uint64_t*>array_align.rows
-    memset(m.array_align, 0, 8 * m.entity_count)
     m.wanted = <uint8_t*>calloc(m.section_count + 1, 1)
     m.own_pool = <uint8_t*>calloc(m.section_count + 1, 1)
-    m.pool_end = <uint64_t*>calloc(m.entity_count + 1, 8)
     m.patched = <uint8_t*>calloc(m.section_count + 1, 1)
+    m.pool_end = <uint64_t*>calloc(m.entity_count + 1, 8)
     m.buried = <uint8_t*>calloc(m.entity_count + 1, 1)
-    m.born = <int32_t*>calloc(m.entity_count + 1, 4)
-    m.sections_of = <int32_t*>calloc(m.entity_count + 1, 4)
-    cdef CallGraph graph
-    memset(&graph, 0, sizeof(CallGraph))
-    cdef bint ok = (m.wanted != NULL and m.own_pool != NULL and m.pool_end != NULL
-                    and m.patched != NULL and m.buried != NULL
-                    and m.born != NULL and m.sections_of != NULL
-                    and strings_init(&m.shstr) and strings_init(&m.str)
-                    and vec_reserve(&m.section_list, m.section_count)
-                    and vec_reserve(&m.local_list, m.section_count)
-                    and index_init(&m.by_name, 64)
-                    and (not asks_for_users(&m)
-                         or graph_init(&graph, merged.calls.rows, merged.calls.count,
-                                       m.entity_count,
-                                       m.entity_count + merged.prototypes.count)))
-    if ok:
-        with nogil:
-            memset(m.born, 0xff, 4 * m.entity_count)
-            memset(m.sections_of, 0xff, 4 * m.entity_count)
-            for i in range(pool_count):
-                m.pool_end[pool_rows[i].kernel] = pool_rows[i].end
-                if (pool_rows[i].flags & POOL_BORN
-                        and pool_rows[i].kernel == <int32_t>pool_rows[i].function):
-                    m.own_pool[pool_rows[i].section] = <uint8_t>pool_rows[i].flags
-            merge_all(&m, pool_rows, pool_count, &graph)
-        ok = not m.failed
-    shstr = strs = b""
-    cdef size_t prototype_count = merged.prototypes.count
-    cdef bytes prototype_offsets = PyBytes_FromStringAndSize(NULL, 4 * prototype_count)
-    if ok:
-        prototype_names(&m, merged.prototypes.rows, prototype_count,
-                        <uint32_t*>PyBytes_AS_STRING(prototype_offsets))
-        shstr = PyBytes_FromStringAndSize(<char*>m.shstr.data, m.shstr.size)
-        strs = PyBytes_FromStringAndSize(<char*>m.str.data, m.str.size)
-    graph_free(&graph)
+    m.born = <int32_t*>malloc(4 * (m.entity_count + 1))
+    m.sections_of = <int32_t*>malloc(4 * (m.entity_count + 1))
+    if (m.wanted == NULL or m.own_pool == NULL or m.patched == NULL or m.pool_end == NULL
+            or m.buried == NULL or m.born == NULL or m.sections_of == NULL
+            or not strings_init(&m.shstr) or not strings_init(&m.str)
+            or not vec_reserve(&m.section_list, m.section_count)
+            or not vec_reserve(&m.local_list, m.section_count)
+            or not index_init(&m.by_name, 64)):
+        return False
+    memset(m.born, 0xff, 4 * m.entity_count)
+    memset(m.sections_of, 0xff, 4 * m.entity_count)
+    return not asks_for_users(m) or graph_init(
+        &m.calls, merged.calls.rows, merged.calls.count, m.entity_count,
+        m.entity_count + merged.prototypes.count)
+
+
+cdef void release(Merge* m) noexcept:
+    graph_free(&m.calls)
     strings_free(&m.shstr)
     strings_free(&m.str)
     index_free(&m.by_name)
     pool_free(&m.pool)
-    free(m.wanted)
-    free(m.own_pool)
-    free(m.pool_end)
-    free(m.patched)
-    free(m.buried)
-    free(m.users)
     vec_free(&m.section_list)
     vec_free(&m.array_kernels)
     vec_free(&m.local_list)
+    free(m.wanted)
+    free(m.own_pool)
+    free(m.patched)
+    free(m.pool_end)
+    free(m.buried)
+    free(m.users)
     free(m.born)
     free(m.sections_of)
-    merged.outs = Outs(take_rows(&m.outs))
-    merged.out_symbols = OutSymbols(take_rows(&m.out_symbols))
-    merged.keeps = Keeps(take_rows(&m.keeps))
-    merged.fixes = Fixes(take_rows(&m.fixes))
-    merged.rebuilds = Rebuilds(take_rows(&m.rebuilds))
-    merged.out_of = out_of
-    merged.base = base
-    merged.shstrtab = shstr
-    merged.strtab = strs
-    merged.prototype_offsets = Indices(prototype_offsets)
-    merged.referenced = referenced
-    merged.array_align = array_align
-    if not ok:
-        raise MemoryError
 
 
-cdef void merge_all(Merge* m, const PoolRow* pools, size_t pool_count,
-                    const CallGraph* graph) noexcept nogil:
-    cdef size_t f, i
-    cdef bint wide
+cdef void read_inputs(Merge* m) noexcept nogil:
+    """The events of docs/order.md up to the end of input."""
+    cdef size_t f
+    cdef const FileRow* file
+    find_own_pools(m)
     for f in range(m.file_count):
         prototype_strings(m, &m.files[f])
         find_referenced(m, &m.files[f])
     if asks_for_users(m):
-        find_users(m, graph)
+        find_users(m)
     start(m)
     for f in range(m.file_count):
-        functions(m, &m.files[f])
-        objects(m, &m.files[f])
-        rest(m, &m.files[f])
-        info_sections(m, &m.files[f])
-        relocations(m, &m.files[f])
+        file = &m.files[f]
+        functions(m, file)
+        objects(m, file)
+        rest(m, file)
+        info_sections(m, file)
+        relocations(m, file)
         if m.failed:
             return
+    end_of_input(m)
+
+
+cdef void find_own_pools(Merge* m) noexcept nogil:
+    cdef size_t i
+    cdef const PoolRow* pool
+    for i in range(m.pool_count):
+        pool = &m.pools[i]
+        m.pool_end[pool.kernel] = pool.end
+        if pool.flags & POOL_BORN and pool.kernel == <int32_t>pool.function:
+            m.own_pool[pool.section] = <uint8_t>pool.flags
+
+
+cdef void end_of_input(Merge* m) noexcept nogil:
+    cdef size_t i
     for i in range(m.outs.count):
         # Inputs without code have an empty .debug_frame.
         if out_row(m, i).size == 0 and is_a(out_row(m, i).kind, IS_DEBUG):
             out_row(m, i).marks |= OF_NO_SYMBOL
     for i in range(m.entity_count):
-        m.has_commons = m.has_commons or m.entities[i].flags & EF_COMMON != 0
-    if m.has_commons:
-        # Common symbols get room in .nv.global; no input's section need exist.
-        made_file_section(m, K_GLOBAL, -1)
+        if m.entities[i].flags & EF_COMMON:
+            # Common symbols get room in .nv.global; no input's section need exist.
+            made_file_section(m, K_GLOBAL, -1)
+            break
     simple(m, K_CALLGRAPH)
     simple(m, K_PROTOTYPE)
     instances(m)
     idle_sections(m)
-    born_pools(m, pools, pool_count)
+    born_pools(m)
     if not m.second and not m.mode & M_RELOCATABLE:
         simple(m, K_REL_ACTION)
-    wide = m.section_list.count + 1 >= SHN_LORESERVE
-    if wide:
+    m.wide = m.section_list.count + 1 >= SHN_LORESERVE
+    if m.wide:
         wide_indices(m, False)
-    # From here on, no section or symbol of the first program appears.
-    write_names(m)
-    if m.second and not m.failed:
-        rename_sections(m)
-        if not wide and mercury_count(m) >= SHN_LORESERVE:
-            wide_indices(m, True)
-        late_constants(m)
-    if not m.failed:
-        find_text(m)
-        if m.second:
-            mercury_twins(m)
 
 
 cdef void start(Merge* m) noexcept nogil:
@@ -283,14 +307,14 @@ cdef void prototype_strings(Merge* m, const FileRow* file) noexcept nogil:
                         m.failed = True
 
 
-cdef void prototype_names(Merge* m, const uint64_t* prototypes, size_t count,
-                          uint32_t* offsets) noexcept nogil:
+cdef void prototype_names(Merge* m, uint32_t* offsets) noexcept nogil:
     cdef size_t i
     cdef uint32_t size
-    for i in range(count):
-        size = <uint32_t>strlen(<const char*>m.arena + prototypes[i])
-        offsets[i] = (strings_find(&m.str, m.arena + prototypes[i], size).at if size
-                      else m.nameless)
+    cdef const uint8_t* text
+    for i in range(m.prototype_count):
+        text = m.arena + m.prototypes[i]
+        size = <uint32_t>strlen(<const char*>text)
+        offsets[i] = strings_find(&m.str, text, size).at if size else m.nameless
 
 
 cdef void instances(Merge* m) noexcept nogil:
@@ -310,34 +334,3 @@ cdef void instances(Merge* m) noexcept nogil:
         if row < 0:
             return
         (<OutSymbolRow*>m.out_symbols.data)[row].instance = kernel[i]
-
-
-cdef void wide_indices(Merge* m, bint late) noexcept nogil:
-    """.symtab_shndx, for section numbers that do not fit 16 bits.
-
-    It has had its number and its name from the start, unless only the final file is `late` in need
-    of it.
-    """
-    cdef OutRow* row = <OutRow*>vec_push(&m.outs)
-    cdef int64_t name
-    if row == NULL:
-        m.failed = True
-        return
-    start_made(row, K_SYMTAB_SHNDX)
-    row.birth = <uint32_t>m.wide_place + 1
-    if not late:
-        listed(m, <int32_t>(m.outs.count - 1)).out = <int32_t>(m.outs.count - 1)
-        return
-    name = strings_append(&m.shstr, <const uint8_t*>b".symtab_shndx", 13)
-    m.failed |= name < 0
-    row.marks = OF_LATE
-    row.name = <uint32_t>name
-
-
-cdef void find_text(Merge* m) noexcept nogil:
-    cdef size_t i
-    cdef OutRow* row
-    for i in range(m.outs.count):
-        row = out_row(m, <int32_t>i)
-        if row.entity >= 0:
-            row.text = code_of(m, row.entity)

@@ -305,12 +305,13 @@ cdef inline int32_t optimizer_section(Merge* m, int32_t e, uint32_t type, uint64
     return out
 
 
-cdef inline void born_pools(Merge* m, const PoolRow* rows, size_t count) noexcept nogil:
+cdef inline void born_pools(Merge* m) noexcept nogil:
     """The pools that only device functions fill: of all kernels that reach a function together."""
+    cdef const PoolRow* rows = m.pools
     cdef size_t first = 0, last, i
-    while first < count and not m.failed:
+    while first < m.pool_count and not m.failed:
         last = first
-        while last < count and rows[last].function == rows[first].function:
+        while last < m.pool_count and rows[last].function == rows[first].function:
             if rows[last].flags & POOL_BORN and pool_of(m, rows[last].kernel) < 0:
                 born_pool(m, rows[last].kernel)
             last += 1

@@ -14,6 +14,30 @@ from traits cimport *
 from vec cimport *
 
 
+cdef enum:
+    NOT_SOUGHT = -2
+
+
+# One input relocation section while its entries are decided.
+ctypedef struct Given:
+    const FileRow* file
+    int32_t at                  # input section
+    const SectionRow* target    # what it patches
+    int32_t out                 # OutRow of that, in its plain form
+    int32_t patched             # OutRow with the bytes
+    uint64_t base               # where those of the file begin there
+    int32_t function            # entity of the code that holds the fields, or -1
+    bint explicit
+    bint mercury
+    bint replaced               # of code that a later copy replaced
+    bint rebuilt                # of debug data that is made anew
+    bint counts                 # for the rule of two forms
+    bint cleaned                # see `is_cleaned`
+    Vec lost                    # Range: bytes of variables that lost
+    int32_t reloc               # OutRow that the last entry was listed in, or -1
+    int32_t twin                # input section: the mercury form, or -1, or NOT_SOUGHT
+
+
 cdef inline int32_t relocation_row(Merge* m, int32_t at, int32_t out, bint explicit) noexcept nogil:
     """The output's relocation section of that form for `out`, born at its first entry."""
     cdef const SectionRow* s = &m.sections[at]
@@ -106,28 +130,28 @@ cdef inline void count_entry(Merge* m, int32_t counter, int32_t out, bint explic
     name_out(m, rel, text, 4 + size)
 
 
-cdef inline void add_keep(Merge* m, const Rela* r, int64_t addend, int32_t reloc, int32_t entity,
-                   int32_t section, int32_t function, uint64_t base, uint32_t how,
-                   bint mercury) noexcept nogil:
+cdef inline void add_keep(Merge* m, const Given* given, const Rela* r, int64_t addend,
+                          int32_t entity, int32_t section, uint32_t how) noexcept nogil:
     cdef KeepRow* keep = <KeepRow*>vec_push(&m.keeps)
-    cdef OutRow* row = out_row(m, reloc)
+    cdef OutRow* row = out_row(m, given.reloc)
+    cdef uint64_t* align
     if keep == NULL:
         m.failed = True
         return
-    keep.offset = r.r_offset + base
+    keep.offset = r.r_offset + given.base
     keep.addend = addend
     keep.type = r.r_type if m.mode & M_RELOCATABLE else facts_of(r.r_type).plain
     keep.entity = entity
     keep.section = -1
     if how & FIX_INSTANCE:
-        if m.array_align[function] == 0:
-            m.array_align[function] = 1
-            m.failed |= not vec_append(&m.array_kernels, &function, 1)
+        align = &m.array_align[given.function]
+        if align[0] == 0:
+            align[0] = 1
+            m.failed |= not vec_append(&m.array_kernels, &given.function, 1)
         if m.traits & TRAIT_ALIGNS_ARRAYS:
-            m.array_align[function] = max(m.array_align[function],
-                                          m.symbols[m.entities[entity].first].value)
+            align[0] = max(align[0], m.symbols[m.entities[entity].first].value)
         keep.entity = -1
-        keep.section = -2 - function
+        keep.section = -2 - given.function
     if section >= 0:
         keep.section = m.out_of[section]
         if keep.section >= 0 and out_row(m, keep.section).twin >= 0:
@@ -138,34 +162,34 @@ cdef inline void add_keep(Merge* m, const Rela* r, int64_t addend, int32_t reloc
     row.count += 1
 
 
-cdef inline void add_fix(Merge* m, const Rela* r, int64_t addend, int32_t out, int32_t entity,
-                  int32_t section, int32_t function, uint32_t how, uint64_t base,
-                  int32_t reloc) noexcept nogil:
+cdef inline void add_fix(Merge* m, const Given* given, const Rela* r, int64_t addend,
+                         int32_t entity, int32_t section, uint32_t how,
+                         int32_t reloc) noexcept nogil:
     cdef FixRow* fix = <FixRow*>vec_push(&m.fixes)
     if fix == NULL:
         m.failed = True
         return
-    fix.offset = r.r_offset + base
+    fix.offset = r.r_offset + given.base
     fix.addend = addend
     fix.type = r.r_type
-    fix.out = out
+    fix.out = given.patched
     fix.entity = entity
     fix.section = section
-    fix.function = function
-    fix.how = how
+    fix.function = given.function
+    fix.how = how | (FIX_MERC if given.mercury else 0)
     fix.reloc = reloc
 
 
-cdef inline void add_rebuild(Merge* m, int32_t at, const Rela* r, int64_t addend, int32_t out,
-                      int32_t symbol, int32_t entity, int32_t section) noexcept nogil:
+cdef inline void add_rebuild(Merge* m, const Given* given, const Rela* r, int64_t addend,
+                             int32_t symbol, int32_t entity, int32_t section) noexcept nogil:
     cdef RebuildRow* row = <RebuildRow*>vec_push(&m.rebuilds)
     if row == NULL:
         m.failed = True
         return
     row.offset = r.r_offset
     row.addend = addend
-    row.out = out
-    row.piece = m.sections[at].target
+    row.out = given.out
+    row.piece = m.sections[given.at].target
     row.type = r.r_type
     row.entity = entity
     row.section = section

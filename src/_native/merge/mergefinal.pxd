@@ -16,6 +16,15 @@ from rows cimport *
 from vec cimport *
 
 
+cdef inline void second_program(Merge* m) noexcept nogil:
+    """Make the final file of the mercury file, whose sections, symbols and names stand."""
+    rename_sections(m)
+    if not m.wide and mercury_count(m) >= SHN_LORESERVE:
+        wide_indices(m, True)
+    late_constants(m)
+    mercury_twins(m)
+
+
 cdef inline bint gets_final_name(Merge* m, const OutRow* row) noexcept nogil:
     if row.target >= 0 and row.type == SHT_RELA:
         row = out_row(m, row.target)
@@ -99,9 +108,31 @@ cdef inline void late_constants(Merge* m) noexcept nogil:
     free(source)
 
 
+cdef inline void wide_indices(Merge* m, bint late) noexcept nogil:
+    """.symtab_shndx, for section numbers that do not fit 16 bits.
+
+    It has had its number and its name from the start, unless only the final file is `late` in need
+    of it.
+    """
+    cdef OutRow* row = <OutRow*>vec_push(&m.outs)
+    cdef int64_t name
+    if row == NULL:
+        m.failed = True
+        return
+    start_made(row, K_SYMTAB_SHNDX)
+    row.birth = <uint32_t>m.wide_place + 1
+    if not late:
+        listed(m, <int32_t>(m.outs.count - 1)).out = <int32_t>(m.outs.count - 1)
+        return
+    name = strings_append(&m.shstr, <const uint8_t*>b".symtab_shndx", 13)
+    m.failed |= name < 0
+    row.marks = OF_LATE
+    row.name = <uint32_t>name
+
+
 cdef inline size_t mercury_count(Merge* m) noexcept nogil:
     """Sections of the output of family C, before .nv.constant0.F and most mercury exist."""
-    cdef inline size_t i, count = 4
+    cdef size_t i, count = 4
     cdef const OutRow* row
     for i in range(m.outs.count):
         row = out_row(m, <int32_t>i)

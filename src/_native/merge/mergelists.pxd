@@ -81,6 +81,7 @@ cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
     cdef const SectionRow* target = &m.sections[s.target]
     cdef int32_t out, reloc, function = -1
     cdef bint replaced = False
+    cdef Given given
     if is_folded(m, s.target):
         return
     if is_function(target.kind):
@@ -114,7 +115,14 @@ cdef inline void relocation_section(Merge* m, const FileRow* file, int32_t at,
         reloc = relocation_row(m, at, out, True)
         if reloc >= 0:
             out_row(m, reloc).marks |= OF_EMPTY_STAYS
-    entries(m, file, at, out, function, mercury, replaced)
+    given.file = file
+    given.at = at
+    given.target = target
+    given.out = out
+    given.function = function
+    given.mercury = mercury
+    given.replaced = replaced
+    entries(m, &given)
 
 
 cdef inline void dead_relocations(Merge* m, const SectionRow* s, int32_t function) noexcept nogil:
@@ -164,115 +172,140 @@ cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
                 m.referenced[e] = True
 
 
-cdef inline bint counted(Merge* m, const FileRow* file, int32_t at, bint mercury) noexcept nogil:
+cdef inline bint counted(Merge* m, const Given* given) noexcept nogil:
     """Whether entries of this section count for the rule of two forms.
 
     On family C those of the mercury file do where it has any: that of `.debug_line` names
     `.debug_str`, which the plain one does not. Code has a count for each of its lists.
     """
-    cdef bint debug = is_a(m.sections[m.sections[at].target].kind, IS_DEBUG)
-    if mercury:
+    cdef bint debug = is_a(given.target.kind, IS_DEBUG)
+    if given.mercury:
         return debug
-    return not m.second or not debug or mercury_relocations(m, file, at) < 0
+    return not m.second or not debug or mercury_relocations(m, given.file, given.at) < 0
 
 
-cdef inline void entries(Merge* m, const FileRow* file, int32_t at, int32_t out, int32_t function,
-                  bint mercury, bint replaced) noexcept nogil:
-    """Decide each entry of one input relocation section against output section `out`."""
-    cdef const SectionRow* s = &m.sections[at]
-    cdef const SectionRow* target = &m.sections[s.target]
-    cdef bint explicit = s.type != SHT_REL
-    cdef uint64_t entsize = 24 if explicit else 16
-    cdef uint64_t i, base = m.base[s.target]
-    cdef const Rela* r
-    cdef int64_t addend
-    cdef int32_t symbol, action, reloc = -1, e, section, twin = -2
-    cdef uint32_t how
-    cdef int32_t patched = out
-    cdef bint counts = counted(m, file, at, mercury)
-    cdef bint cleaned = is_cleaned(m, out, explicit)
-    cdef Vec lost
-    vec_init(&lost, sizeof(Range))
-    find_lost_bytes(m, file, s.target, &lost)
-    if mercury:
-        if is_a(target.kind, IS_DEBUG | IS_LITERALS):
-            patched = out_row(m, out).merc
-        elif not is_a(target.kind, IS_CAPSULE):
-            # Constants and initialised data share their bytes with the plain section.
-            base = 0
-            for i in range(file.first_section, file.first_section + file.section_count):
-                if m.out_of[i] == out:
-                    base = m.base[i]
+cdef inline void entries(Merge* m, Given* given) noexcept nogil:
+    """Decide each entry of one input relocation section."""
+    cdef const SectionRow* s = &m.sections[given.at]
+    cdef uint64_t entsize, i
+    given.explicit = s.type != SHT_REL
+    given.rebuilt = not given.mercury and rebuilt(m, given.target)
+    given.counts = counted(m, given)
+    given.cleaned = is_cleaned(m, given.out, given.explicit)
+    given.reloc = -1
+    given.twin = NOT_SOUGHT
+    find_patched(m, given)
+    vec_init(&given.lost, sizeof(Range))
+    find_lost_bytes(m, given.file, s.target, &given.lost)
+    entsize = 24 if given.explicit else 16
     for i in range(s.size // entsize):
-        r = <const Rela*>(m.arena + s.offset + i * entsize)
-        symbol = <int32_t>(file.first_symbol + r.r_sym)
-        addend = r.r_addend if explicit else 0
-        how = 0
-        action = decide(m, target, symbol, r.r_type, function, mercury, cleaned, &how)
-        if action == DROP:
-            continue
-        if not mercury and rebuilt(m, target) and (action == DEAD or action == CLEAR):
-            if action == DEAD:
-                if relocation_row(m, at, out, explicit) < 0:
-                    break
-                if counts:
-                    count_entry(m, out, out, explicit, addend)
-                add_rebuild(m, at, r, addend, out, symbol, m.entity[symbol], -1)
-            continue
-        if action == DEAD:
-            if not mercury and relocation_row(m, at, out, explicit) < 0:
-                break
-            if counts:
-                count_entry(m, out, out, explicit, addend)
-            continue
-        if lost.count and goes(m, &lost, target.kind, r.r_offset, symbol):
-            continue
-        if is_merc(target.kind, IS_LITERALS) and r.r_offset >= max(
-                out_row(m, out).size, m.pool_end[out_row(m, out).entity]):
-            continue            # of bytes that the output does not have (pools.cut_pools)
-        e = m.entity[symbol]
-        section = -1
-        if e < 0:
-            section = mercury_home(m, file, r.r_sym) if mercury else m.symbols[symbol].section
-        if action == CLEAR:
-            if not mercury and relocation_row(m, at, out, explicit) < 0:
-                break
-            if not replaced:
-                add_fix(m, r, addend, patched, e, section, function,
-                        FIX_CLEAR | (FIX_MERC if mercury else 0), base, -1)
-            continue
-        if not mercury:
-            reloc = relocation_row(m, at, out, explicit)
-        else:
-            reloc = mercury_relocation_row(m, at, out)
-        if reloc < 0:
+        if not entry(m, given, <const Rela*>(m.arena + s.offset + i * entsize), i):
             break
-        if is_a(target.kind, IS_CAPSULE):
-            count_entry(m, reloc, out, True, addend)
-        elif counts:
-            count_entry(m, out, out, explicit,
-                        addend + (<int64_t>m.base[section] if section >= 0 else 0))
-        if replaced or action == GONE:
-            continue
-        if not mercury and rebuilt(m, target):
-            add_rebuild(m, at, r, addend, out, symbol, e, section)
-        elif action == KEEP:
-            if (m.second and is_plain(target.kind, IS_DEBUG) and addend > 0
-                    and m.entities[e].kind == E_FUNC
-                    and m.role[symbol] not in (ROLE_NONE, ROLE_WON)):
-                if twin == -2:
-                    twin = mercury_relocations(m, file, at)
-                addend = addend_of_winner(m, twin, i, r, addend, symbol)
-            add_keep(m, r, addend, reloc, e, section, function, base, how, mercury)
-        else:
-            if mercury:
-                how |= FIX_MERC
-            add_fix(m, r, addend, patched, e, section, function,
-                    how | (0 if explicit else FIX_REL), base,
-                    -1 if is_unrecorded(m, e, function) else reloc)
-    vec_free(&lost)
-    if replaced or is_plain(target.kind, IS_VARIABLES) or is_a(target.kind, IS_DEBUG):
+    vec_free(&given.lost)
+    if (given.replaced or is_plain(given.target.kind, IS_VARIABLES)
+            or is_a(given.target.kind, IS_DEBUG)):
         # Data and debug data count file by file, code through all files.
-        out_row(m, out).counted = 0
-    if replaced and mercury and reloc >= 0:
-        out_row(m, reloc).counted = 0       # as above, in the list that mercury code has
+        out_row(m, given.out).counted = 0
+    if given.replaced and given.mercury and given.reloc >= 0:
+        out_row(m, given.reloc).counted = 0      # as above, in the list that mercury code has
+
+
+cdef inline void find_patched(Merge* m, Given* given) noexcept nogil:
+    """Which section has the bytes, and where those of this file begin there."""
+    cdef const FileRow* file = given.file
+    cdef uint32_t i
+    given.patched = given.out
+    given.base = m.base[m.sections[given.at].target]
+    if not given.mercury:
+        return
+    if is_a(given.target.kind, IS_DEBUG | IS_LITERALS):
+        given.patched = out_row(m, given.out).merc
+    elif not is_a(given.target.kind, IS_CAPSULE):
+        # Constants and initialised data share their bytes with the plain section.
+        given.base = 0
+        for i in range(file.first_section, file.first_section + file.section_count):
+            if m.out_of[i] == given.out:
+                given.base = m.base[i]
+
+
+cdef inline bint entry(Merge* m, Given* given, const Rela* r, uint64_t number) noexcept nogil:
+    """Decide an entry; False without memory."""
+    cdef int32_t symbol = <int32_t>(given.file.first_symbol + r.r_sym), e = m.entity[symbol]
+    cdef int32_t section = -1
+    cdef int64_t addend = r.r_addend if given.explicit else 0
+    cdef uint32_t how = 0
+    cdef int32_t action = decide(m, given.target, symbol, r.r_type, given.function, given.mercury,
+                                 given.cleaned, &how)
+    if action == DROP or (action == CLEAR and given.rebuilt):
+        return True
+    if action == DEAD:
+        if not given.mercury and relocation_row(m, given.at, given.out, given.explicit) < 0:
+            return False
+        if given.counts:
+            count_entry(m, given.out, given.out, given.explicit, addend)
+        if given.rebuilt:
+            add_rebuild(m, given, r, addend, symbol, e, -1)
+        return True
+    if is_of_lost_bytes(m, given, r, symbol):
+        return True
+    if e < 0:
+        section = m.symbols[symbol].section
+        if given.mercury:
+            section = mercury_home(m, given.file, r.r_sym)
+    if action == CLEAR:
+        if not given.mercury and relocation_row(m, given.at, given.out, given.explicit) < 0:
+            return False
+        if not given.replaced:
+            add_fix(m, given, r, addend, e, section, FIX_CLEAR, -1)
+        return True
+    if not list_entry(m, given, addend, section):
+        return False
+    if given.replaced or action == GONE:
+        return True
+    if given.rebuilt:
+        add_rebuild(m, given, r, addend, symbol, e, section)
+    elif action == KEEP:
+        if is_of_other_copy(m, given, symbol, addend):
+            if given.twin == NOT_SOUGHT:
+                given.twin = mercury_relocations(m, given.file, given.at)
+            addend = addend_of_winner(m, given.twin, number, r, addend, symbol)
+        add_keep(m, given, r, addend, e, section, how)
+    else:
+        add_fix(m, given, r, addend, e, section, how | (0 if given.explicit else FIX_REL),
+                -1 if is_unrecorded(m, e, given.function) else given.reloc)
+    return True
+
+
+cdef inline bint is_of_lost_bytes(Merge* m, const Given* given, const Rela* r,
+                                  int32_t symbol) noexcept nogil:
+    """Whether an entry goes with bytes of variables that lost, or that the output does not have."""
+    cdef const OutRow* out = out_row(m, given.out)
+    if given.lost.count and goes(m, &given.lost, given.target.kind, r.r_offset, symbol):
+        return True
+    # Pools may be cut: `pools.cut_pools`.
+    return (is_merc(given.target.kind, IS_LITERALS)
+            and r.r_offset >= max(out.size, m.pool_end[out.entity]))
+
+
+cdef inline bint list_entry(Merge* m, Given* given, int64_t addend, int32_t section) noexcept nogil:
+    """Enter an entry into the list of its form; False without memory."""
+    if given.mercury:
+        given.reloc = mercury_relocation_row(m, given.at, given.out)
+    else:
+        given.reloc = relocation_row(m, given.at, given.out, given.explicit)
+    if given.reloc < 0:
+        return False
+    if is_a(given.target.kind, IS_CAPSULE):
+        count_entry(m, given.reloc, given.out, True, addend)
+    elif given.counts:
+        count_entry(m, given.out, given.out, given.explicit,
+                    addend + (<int64_t>m.base[section] if section >= 0 else 0))
+    return True
+
+
+cdef inline bint is_of_other_copy(Merge* m, const Given* given, int32_t symbol,
+                                  int64_t addend) noexcept nogil:
+    """Whether debug data that stays names a place in a copy of a function that is not linked."""
+    return (m.second and is_plain(given.target.kind, IS_DEBUG) and addend > 0
+            and m.entity[symbol] >= 0 and m.entities[m.entity[symbol]].kind == E_FUNC
+            and m.role[symbol] not in (ROLE_NONE, ROLE_WON))

@@ -7,8 +7,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport strlen
 
 from elf64 cimport *
+from graph cimport CallGraph
 from kinds cimport *
 from names cimport *
+from poolrows cimport PoolRow
 from rows cimport *
 from vec cimport *
 
@@ -46,6 +48,10 @@ ctypedef struct Merge:
     const int32_t* function     # by input section: what a copy with it defines, or -1
     const uint8_t* copy         # by input section: the role of that copy
     const FunctionRow* analysis     # by entity
+    const PoolRow* pools
+    size_t pool_count
+    const uint64_t* prototypes  # offsets in the arena
+    size_t prototype_count
     size_t file_count
     size_t section_count
     size_t symbol_count
@@ -81,10 +87,11 @@ ctypedef struct Merge:
     int32_t merc_shndx          # .nv.merc.symtab_shndx of the file at hand, or -1
     uint8_t* buried             # by entity: Buried bits
     size_t wide_place           # of .symtab_shndx in the section list
-    bint has_commons
     bint arrays_stay            # extern arrays keep symbols (mergeusers.pxd)
     int32_t* users              # by entity: who uses a shared variable (mergeusers.pxd), or NULL
     int32_t* reached            # by node of the call graph: who reaches it; in the same memory
+    CallGraph calls             # for these, or empty
+    bint wide                   # section numbers do not fit 16 bits
     bint has_compat             # of releases that write it where inputs do
     bint failed                 # memory is exhausted
 
@@ -263,6 +270,7 @@ cdef inline int32_t unnamed_function_section(Merge* m, int32_t entity, const Sec
     row.entity = entity
     row.next = m.sections_of[entity]
     m.sections_of[entity] = out
+    row.text = code_of(m, entity)
     if source != NULL:
         row.source = <int32_t>(source - m.sections)
         row.bank = source.bank

@@ -29,8 +29,9 @@ cdef inline bint asks_for_users(const Merge* m) noexcept nogil:
     return m.mode & (M_KEEP_RELOCS | M_KEEP_CODE) and not m.mode & (M_RELOCATABLE | M_DEBUG)
 
 
-cdef inline void find_users(Merge* m, const CallGraph* graph) noexcept nogil:
+cdef inline void find_users(Merge* m) noexcept nogil:
     """Fill `users` and `reached`: the entity of a kernel, NO_KERNEL or SEVERAL."""
+    cdef const CallGraph* graph = &m.calls
     cdef size_t n = m.entity_count, i
     cdef uint32_t* waiting
     m.users = <int32_t*>malloc(4 * (n + 3 * graph.nodes) + 4)

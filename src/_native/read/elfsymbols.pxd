@@ -10,92 +10,119 @@ from rows cimport *
 from vec cimport vec_extend
 
 
+# The sections of a file that say what its symbols are.
+ctypedef struct SymbolTables:
+    int32_t symtab              # numbers in the file, -1 for none
+    int32_t merc
+    int32_t shndx
+    const Sym* symbols
+    const Sym* mercury          # or NULL
+    const uint8_t* indices      # or NULL
+    const SectionRow* strtab
+
+
 cdef inline bint read_symbols(Reader* r, int32_t file, FileRow* row) noexcept nogil:
-    cdef SectionRow* sections = <SectionRow*>r.sections.data + row.first_section
-    cdef SectionRow* symtab = NULL
-    cdef SectionRow* merc = NULL
-    cdef SectionRow* shndx = NULL
-    cdef SectionRow* strtab
-    cdef const Sym* input
-    cdef const Sym* mercury = NULL
+    cdef SymbolTables tables
     cdef SymbolRow* symbol
-    cdef uint32_t i, index
-    cdef const uint8_t* name
-    cdef const uint8_t* end
-    for i in range(row.section_count):
-        if sections[i].kind == K_SYMTAB:
-            symtab = &sections[i]
-        elif sections[i].kind == K_MERC_SYMTAB:
-            merc = &sections[i]
-        elif sections[i].kind == K_SYMTAB_SHNDX:
-            shndx = &sections[i]
-    if symtab == NULL or symtab.type != SHT_SYMTAB:
-        return refuse(r, file, -1, -1, F_NO_SYMTAB, 0, 0)
-    index = <uint32_t>(symtab - sections)
-    if symtab.entsize != sizeof(Sym):
-        return refuse(r, file, <int32_t>index, -1, F_ENTSIZE, symtab.entsize, sizeof(Sym))
-    if symtab.size % sizeof(Sym) or symtab.size == 0:
-        return refuse(r, file, <int32_t>index, -1, F_SIZE, symtab.size, sizeof(Sym))
-    if symtab.link >= row.section_count or sections[symtab.link].type != SHT_STRTAB:
-        return refuse(r, file, <int32_t>index, -1, F_LINK, symtab.link, row.section_count)
-    strtab = &sections[symtab.link]
-    if strtab.size == 0 or r.arena[strtab.offset + strtab.size - 1] != 0:
-        return refuse(r, file, <int32_t>symtab.link, -1, F_STRING_TABLE, strtab.size, row.size)
-    if symtab.size // sizeof(Sym) > 0x7fffffff - r.symbols.count:
-        return refuse(r, file, <int32_t>index, -1, F_TOO_LARGE, symtab.size, 0x7fffffff)
-    row.symbol_count = <uint32_t>(symtab.size // sizeof(Sym))
-    row.strtab = strtab.offset
-    row.strtab_size = strtab.size
-    if shndx != NULL and shndx.size // 4 < row.symbol_count:
-        return refuse(r, file, <int32_t>(shndx - sections), -1, F_ROWS, shndx.size // 4,
-                      row.symbol_count)
-    if merc != NULL:
-        index = <uint32_t>(merc - sections)
-        if merc.entsize != sizeof(Sym):
-            return refuse(r, file, <int32_t>index, -1, F_ENTSIZE, merc.entsize, sizeof(Sym))
-        if merc.size // sizeof(Sym) > row.symbol_count:
-            return refuse(r, file, <int32_t>index, -1, F_ROWS, merc.size // sizeof(Sym),
-                          row.symbol_count)
-        row.mercury_symbols = <uint32_t>(merc.size // sizeof(Sym))
-        row.merc_symtab = merc.offset
-        mercury = <const Sym*>(r.arena + merc.offset)
+    cdef uint32_t i
+    if not find_symbols(r, file, row, &tables):
+        return False
     symbol = <SymbolRow*>vec_extend(&r.symbols, row.symbol_count)
     if symbol == NULL:
         return False
-    input = <const Sym*>(r.arena + symtab.offset)
     for i in range(row.symbol_count):
-        memset(&symbol[i], 0, sizeof(SymbolRow))
-        if input[i].st_name >= strtab.size:
-            return refuse(r, file, <int32_t>(symtab - sections), i, F_NAME, input[i].st_name,
-                          strtab.size)
-        name = r.arena + strtab.offset + input[i].st_name
-        end = <const uint8_t*>memchr(name, 0, strtab.size - input[i].st_name)
-        symbol[i].name = strtab.offset + input[i].st_name
-        symbol[i].name_size = <uint32_t>(end - name)
-        if not take_name(r, symbol[i].name_size, row.size):
-            return refuse(r, file, <int32_t>(symtab - sections), i, F_NAMES, r.names, row.size)
-        symbol[i].value = input[i].st_value
-        symbol[i].size = input[i].st_size
-        symbol[i].merc_size = mercury[i].st_size if i < row.mercury_symbols else 0
-        symbol[i].file = <uint32_t>file
-        symbol[i].info = input[i].st_info
-        symbol[i].other = input[i].st_other
-        symbol[i].shndx = input[i].st_shndx
-        symbol[i].section = -1
-        index = input[i].st_shndx
-        if index == SHN_XINDEX and shndx != NULL:
-            index = load32(r.arena + shndx.offset + 4 * i)
-        elif index >= SHN_LORESERVE:
-            if index == SHN_COMMON or index == SHN_ABS:
-                continue
-            return refuse(r, file, <int32_t>(symtab - sections), i, F_SYMBOL_SECTION, index,
-                          row.section_count)
-        if index >= row.section_count:
-            return refuse(r, file, <int32_t>(symtab - sections), i, F_SYMBOL_SECTION, index,
-                          row.section_count)
-        if index != SHN_UNDEF:
-            symbol[i].section = <int32_t>(row.first_section + index)
-    return check_symbols(r, file, row, <int32_t>(symtab - sections))
+        if not read_symbol(r, file, row, &tables, i, &symbol[i]):
+            return False
+    return check_symbols(r, file, row, tables.symtab)
+
+
+cdef inline bint find_symbols(Reader* r, int32_t file, FileRow* row,
+                              SymbolTables* tables) noexcept nogil:
+    """Check the tables as far as can be done without a look at the symbols."""
+    cdef const SectionRow* sections = <const SectionRow*>r.sections.data + row.first_section
+    cdef const SectionRow* s
+    cdef uint32_t i
+    memset(tables, 0, sizeof(SymbolTables))
+    tables.symtab = tables.merc = tables.shndx = -1
+    for i in range(row.section_count):
+        if sections[i].kind == K_SYMTAB:
+            tables.symtab = <int32_t>i
+        elif sections[i].kind == K_MERC_SYMTAB:
+            tables.merc = <int32_t>i
+        elif sections[i].kind == K_SYMTAB_SHNDX:
+            tables.shndx = <int32_t>i
+    if tables.symtab < 0 or sections[tables.symtab].type != SHT_SYMTAB:
+        return refuse(r, file, -1, -1, F_NO_SYMTAB, 0, 0)
+    s = &sections[tables.symtab]
+    if s.entsize != sizeof(Sym):
+        return refuse(r, file, tables.symtab, -1, F_ENTSIZE, s.entsize, sizeof(Sym))
+    if s.size % sizeof(Sym) or s.size == 0:
+        return refuse(r, file, tables.symtab, -1, F_SIZE, s.size, sizeof(Sym))
+    if s.link >= row.section_count or sections[s.link].type != SHT_STRTAB:
+        return refuse(r, file, tables.symtab, -1, F_LINK, s.link, row.section_count)
+    tables.strtab = &sections[s.link]
+    if (tables.strtab.size == 0
+            or r.arena[tables.strtab.offset + tables.strtab.size - 1] != 0):
+        return refuse(r, file, <int32_t>s.link, -1, F_STRING_TABLE, tables.strtab.size, row.size)
+    if s.size // sizeof(Sym) > 0x7fffffff - r.symbols.count:
+        return refuse(r, file, tables.symtab, -1, F_TOO_LARGE, s.size, 0x7fffffff)
+    tables.symbols = <const Sym*>(r.arena + s.offset)
+    row.symbol_count = <uint32_t>(s.size // sizeof(Sym))
+    row.strtab = tables.strtab.offset
+    row.strtab_size = tables.strtab.size
+    if tables.shndx >= 0:
+        s = &sections[tables.shndx]
+        if s.size // 4 < row.symbol_count:
+            return refuse(r, file, tables.shndx, -1, F_ROWS, s.size // 4, row.symbol_count)
+        tables.indices = r.arena + s.offset
+    if tables.merc >= 0:
+        s = &sections[tables.merc]
+        if s.entsize != sizeof(Sym):
+            return refuse(r, file, tables.merc, -1, F_ENTSIZE, s.entsize, sizeof(Sym))
+        if s.size // sizeof(Sym) > row.symbol_count:
+            return refuse(r, file, tables.merc, -1, F_ROWS, s.size // sizeof(Sym),
+                          row.symbol_count)
+        row.mercury_symbols = <uint32_t>(s.size // sizeof(Sym))
+        row.merc_symtab = s.offset
+        tables.mercury = <const Sym*>(r.arena + s.offset)
+    return True
+
+
+cdef inline bint read_symbol(Reader* r, int32_t file, const FileRow* row,
+                             const SymbolTables* tables, uint32_t i,
+                             SymbolRow* symbol) noexcept nogil:
+    cdef const Sym* input = &tables.symbols[i]
+    cdef const SectionRow* strtab = tables.strtab
+    cdef const uint8_t* name
+    cdef uint32_t index = input.st_shndx
+    memset(symbol, 0, sizeof(SymbolRow))
+    if input.st_name >= strtab.size:
+        return refuse(r, file, tables.symtab, i, F_NAME, input.st_name, strtab.size)
+    name = r.arena + strtab.offset + input.st_name
+    symbol.name = strtab.offset + input.st_name
+    symbol.name_size = <uint32_t>(
+        <const uint8_t*>memchr(name, 0, strtab.size - input.st_name) - name)
+    if not take_name(r, symbol.name_size, row.size):
+        return refuse(r, file, tables.symtab, i, F_NAMES, r.names, row.size)
+    symbol.value = input.st_value
+    symbol.size = input.st_size
+    symbol.merc_size = tables.mercury[i].st_size if i < row.mercury_symbols else 0
+    symbol.file = <uint32_t>file
+    symbol.info = input.st_info
+    symbol.other = input.st_other
+    symbol.shndx = input.st_shndx
+    symbol.section = -1
+    if index == SHN_COMMON or index == SHN_ABS:
+        return True
+    if index == SHN_XINDEX and tables.indices != NULL:
+        index = load32(tables.indices + 4 * i)
+    elif index >= SHN_LORESERVE:
+        return refuse(r, file, tables.symtab, i, F_SYMBOL_SECTION, index, row.section_count)
+    if index >= row.section_count:
+        return refuse(r, file, tables.symtab, i, F_SYMBOL_SECTION, index, row.section_count)
+    if index != SHN_UNDEF:
+        symbol.section = <int32_t>(row.first_section + index)
+    return True
 
 
 cdef inline bint check_symbols(Reader* r, int32_t file, FileRow* row,
