@@ -26,6 +26,7 @@ if __name__ == "__main__":
 
 from helpers import demo
 
+from pylink._native.census import Census
 from pylink.fleet.database import Database
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
@@ -119,7 +120,8 @@ def measure(folder: Path, count: int) -> None:
         read = least(reads)
         show(f"plain read {label}", read, read)
         show(f"index {label}", least(indexed), read)
-    show("walk alone", least([timed(lambda: walk([os.fsencode(tree)])) for _ in reads]), read)
+    walks = [timed(lambda: walk(Census(), [os.fsencode(tree)])) for _ in reads]
+    show("walk alone", least(walks), read)
     again = [timed(lambda: update(index, [], Local())) for _ in reads]
     show("index again, nothing changed", least(again), read)
     more = max(1, count // NEW)

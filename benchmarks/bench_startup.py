@@ -1,18 +1,22 @@
-"""A link of two inputs on the command line, beside `python -c pass` in turn with it."""
+"""Small links on the command line: two inputs beside `python -c pass`, in turn with it, and 13
+beside nvlink, with a start of their own and by `pylink serve`.
+"""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
-from helpers import oracle
+from helpers import demo, oracle
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks import inputs
 from benchmarks.contenders import Contest
 from benchmarks.report import Report, ratio
-from pylink.bench.contenders import CLI
+from pylink.bench.contenders import CLI, NVLINK, SERVED, this_program
 from pylink.bench.launcher import Launcher
+from pylink.bench.served import Server
 
 ROUNDS = 41
 
@@ -36,3 +40,30 @@ def test_bench_startup(
     )
     if benchmark.stats is not None:  # None when benchmarks are disabled
         report.starts[arch] = ratio(linked, bare)
+
+
+@oracle.needs_oracle
+@pytest.mark.parametrize("arch", ["100", "90a"])
+def test_bench_served(
+    benchmark: BenchmarkFixture, launcher: Launcher, report: Report, arch: str, tmp_path: Path
+) -> None:
+    names = [str(path) for path in demo.cubins(f"sm_{arch}")]
+    server = Server(this_program())
+    contest = Contest(launcher, arch, tmp_path / arch, names, server.launcher)
+    contest.folder.mkdir()
+    times: dict[str, list[float]] = {CLI: [], NVLINK: [], SERVED: []}
+
+    def link_with(contender: str) -> None:
+        times[contender].append(contest.seconds(contender))
+
+    def others() -> None:
+        link_with(CLI)
+        link_with(NVLINK)
+
+    benchmark.group = f"{len(names)} cubins of the demo"
+    try:
+        benchmark.pedantic(lambda: link_with(SERVED), setup=others, rounds=ROUNDS)
+    finally:
+        server.close()
+    if benchmark.stats is not None:
+        report.small[arch] = {name: ratio(taken, times[NVLINK]) for name, taken in times.items()}

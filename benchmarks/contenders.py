@@ -15,7 +15,7 @@ from helpers import oracle
 
 import pylink
 from pylink.bench import resident
-from pylink.bench.contenders import API, CLI, COPY, JIT_TYPES, NVJITLINK, NVLINK
+from pylink.bench.contenders import API, CLI, COPY, JIT_TYPES, NVJITLINK, NVLINK, SERVED
 from pylink.bench.launcher import Launcher
 from pylink.inputs import kinds
 from pylink.jitlink import real
@@ -26,16 +26,25 @@ API_PROCESS = "import sys, pylink; pylink.link(sys.argv[3:], arch=sys.argv[1], o
 class Contest:
     """The link of some cubins, by every contender that is installed.
 
-    Names are relative to `folder`, which is to be the working directory. `peaks` holds the peak
+    Names are relative to `folder`, which is to be the working directory. What `served` starts has a
+    `pylink serve` link for it. `peaks` holds the peak
     resident bytes of the contenders' processes.
     """
 
-    def __init__(self, launcher: Launcher, arch: str, folder: Path, names: list[str]) -> None:
+    def __init__(
+        self,
+        launcher: Launcher,
+        arch: str,
+        folder: Path,
+        names: list[str],
+        served: Launcher | None = None,
+    ) -> None:
         self.arch = f"sm_{arch}"
         self.folder = folder
         self.names = names
         self.peaks: dict[str, int] = {}
         self._launcher = launcher
+        self._served = served
         self._output = folder.parent / "linked" / f"{folder.name}.cubin"
         self._output.parent.mkdir(exist_ok=True)
         self._library = real.find(13)
@@ -69,7 +78,9 @@ class Contest:
                 }
             )
         else:
-            run = self._launcher.run(self._argv(contender), self.folder)
+            launcher = self._served if contender == SERVED else self._launcher
+            assert launcher is not None
+            run = launcher.run(self._argv(contender), self.folder)
         self.peaks[contender] = max(self.peaks.get(contender, 0), run.rss)
         return run.seconds
 

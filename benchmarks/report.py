@@ -6,7 +6,7 @@ import math
 from itertools import groupby
 from statistics import linear_regression, median
 
-from pylink.bench.contenders import API, CLI, COPY, NVJITLINK, NVLINK
+from pylink.bench.contenders import API, CLI, COPY, NVJITLINK, NVLINK, SERVED
 
 GROWTH_FROM = 100  # smaller links mostly start up
 MB = 1_000_000
@@ -60,7 +60,8 @@ class Outcome:
 class Report:
     """What the benchmarks of a session found.
 
-    `outcomes` are those of links; `starts` by arch the ratio of a small link to bare Python;
+    `outcomes` are those of links; `starts` by arch the ratio of a small link to bare Python, and
+    `small` those of a link of the demo to nvlink's, by contender;
     `rates` by group and implementation relocations or remarks in a second; `silences` the ratio of
     a link that has nothing to say, though it was asked to, to one that was not; `profiles` by link
     the processor seconds of the plain one, of the one that is profiled, and of those that write a
@@ -73,6 +74,7 @@ class Report:
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
         self.starts: dict[str, float] = {}
+        self.small: dict[str, dict[str, float]] = {}
         self.rates: dict[tuple[str, str], float] = {}
         self.silences: dict[str, float] = {}
         self.profiles: dict[str, dict[str, list[float]]] = {}
@@ -90,6 +92,9 @@ class Report:
         for arch, ratio in self.starts.items():
             lines.append(f"sm_{arch}, 2 inputs: a CLI process / python -c pass")
             lines.append(verdict("CLI / python -c pass", ratio, 1.25, least=False))
+        for arch, ratios in self.small.items():
+            lines.append(f"sm_{arch}, the demo: a CLI process / nvlink's {ratios[CLI]:.2f}")
+            lines.append(verdict("client of pylink serve / nvlink", ratios[SERVED], 1, least=False))
         for link, times in self.profiles.items():
             lines += costs_of_profiles(link, times)
         for (group, name), rate in self.rates.items():

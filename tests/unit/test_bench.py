@@ -66,7 +66,7 @@ def results(path: str = "out.csv") -> Results:
     return from_csv(Path(path).read_text(), path)
 
 
-OTHERS = [f"--without={name}" for name in ("copy", "pylink API", "pylink CLI")]
+OTHERS = [f"--without={name}" for name in ("copy", "pylink API", "pylink CLI", "pylink serve")]
 if oracle.find() is not None:
     OTHERS.append("--without=nvJitLink")
 
@@ -557,7 +557,14 @@ def test_all_link_the_demo_alike(
     words = [tool, f"-arch={arch}", *map(str, demo.cubins(arch)), "-o", "out.cubin"]
     assert main(["--rounds=2", "--csv=out.csv", "--html=out.html", "--", *words]) == 0
     found = results()
-    assert found.contenders() == ["copy", "pylink API", "pylink CLI", "nvlink", "nvJitLink"]
+    assert found.contenders() == [
+        "copy",
+        "pylink API",
+        "pylink CLI",
+        "pylink serve",
+        "nvlink",
+        "nvJitLink",
+    ]
     assert not found.failures
     same = "equal with nvlink's but for the linker's own note"
     assert found.answers["nvJitLink"] == same

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -9,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from helpers.dedup_cubin import TEMPLATE, Cubin
 from helpers.dedup_cubin import Section as Planned
 from helpers.fleet_reference import bytes_of, plant, sections, settle, unit
 
+from pylink._native import census
+from pylink._native.census import Census
 from pylink.fleet import compact, fragment, update
 from pylink.fleet.digests import fill, hasher, list_hashed
 from pylink.fleet.engine import Local
@@ -235,19 +238,21 @@ def test_members_of_thin_archives_are_looked_at_each_time(tmp_path: Path, index:
 def test_a_folder_that_cannot_be_entered_loses_nothing(tmp_path: Path, index: Index) -> None:
     planted = plant(tmp_path / "tree")
     run(index, planted.root)
-    shut = planted.root / "lib"
-    real = os.scandir
+    shut = os.fsencode(planted.root / "lib")
 
-    def refuse(path: Any) -> Any:
-        if path == os.fsencode(shut):
-            raise PermissionError(13, "Permission denied")
-        return real(path)
+    class Refused(Census):
+        def walk(
+            self, roots: Sequence[bytes], skipped: bytes, largest: int, youngest: int
+        ) -> list[tuple[bytes, int]]:
+            assert super().walk(roots, shut, largest, youngest) == []
+            return [(shut, errno.EACCES)]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "scandir", refuse)
+        patch.setattr(census, "Census", Refused)
         done = run(index)
-    assert done.closed == [(os.fsencode(shut), "Permission denied")]
+    assert done.closed == [(shut, "Permission denied")]
     assert done.gone == 0
+    assert done.files == 7
     assert run(index).read == 0
 
 
@@ -335,7 +340,7 @@ def test_many_small_fragments_become_one(
         run(index)
         assert len(index.fragments) < 4
     assert index.fragments[0].name.startswith("000001-000000+")
-    there = [file[:2] for file in walk([bytes(planted.root)]).files]
+    there = [file[:2] for file in walk(Census(), [bytes(planted.root)]).changed]
     assert sorted(index.read_state()) == there
     fresh = Index.open_or_make(tmp_path / "fresh")
     run(fresh, planted.root)

@@ -16,6 +16,7 @@ from pylink import __version__
 from pylink.bench import resident
 from pylink.bench.launcher import Failed
 from pylink.bench.resident import Resident
+from pylink.bench.served import Server
 from pylink.command.optiontable import BY_ATTRIBUTE, FLAG, LIST
 from pylink.inputs import kinds
 from pylink.jitlink import real
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pylink.bench.launcher import Launcher, Run
 
 COPY, API, CLI, NVLINK, NVJITLINK = "copy", "pylink API", "pylink CLI", "nvlink", "nvJitLink"
+SERVED = "pylink serve"
 
 # nvJitLink.h: nvJitLinkInputType, by what an input is.
 JIT_TYPES = {
@@ -93,6 +95,33 @@ class Program(Contender):
 
     def run(self, link: Link, size: int) -> Run:
         return self._launcher.run([*self._command, *link.words(size)], os.getcwd())
+
+
+class Served(Contender):
+    """The program `pylink` where a server links for it: the process of the client counts.
+
+    The server starts with the first link.
+    """
+
+    is_pylink = True
+
+    def __init__(self, path: str, version: str) -> None:
+        super().__init__(
+            SERVED,
+            f"{path}, pylink {version}, the whole process of the client of a `pylink serve`; "
+            "processor time and memory are the client's alone",
+        )
+        self._path = path
+        self._server: Server | None = None
+
+    def run(self, link: Link, size: int) -> Run:
+        if self._server is None:
+            self._server = Server(self._path)
+        return self._server.launcher.run([self._path, *link.words(size)], os.getcwd())
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
 
 
 class Copy(Contender):
@@ -189,7 +218,7 @@ def jit_words(link: Link) -> list[str]:
 def contenders(
     link: Link, launcher: Launcher, nvlinks: Sequence[str], pylinks: Sequence[str]
 ) -> list[Contender]:
-    """All that can be found: the copy, pylink called and started, nvlink, and nvJitLink.
+    """All that can be found: the copy, pylink called, started and served, nvlink, and nvJitLink.
 
     `nvlinks` and `pylinks` are programs to start; without any, nvlink is the one that the command
     line named or else of the newest toolkit, and pylink this one.
@@ -199,6 +228,8 @@ def contenders(
         name = CLI if len(pylinks) < 2 else f"{CLI} {path}"
         said = _version(path, r"pylink Version (\S+)")
         found.append(Program(name, f"{path}, pylink {said}, the whole process", [path], launcher))
+        if len(pylinks) < 2:
+            found.append(Served(path, said))
     named = list(nvlinks)
     given = shutil.which(link.linker) if link.linker else None
     if not named and given and _is_nvidia(given):

@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pylink.command.packages import need
 from pylink.fleet.columns import MEMBERS, as_parquet, schema_of
 from pylink.fleet.fragment import GONE, TABLES
-from pylink.fleet.walk import UNKNOWN, Stamp
+from pylink.fleet.walk import Stamp
 from pylink.outputs.wholefile import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from pylink._native.census import Census
     from pylink.fleet.targets import Member
 
 # Another number for every change after which an older index cannot be gone on with.
@@ -35,6 +36,9 @@ FORMAT = 1
 
 MARK = "index.json"
 UNFINISHED = ".unfinished"
+
+# What says which files there were, and as what each was read.
+_STATE = ["root", "path", *Stamp._fields, "kind"]
 
 _NAME = re.compile(r"(?P<first>\d+-\d+)(?:\+(?P<last>\d+-\d+)\.(?P<serial>\d+))?")
 
@@ -122,21 +126,47 @@ class Index:
 
     def read_state(self) -> dict[tuple[bytes, bytes], Stamp]:
         """What was read of each file, (root, path), that was there at the last run."""
-        pa, pq = need("pyarrow"), need("pyarrow.parquet")
         state: dict[tuple[bytes, bytes], Stamp] = {}
-        columns = ["root", "path", "size", "mtime", "ctime", "inode", "kind"]
-        for path in self.tables("files"):
-            try:
-                table = pq.read_table(path, columns=columns)
-            except (OSError, pa.ArrowException) as error:
-                raise BrokenIndex(f"{path}: {error}: remove the index and make it again") from error
-            rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
+        for table in self._read_files():
+            rows = zip(*(table[name].to_pylist() for name in _STATE), strict=True)
             for root, name, size, mtime, ctime, inode, kind in rows:
                 if kind == GONE:
                     state.pop((root, name), None)
                 else:
                     state[root, name] = Stamp(size, mtime, ctime, inode)
         return state
+
+    def read_census(self) -> Census:
+        """The same for a walk, which is to find what has changed since."""
+        from pylink._native.census import Census  # noqa: PLC0415 -- most questions need none
+
+        np, pc = need("numpy"), need("pyarrow.compute")
+        census = Census()
+        for table in self._read_files():
+            columns = {name: table[name].combine_chunks() for name in _STATE}
+            roots = columns["root"].dictionary_encode()
+            _, offsets, text = columns["path"].buffers()
+            rows = len(table)
+            # Of one type before they meet: numpy makes floats of both signs.
+            stamps = [columns[name].to_numpy().astype("i8") for name in Stamp._fields]
+            census.know(
+                roots.dictionary.to_pylist(),
+                roots.indices.to_numpy().astype("i4").tobytes(),
+                np.frombuffer(offsets, "i4", rows + 1).tobytes() if rows else bytes(4),
+                text.to_pybytes() if text is not None else b"",
+                np.column_stack(stamps).tobytes(),
+                pc.equal(columns["kind"], GONE).to_numpy(zero_copy_only=False).tobytes(),
+            )
+        return census
+
+    def _read_files(self) -> Iterator[Any]:
+        """The tables of files, oldest first, with the columns that the state of files is in."""
+        pa, pq = need("pyarrow"), need("pyarrow.parquet")
+        for path in self.tables("files"):
+            try:
+                yield pq.read_table(path, columns=_STATE)
+            except (OSError, pa.ArrowException) as error:
+                raise BrokenIndex(f"{path}: {error}: remove the index and make it again") from error
 
     def publish(self, name: str, tables: dict[str, bytes]) -> None:
         """Add a fragment, whole or not at all."""
@@ -189,8 +219,3 @@ class Lock:
 
 def write_settings(folder: Path, settings: dict[str, Any]) -> None:
     write_whole(str(folder / MARK), (json.dumps(settings) + "\n").encode())
-
-
-def is_current(known: Stamp | None, found: Stamp) -> bool:
-    """Whether a file need not be read again."""
-    return known == found and tuple(found)[1:] != UNKNOWN

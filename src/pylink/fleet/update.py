@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pylink.fleet.compact import compact
 from pylink.fleet.fragment import Part, make_fragment
-from pylink.fleet.index import Index, Lock, is_current
+from pylink.fleet.index import Index, Lock
 from pylink.fleet.targets import by_description
 from pylink.fleet.walk import Found, walk
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pylink.fleet.engine import Engine
+    from pylink.fleet.targets import Member
 
 # A part has room in any memory, and is what an interrupted run has to do again at most.
 PART_FILES = 4096
@@ -47,30 +48,30 @@ def update(
 
     Files of other roots stay as they are. `progress` is told how many bytes of how many are done.
     `targets` is a file that says which target has which files, empty for what folders say, None for
-    what the index remembers. Raises NothingToRead, BadDescription, and what `read_state` and the
+    what the index remembers. Raises NothingToRead, BadDescription, and what `read_census` and the
     engine do.
     """
     with Lock(index):
         index.clean()
-        state = index.read_state()
-        roots = roots or sorted({root for root, _ in state})
-        tree = walk(roots, bytes(index.folder.absolute()))
+        census = index.read_census()
+        roots = roots or sorted(census.known_roots())
+        tree = walk(census, roots, bytes(index.folder.absolute()))
         for root in roots:
             for folder, reason in tree.closed:
                 if folder == root:
                     raise NothingToRead(f"{root.decode('utf-8', 'replace')}: {reason}")
-        changed = [file for file in tree.files if not is_current(state.get(file[:2]), file.stamp)]
-        there = {file[:2] for file in tree.files}
+        changed = tree.changed
         shut = tuple(folder + b"/" for folder, _ in tree.closed)
         gone = [
-            Found(*key, stamp)
-            for key, stamp in state.items()
-            if key[0] in roots and key not in there and not b"/".join(key).startswith(shut)
+            file for file in tree.unseen if file.root in roots and not file.full.startswith(shut)
         ]
-        known = (state.keys() | there) - {file[:2] for file in gone}
+        count = tree.count + len(tree.unseen) - len(gone)
         description = index.settings["targets"] if targets is None else targets or None
-        # A description that is wrong is to be known before anything is read for long.
-        members = [*by_description(description, sorted(known))] if description else []
+        members: list[Member] = []
+        if description:
+            # One that is wrong is to be known before anything is read for long.
+            known = {*census.found(), *(file[:2] for file in tree.unseen)}
+            members += by_description(description, sorted(known - {file[:2] for file in gone}))
         total = sum(file.stamp.size for file in changed)
         done = 0
         for part, tables in engine.map(make_named, parts(index.next_run(), changed, gone)):
@@ -80,8 +81,8 @@ def update(
                 progress(done, total)
         index.write_targets(description, members)
         if changed or gone:
-            compact(index, len(known))
-        return Update(len(known), len(changed), total, len(gone), tree.closed)
+            compact(index, count)
+        return Update(count, len(changed), total, len(gone), tree.closed)
 
 
 def make_named(part: Part) -> tuple[Part, dict[str, bytes]]:

@@ -7,7 +7,6 @@ files. What is no regular file, has no bytes, or more than an input may have, is
 from __future__ import annotations
 
 import os
-import stat
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylink.inputs.incoming import MAX_SIZE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
+
+    from pylink._native.census import Census, Row
 
 # A file that changes again within one tick of the file system's clock keeps its times. What is so
 # young is read again by the next run.
@@ -61,44 +62,36 @@ class Found(NamedTuple):
     def full(self) -> bytes:
         return b"%s/%s" % (self.root, self.path)
 
+    @classmethod
+    def of(cls, row: Row) -> Found:
+        """What a row of a census says."""
+        root, path, stamp = row
+        return cls(root, path, Stamp(*stamp))
+
 
 @dataclass(frozen=True)
 class Tree:
-    """What was found: files in the order of their paths, and folders that could not be entered."""
+    """What was found below some roots: numbers of files, which of them an index does not know as
+    they are in the order of their paths, which it knows and were not found, and folders that could
+    not be entered, with the reason.
+    """
 
-    files: list[Found]
+    count: int
+    changed: list[Found]
+    unseen: list[Found]
     closed: list[tuple[bytes, str]]
 
 
-def walk(roots: Iterable[bytes], skipped: bytes | None = None) -> Tree:
-    """All files below the roots, absolute paths; `skipped` is a folder that is passed over."""
-    files: list[Found] = []
-    closed: list[tuple[bytes, str]] = []
-    youngest = time.time_ns() - TICK_NS
-    for root in roots:
-        start = len(root.rstrip(b"/")) + 1
-        pending = [root]
-        while pending:
-            folder = pending.pop()
-            try:
-                entries = list(os.scandir(folder))
-            except OSError as error:
-                closed.append((folder, error.strerror or str(error)))
-                continue
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.path != skipped:
-                        pending.append(entry.path)
-                    continue
-                try:
-                    status = entry.stat()
-                except OSError:  # gone already, or a link that leads nowhere
-                    continue
-                if not stat.S_ISREG(status.st_mode) or not 0 < status.st_size <= MAX_SIZE:
-                    continue
-                stamp = Stamp.of(status)
-                if stamp.ctime > youngest:
-                    stamp = stamp.forgotten()
-                files.append(Found(root, entry.path[start:], stamp))
-    files.sort()
-    return Tree(files, sorted(closed))
+def walk(census: Census, roots: Sequence[bytes], skipped: bytes = b"") -> Tree:
+    """Look at all files below the roots, absolute paths; `skipped` is a folder that is passed over.
+
+    What is unseen is so below any root.
+    """
+    closed = census.walk(list(roots), skipped, MAX_SIZE, time.time_ns() - TICK_NS)
+    count, changed = census.compare()
+    return Tree(
+        count,
+        sorted(map(Found.of, changed)),
+        list(map(Found.of, census.unseen())),
+        sorted((folder, os.strerror(error)) for folder, error in closed),
+    )

@@ -1,0 +1,389 @@
+"""The files of a build tree beside what an index knows of them: who is new, changed or gone.
+
+A tree has hundreds of thousands of files of which few have changed, so that looking at each and at
+what is known of it is nearly all that a run costs. Folders are read level by level, those of one
+level by two threads.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.errno cimport ENOMEM, errno
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset, strcmp, strlen
+
+from names cimport *
+from vec cimport *
+from workers cimport *
+
+cdef extern from "<dirent.h>" nogil:
+    ctypedef struct DIR:
+        pass
+    ctypedef struct Entry "struct dirent":
+        uint8_t d_type
+        char d_name[256]
+    DIR* opendir(const char* name)
+    int closedir(DIR* folder)
+    int dirfd(DIR* folder)
+    enum:
+        DT_UNKNOWN
+        DT_DIR
+
+cdef extern from "<fcntl.h>" nogil:
+    enum:
+        AT_SYMLINK_NOFOLLOW
+
+cdef extern from *:
+    """
+    #include <dirent.h>
+    #include <errno.h>
+    /* NULL at the end, and where that is not the end, with the reason. */
+    static struct dirent* pylink_next_entry(DIR* folder, int* error) {
+        errno = 0;
+        struct dirent* entry = readdir(folder);
+        *error = entry == NULL ? errno : 0;
+        return entry;
+    }
+    """
+    Entry* next_entry "pylink_next_entry"(DIR* folder, int* error) nogil
+
+cdef extern from "<sys/stat.h>" nogil:
+    ctypedef struct Time "struct timespec":
+        int64_t tv_sec
+        int64_t tv_nsec
+    ctypedef struct Stat "struct stat":
+        uint64_t st_ino
+        int64_t st_size
+        uint32_t st_mode
+        Time st_mtim
+        Time st_ctim
+    int fstatat(int folder, const char* path, Stat* status, int flags)
+    bint S_ISREG(uint32_t mode)
+    bint S_ISDIR(uint32_t mode)
+
+cdef enum:
+    # A folder is as much work as so many bytes that are moved.
+    AS_BYTES = 1 << 20
+
+# By what a change of a file is noticed.
+cdef struct Stamp:
+    int64_t size
+    int64_t mtime               # ns
+    int64_t ctime
+    int64_t inode
+
+# A file that an index knows of.
+cdef struct Known:
+    const uint8_t* path         # below the root
+    uint32_t size
+    uint32_t root
+    Stamp stamp
+    bint there                  # as of the last run
+    bint seen                   # by this one
+
+# A file of the tree; the path is in the text of its folder.
+cdef struct File:
+    uint64_t path
+    uint32_t size
+    Stamp stamp
+
+cdef struct Folder:
+    uint32_t root
+    uint64_t start              # where in `path` what is below the root begins
+    char* path
+    uint64_t size               # of it
+    int error                   # errno
+    Vec files
+    Vec inner                   # uint64: where the paths of folders in it begin, in `text`
+    Vec text
+
+ctypedef struct Level:
+    Folder* folders
+    const char* skipped
+    int64_t largest
+    int64_t youngest
+
+
+cdef class Census:
+    """What an index knows of trees, and what is in them."""
+
+    cdef list roots             # bytes, in order of mention
+    cdef list held              # buffers that rows point into
+    cdef Vec known              # Known
+    cdef Vec indices            # NameIndex by root: number of the Known
+    cdef Vec folders            # Folder
+    cdef set walked             # numbers of roots
+
+    def __cinit__(self):
+        self.roots, self.held, self.walked = [], [], set()
+        vec_init(&self.known, sizeof(Known))
+        vec_init(&self.indices, sizeof(NameIndex))
+        vec_init(&self.folders, sizeof(Folder))
+
+    def __dealloc__(self):
+        cdef size_t i
+        cdef Folder* folder
+        for i in range(self.indices.count):
+            index_free(<NameIndex*>self.indices.data + i)
+        for i in range(self.folders.count):
+            folder = <Folder*>self.folders.data + i
+            vec_free(&folder.files)
+            vec_free(&folder.inner)
+            vec_free(&folder.text)
+            free(folder.path)
+        vec_free(&self.known)
+        vec_free(&self.indices)
+        vec_free(&self.folders)
+
+    cdef uint32_t root_number(self, bytes root) except? 0xffffffff:
+        cdef NameIndex* index
+        if root in self.roots:
+            return <uint32_t>self.roots.index(root)
+        index = <NameIndex*>vec_push(&self.indices)
+        if index == NULL:
+            raise MemoryError
+        index.slots = NULL
+        if not index_init(index, 64):
+            raise MemoryError
+        self.roots.append(root)
+        return <uint32_t>(len(self.roots) - 1)
+
+    def know(self, list names, bytes roots, bytes offsets, bytes text, bytes stamps, bytes gone):
+        """Take rows of an index, which count more than those before; see census.pyi."""
+        cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
+        cdef const int32_t* offset = <const int32_t*>PyBytes_AS_STRING(offsets)
+        cdef const Stamp* stamp = <const Stamp*>PyBytes_AS_STRING(stamps)
+        cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(text)
+        cdef const char* is_gone = PyBytes_AS_STRING(gone)
+        cdef Py_ssize_t n = PyBytes_GET_SIZE(gone), i
+        cdef NameIndex* index
+        cdef NameSlot* slot
+        cdef Known* row
+        cdef list numbers = [self.root_number(name) for name in names]
+        if (PyBytes_GET_SIZE(roots) != 4 * n or PyBytes_GET_SIZE(offsets) != 4 * (n + 1)
+                or PyBytes_GET_SIZE(stamps) != n * <Py_ssize_t>sizeof(Stamp)):
+            raise ValueError("columns differ in length")
+        self.held.append(text)
+        for i in range(n):
+            if root[i] < 0 or root[i] >= len(numbers):
+                raise IndexError(f"no root {root[i]}")
+            if not 0 <= offset[i] <= offset[i + 1] <= PyBytes_GET_SIZE(text):
+                raise IndexError(f"path {i} is outside the text")
+            index = <NameIndex*>self.indices.data + <uint32_t>numbers[root[i]]
+            slot = index_find(index, base + offset[i], <uint32_t>(offset[i + 1] - offset[i]))
+            if slot == NULL:
+                raise MemoryError
+            if slot.value < 0:
+                row = <Known*>vec_push(&self.known)
+                if row == NULL:
+                    raise MemoryError
+                slot.value = <int32_t>(self.known.count - 1)
+                index.count += 1
+                row.path, row.size = slot.text, slot.size
+                row.root = numbers[root[i]]
+                row.seen = False
+            row = <Known*>self.known.data + slot.value
+            row.stamp = stamp[i]
+            row.there = not is_gone[i]
+
+    def known_roots(self):
+        """The roots that files are known of."""
+        cdef size_t i
+        cdef set found = set()
+        for i in range(self.known.count):
+            if (<Known*>self.known.data + i).there:
+                found.add((<Known*>self.known.data + i).root)
+        return [self.roots[number] for number in sorted(found)]
+
+    def walk(self, list roots, bytes skipped, int64_t largest, int64_t youngest):
+        """Look at all files below these roots; see census.pyi."""
+        cdef Level level
+        cdef size_t first = self.folders.count, end, i, k
+        cdef Folder* folder
+        cdef const uint64_t* inner
+        cdef list closed = []
+        level.skipped = PyBytes_AS_STRING(skipped)
+        level.largest, level.youngest = largest, youngest
+        for root in roots:
+            number = self.root_number(root)
+            if number not in self.walked:
+                self.walked.add(number)
+                self.add_folder(number, PyBytes_AS_STRING(root), len(root),
+                                len(root.rstrip(b"/")) + 1)
+        while first < self.folders.count:
+            end = self.folders.count
+            level.folders = <Folder*>self.folders.data + first
+            with nogil:
+                for_each(read_folder, &level, end - first, (end - first) * AS_BYTES)
+            for i in range(first, end):
+                folder = <Folder*>self.folders.data + i
+                if folder.error == ENOMEM:
+                    raise MemoryError
+                if folder.error:
+                    closed.append((folder.path[:folder.size], folder.error))
+                    folder.files.count = folder.inner.count = 0
+                k = 0
+                while k < folder.inner.count:
+                    inner = <const uint64_t*>folder.inner.data + k
+                    self.add_folder(folder.root, <const char*>folder.text.data + inner[0],
+                                    inner[1], folder.start)
+                    folder = <Folder*>self.folders.data + i     # adding one may move all
+                    k += 2
+            first = end
+        return closed
+
+    cdef int add_folder(self, uint32_t root, const char* path, uint64_t size,
+                        uint64_t start) except -1:
+        cdef Folder* folder = <Folder*>vec_push(&self.folders)
+        if folder == NULL:
+            raise MemoryError
+        memset(folder, 0, sizeof(Folder))
+        vec_init(&folder.files, sizeof(File))
+        vec_init(&folder.inner, sizeof(uint64_t))
+        vec_init(&folder.text, 1)
+        folder.root, folder.size, folder.start = root, size, start
+        folder.path = <char*>malloc(size + 1)
+        if folder.path == NULL:
+            raise MemoryError
+        memcpy(folder.path, path, size)
+        folder.path[size] = 0
+        return 0
+
+    def compare(self):
+        """How many files there are, and which of them an index does not know as they are."""
+        cdef size_t i, k, count = 0
+        cdef Folder* folder
+        cdef File* file
+        cdef NameSlot* slot
+        cdef Known* row
+        cdef list changed = []
+        for i in range(self.folders.count):
+            folder = <Folder*>self.folders.data + i
+            count += folder.files.count
+            for k in range(folder.files.count):
+                file = <File*>folder.files.data + k
+                slot = index_find(<NameIndex*>self.indices.data + folder.root,
+                                  folder.text.data + file.path, file.size)
+                if slot == NULL:
+                    raise MemoryError
+                if slot.value >= 0:
+                    row = <Known*>self.known.data + slot.value
+                    row.seen = True
+                    if row.there and is_as_it_was(&row.stamp, &file.stamp):
+                        continue
+                changed.append(self.tell(folder.root, folder.text.data + file.path, file.size,
+                                         &file.stamp))
+        return count, changed
+
+    def unseen(self):
+        """The files that an index knows and that were not found, below whatever root."""
+        cdef size_t i
+        cdef Known* row
+        cdef list found = []
+        for i in range(self.known.count):
+            row = <Known*>self.known.data + i
+            if row.there and not row.seen:
+                found.append(self.tell(row.root, row.path, row.size, &row.stamp))
+        return found
+
+    def found(self):
+        """The root and path of every file that was found."""
+        cdef size_t i, k
+        cdef Folder* folder
+        cdef File* file
+        cdef list found = []
+        for i in range(self.folders.count):
+            folder = <Folder*>self.folders.data + i
+            for k in range(folder.files.count):
+                file = <File*>folder.files.data + k
+                found.append((self.roots[folder.root], PyBytes_FromStringAndSize(
+                    <const char*>folder.text.data + file.path, file.size)))
+        return found
+
+    cdef tuple tell(self, uint32_t root, const uint8_t* path, uint32_t size, const Stamp* stamp):
+        return (self.roots[root], PyBytes_FromStringAndSize(<const char*>path, size),
+                (stamp.size, stamp.mtime, stamp.ctime, stamp.inode))
+
+
+cdef inline bint is_as_it_was(const Stamp* known, const Stamp* found) noexcept nogil:
+    """Whether a file need not be read again; times that are all zero tell nothing."""
+    return (known.size == found.size and known.mtime == found.mtime
+            and known.ctime == found.ctime and known.inode == found.inode
+            and (found.mtime != 0 or found.ctime != 0 or found.inode != 0))
+
+
+cdef void read_folder(void* context, size_t item) noexcept nogil:
+    """Fill a folder with what is in it; `error` says why that does not work."""
+    cdef Level* level = <Level*>context
+    cdef Folder* folder = &level.folders[item]
+    cdef DIR* stream = opendir(folder.path)
+    cdef Entry* entry
+    cdef Stat status
+    if stream == NULL:
+        folder.error = errno
+        return
+    while True:
+        entry = next_entry(stream, &folder.error)
+        if entry == NULL:
+            break
+        if strcmp(entry.d_name, b".") == 0 or strcmp(entry.d_name, b"..") == 0:
+            continue
+        if entry.d_type == DT_UNKNOWN and (
+                fstatat(dirfd(stream), entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0
+                and S_ISDIR(status.st_mode)):
+            entry.d_type = DT_DIR
+        if not (add_inner(level, folder, entry.d_name) if entry.d_type == DT_DIR
+                else add_file(level, folder, dirfd(stream), entry.d_name)):
+            folder.error = ENOMEM
+            break
+    closedir(stream)
+
+
+cdef bint add_path(Folder* folder, const char* name, uint64_t start) noexcept nogil:
+    """Put the path of an entry from `start` on at the end of the text; False without memory."""
+    cdef bint joins = folder.size == 0 or folder.path[folder.size - 1] != c"/"
+    if start < folder.size:
+        if not vec_append(&folder.text, folder.path + start, folder.size - start):
+            return False
+        if joins and not vec_append(&folder.text, b"/", 1):
+            return False
+    return vec_append(&folder.text, name, strlen(name))
+
+
+cdef bint add_inner(Level* level, Folder* folder, const char* name) noexcept nogil:
+    """Note a folder, unless it is passed over; False without memory."""
+    cdef uint64_t* place
+    cdef uint64_t at = folder.text.count
+    if not add_path(folder, name, 0) or not vec_append(&folder.text, b"\0", 1):
+        return False
+    if strcmp(<const char*>folder.text.data + at, level.skipped) == 0:
+        return True
+    place = <uint64_t*>vec_extend(&folder.inner, 2)
+    if place == NULL:
+        return False
+    place[0] = at
+    place[1] = folder.text.count - 1 - at
+    return True
+
+
+cdef bint add_file(Level* level, Folder* folder, int descriptor, const char* name) noexcept nogil:
+    """Note a file that may be an input; False without memory."""
+    cdef Stat status
+    cdef File* file
+    cdef uint64_t at = folder.text.count
+    # Gone already, or a link that leads nowhere.
+    if fstatat(descriptor, name, &status, 0) != 0:
+        return True
+    if (not S_ISREG(status.st_mode) or status.st_size <= 0 or status.st_size > level.largest):
+        return True
+    file = <File*>vec_push(&folder.files)
+    if file == NULL or not add_path(folder, name, folder.start):
+        return False
+    file.path = at
+    file.size = <uint32_t>(folder.text.count - at)
+    file.stamp.size = status.st_size
+    file.stamp.mtime = status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec
+    file.stamp.ctime = status.st_ctim.tv_sec * 1000000000 + status.st_ctim.tv_nsec
+    file.stamp.inode = <int64_t>status.st_ino
+    if file.stamp.ctime > level.youngest:
+        file.stamp.mtime = file.stamp.ctime = file.stamp.inode = 0
+    return True

@@ -1,0 +1,124 @@
+"""The native walk over build trees, beside a plain one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import struct
+from pathlib import Path
+
+import pytest
+from helpers.privileges import ordinary_user
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pylink._native.census import Census
+from pylink.fleet.walk import Stamp
+
+
+def test_who_may_not_enter_a_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "shut").mkdir(mode=0o700)
+    os.chmod(tmp_path / "shut", 0)
+    with ordinary_user():
+        closed = Census().walk([bytes(tmp_path / "shut")], b"", 1 << 40, 0)
+    assert closed == [(bytes(tmp_path / "shut"), errno.EACCES)]
+    missing = [bytes(tmp_path / "gone"), bytes(tmp_path)]
+    assert Census().walk(missing, bytes(tmp_path / "shut"), 1, 0) == [(missing[0], errno.ENOENT)]
+
+
+def reference(root: bytes, largest: int) -> dict[bytes, tuple[int, ...]]:
+    """The files below a root, found plainly: path and what tells a change."""
+    found = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            full = os.path.join(folder, name)
+            status = os.stat(full) if os.path.exists(full) else None
+            if status and stat.S_ISREG(status.st_mode) and 0 < status.st_size <= largest:
+                found[full[len(root.rstrip(b"/")) + 1 :]] = tuple(Stamp.of(status))
+    return found
+
+
+def test_a_walk_finds_what_is_there(tmp_path: Path) -> None:
+    """Names of any bytes, links, pipes, empty and large files, deep and wide folders."""
+    root = bytes(tmp_path / "root")
+    deep = os.path.join(root, *([b"d" * 200] * 9))
+    os.makedirs(deep)
+    os.makedirs(os.path.join(root, b"empty", b"\xff\n"))
+    for number in range(300):
+        folder = os.path.join(root, b"w%d" % (number % 50))
+        os.makedirs(folder, exist_ok=True)
+        Path(os.fsdecode(os.path.join(folder, b"%d" % number))).write_bytes(bytes(number % 7))
+    for name in (b"\xff\xfe", b"a b", b".hidden", b"new\nline"):
+        Path(os.fsdecode(os.path.join(deep, name))).write_bytes(b"x")
+    os.symlink("w1/8", os.path.join(root, b"to a file"))
+    os.symlink("..", os.path.join(root, b"up"))
+    os.symlink("nowhere", os.path.join(root, b"lost"))
+    os.mkfifo(os.path.join(root, b"pipe"))
+    for start in (root, root + b"/", root + b"//"):
+        found = Census()
+        assert found.walk([start, start], b"", 5, 1 << 62) == []
+        count, changed = found.compare()
+        expected = reference(start, 5)
+        assert count == len(expected)
+        assert {path: stamp for _, path, stamp in changed} == expected
+        assert {one for one, _, _ in changed} == {start}
+        assert sorted(found.found()) == sorted((start, path) for path in expected)
+        assert found.unseen() == []
+
+
+@given(st.data())
+def test_a_census_knows_what_changed(data: st.DataObject) -> None:
+    """As dictionaries tell, whatever was known in which order."""
+    names = [b"/r", b"/s"]
+    row = st.tuples(
+        st.sampled_from(names),
+        st.sampled_from([b"a", b"b/c", b"b/cc", b""]),
+        st.tuples(*[st.integers(0, 3)] * 4),
+        st.booleans(),
+    )
+    known: dict[tuple[bytes, bytes], tuple[int, ...]] = {}
+    found = Census()
+    for rows in data.draw(st.lists(st.lists(row, max_size=5), max_size=3)):
+        paths = [path for _, path, _, _ in rows]
+        ends = [sum(map(len, paths[:number])) for number in range(len(rows) + 1)]
+        found.know(
+            names,
+            struct.pack(f"<{len(rows)}i", *(names.index(root) for root, *_ in rows)),
+            struct.pack(f"<{len(ends)}i", *ends),
+            b"".join(paths),
+            b"".join(struct.pack("<4q", *stamp) for _, _, stamp, _ in rows),
+            bytes(gone for *_, gone in rows),
+        )
+        for root, path, stamp, gone in rows:
+            known.pop((root, path), None)
+            if not gone:
+                known[root, path] = stamp
+    assert sorted(found.known_roots()) == sorted({root for root, _ in known})
+    assert sorted(found.unseen()) == sorted((*key, stamp) for key, stamp in known.items())
+
+
+def test_columns_that_do_not_fit_are_refused() -> None:
+    good = {
+        "names": [b"/r"],
+        "roots": bytes(4),
+        "offsets": struct.pack("<2i", 0, 1),
+        "text": b"x",
+        "stamps": bytes(32),
+        "gone": b"\0",
+    }
+    Census().know(**good)  # type: ignore[arg-type]
+    wrong: list[tuple[str, object, type[Exception]]] = [
+        ("roots", b"", ValueError),
+        ("offsets", bytes(4), ValueError),
+        ("stamps", bytes(31), ValueError),
+        ("gone", b"", ValueError),
+        ("names", [], IndexError),
+        ("roots", struct.pack("<i", -1), IndexError),
+        ("offsets", struct.pack("<2i", 0, 2), IndexError),
+        ("offsets", struct.pack("<2i", 1, 0), IndexError),
+        ("offsets", struct.pack("<2i", -1, 0), IndexError),
+    ]
+    for name, value, error in wrong:
+        with pytest.raises(error):
+            Census().know(**{**good, name: value})  # type: ignore[arg-type]
