@@ -181,6 +181,9 @@ def link_cubins(loaded: Loaded, sink: Sink, run: Runner, in_place: str | None) -
 def open_timing(options: Options, sink: Sink) -> CsvTiming:
     """The table of -time, which gets its header before any input is opened."""
     try:
-        return CsvTiming(options.time)
+        timing = CsvTiming(options.time)
     except (OSError, ValueError):
         sink.fatal("cannot-open-file", file=options.time)
+    if not timing.whole:
+        sink.report("report-incomplete", file=options.time)
+    return timing

@@ -102,20 +102,23 @@ class PhaseTimer:
 class CsvTiming:
     """The table of `-time FILE`: `-` is standard output, None takes the rows and drops them.
 
+    `whole` is False where the header found no room.
+
     Making one writes the header, unless the file exists: what an existing file holds is not looked
     at, not even whether it is empty. A file that cannot be made is an OSError. A row is one write
     on a descriptor opened for appending, so that rows of many processes stay whole; a full disk
     costs the row, all of it, and nothing else.
     """
 
-    __slots__ = ("file",)
+    __slots__ = ("file", "whole")
 
     def __init__(self, file: str | os.PathLike[str] | None) -> None:
         self.file = None if file is None else os.fspath(file)
+        self.whole = True
         if self.file == "-":
             _write_stdout(HEADER)
         elif self.file is not None and (os.path.isdir(self.file) or not os.path.exists(self.file)):
-            _create(self.file)
+            self.whole = _create(self.file)
 
     def row(
         self,
@@ -143,8 +146,10 @@ class CsvTiming:
         return _append(descriptor, line)
 
 
-def _create(file: str) -> None:
+def _create(file: str) -> bool:
     """Make the file with the header in it, in one step where the file system can.
+
+    False for a file without one, on a full disk.
 
     A process that starts at the same moment then sees no file or the whole header. Without nameless
     files a named one takes its place; without links, who makes the file writes the header.
@@ -154,19 +159,19 @@ def _create(file: str) -> None:
             made(file)
         except FileExistsError:  # another process was first, or a link that leads nowhere
             if os.path.isfile(file):
-                return
+                return True
         except (AttributeError, OSError):  # not on every system and file system
             pass
         else:
-            return
+            return True
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
     except FileExistsError:
         if os.path.isfile(file):
-            return
+            return True
         # A link that leads nowhere: what it names is made.
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-    _append(descriptor, HEADER)
+    return _append(descriptor, HEADER)
 
 
 def _link_nameless(file: str) -> None:

@@ -143,6 +143,25 @@ def test_memory_that_runs_out_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_p
         pylink.link([("a", one_kernel().build())], arch="sm_80")
 
 
+@pytest.mark.parametrize("place", ["pipeline.merge", "pipeline.layout", "outputs.draft.Canvas"])
+def test_memory_that_runs_out_later_is_no_internal_error(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    output: Path,
+    capsys: pytest.CaptureFixture[str],
+    place: str,
+) -> None:
+    def exhausted(*_: object) -> None:
+        raise MemoryError
+
+    path = tmp_path / "a.cubin"
+    path.write_bytes(one_kernel().build())
+    monkeypatch.setattr(f"pylink.{place}", exhausted)
+    assert (
+        link(path, output, capsys) == "pylink fatal   : There is not enough memory for the link\n"
+    )
+
+
 def test_a_file_that_becomes_shorter(tmp_path: Path) -> None:
     path = tmp_path / "short"
     path.write_bytes(b"x" * 10)

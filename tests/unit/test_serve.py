@@ -214,6 +214,17 @@ def test_it_ends_with_its_command(installed: Installed) -> None:
         assert (done.returncode, done.stderr) == (status, f"pylink serve: {command}: {reason}\n")
 
 
+def test_folders_of_long_names_have_no_socket(installed: Installed, tmp_path: Path) -> None:
+    """In build sandboxes, say: the path of a socket has at most 107 bytes."""
+    long = tmp_path / ("x" * 100)
+    long.mkdir()
+    script = f"{installed.program} -arch=sm_80 a.cubin -o c.cubin"
+    places = {"XDG_RUNTIME_DIR": str(long), "TMPDIR": str(long), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = installed.run("serve", "sh", "-c", script, **places)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(long.iterdir()) == []
+
+
 def test_memory_is_limited(installed: Installed) -> None:
     server = Server(installed, "--max-memory", "200")
     with (installed.folder / "large.ptx").open("wb") as stream:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import multiprocessing
 import multiprocessing.synchronize
@@ -10,8 +11,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from helpers.cubin_builder import one_kernel
 from helpers.timing_rows import Row, read_rows
 
+import pylink
 from pylink.timing import HEADER, CsvTiming, PhaseTimer, elapsed_ms
 
 
@@ -137,6 +140,18 @@ def test_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_full_disk_costs_the_row_only() -> None:
     add_row(CsvTiming("/dev/full"))
+
+
+def test_a_header_without_room_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    assert CsvTiming(tmp_path / "whole.csv").whole
+    monkeypatch.setattr(os, "write", full)
+    assert not CsvTiming(tmp_path / "t.csv").whole
+    table = tmp_path / "u.csv"
+    result = pylink.link([("a", one_kernel().build())], arch="sm_80", time=table)
+    assert [one.message for one in result.diagnostics] == [f"Could not write all of '{table}'"]
 
 
 @pytest.mark.parametrize("name", ["", ".", "missing/t.csv"])

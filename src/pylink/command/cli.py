@@ -167,7 +167,7 @@ def terminal_form(tool: str) -> str:
 
 
 def _internal(error: Exception, sink: Sink) -> int:
-    """Report an exception that no input should be able to raise, with the line that did."""
+    """Report that memory is exhausted, or what no input should raise, with the line that did."""
     trace = error.__traceback__
     place = ""
     while trace is not None:
@@ -175,7 +175,10 @@ def _internal(error: Exception, sink: Sink) -> int:
         place = f"{file}:{trace.tb_lineno}"
         trace = trace.tb_next
     try:
-        sink.report("internal-error", reason=f"{type(error).__name__} in {place}: {error}")
+        if isinstance(error, MemoryError):
+            sink.report("out-of-memory")
+        else:
+            sink.report("internal-error", reason=f"{type(error).__name__} in {place}: {error}")
     except LinkError:
         return sink.exit_code()
     return 1

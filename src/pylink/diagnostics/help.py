@@ -71,8 +71,8 @@ HELP: dict[str, str] = {
     "are, so a link to the file counts, too. Choose another name; nothing was overwritten.",
     "output-named-twice": "Two options name one file to write, maybe through links, so that one "
     "output would be lost. Choose another name; nothing was written.",
-    "report-incomplete": "The table of `-time` did not take a row. The link itself is not "
-    "affected; the disk may be full.",
+    "report-incomplete": "The table of `-time` did not take a row, or its header. The link itself "
+    "is not affected; the disk may be full.",
     "inputs-with-host-script": "A linker script for the host is made without looking at any "
     "input. Leave the inputs out.",
     "host-script-failed": "The host linker `ld` could not be asked for its own script. "
@@ -265,6 +265,8 @@ HELP: dict[str, str] = {
     "register-chain": "The calls from a kernel to a function that needs more registers than the "
     "kernel may have, and what gave it the limit. Compile the function with a limit as low "
     "(`-maxrregcount`), or the kernel with a higher one.",
+    "out-of-memory": "The system gave the process no more memory, of the machine or of its share: "
+    "`ulimit -v`, a control group, `--max-memory` of `pylink serve`.",
     "memory-needed": "The bytes that are needed, and how many there are.",
     "memory-share": "One variable or function, and how many bytes of the memory it takes.",
     "memory-rest": "The sum of all that is not listed.",

@@ -428,6 +428,7 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Function '{symbol}' uses single CTA(.cta_group::1) and CTA pair granularity"
         "(.cta_group::2) and that is not allowed.",
     ),
+    "out-of-memory": (507, CATASTROPHE, "There is not enough memory for the link"),
     "recursion-here": (510, NOTE, "{where}: recursion: '{symbol}' calls '{callee}' here"),
     "indirect-call-here": (511, NOTE, "{where}: recursion: '{symbol}' calls through a pointer"),
     "memory-needed": (

@@ -54,6 +54,8 @@ MEBIBYTE = 1 << 20
 # A process links again after a link that succeeded and loaded nothing new; not after so many, or
 # when one has taken so much memory (KiB).
 MOST_LINKS = 1000
+# The path of a socket has at most 107 bytes; behind the folder's come "/pylink-XXXXXXXX/socket".
+LONGEST_PARENT = 107 - 23
 MOST_MEMORY = 256 << 10
 
 # As of shells, for a command that there is not, or that is no program.
@@ -110,10 +112,8 @@ def main(words: Sequence[str]) -> int:
         )
         return 1
     keep_streams()
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     try:
-        parent = runtime if os.access(runtime, os.W_OK | os.X_OK) else None
-        folder = tempfile.mkdtemp(prefix="pylink-", dir=parent)  # mode 0700
+        folder = make_folder()
     except OSError as error:
         write(None, f"pylink serve: {printable(str(error))}\n")
         return 1
@@ -130,6 +130,16 @@ def main(words: Sequence[str]) -> int:
         return 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def make_folder() -> str:
+    """A new folder of mode 0700 in which the path of a socket is not too long for the system."""
+    places = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp")
+    for parent in places:
+        short = len(os.fsencode(parent)) <= LONGEST_PARENT
+        if short and os.access(parent, os.W_OK | os.X_OK):
+            break
+    return tempfile.mkdtemp(prefix="pylink-", dir=parent)
 
 
 def find_script() -> str | None:
