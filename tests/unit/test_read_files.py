@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from helpers.cubin_builder import SHT_NOTE, SHT_PROGBITS, Cubin, Section, one_kernel
+from helpers.cubin_builder import SHT_NOTE, SHT_PROGBITS, SHT_SYMTAB, Cubin, Section, one_kernel
 from helpers.privileges import ordinary_user
 
 import pylink
@@ -17,6 +17,7 @@ from pylink._native import elfread, inputfiles
 from pylink._native.tables import ObjectTables
 from pylink.command.cli import main
 from pylink.facts import elf, sectionkinds, sectiontable
+from pylink.inspect.image import Image
 from pylink.tables import file_sections, section_name, symbol_name
 
 ARCH = "-arch=sm_80"
@@ -338,3 +339,81 @@ def test_row_counts_of_a_header_that_lies(field: str) -> None:
     files, _, _, faults = elfread.parse(arena, extents)
     assert len(faults) == 1
     assert files
+
+
+def large_inputs(count: int) -> list[bytes]:
+    """Cubins of so many bytes that two threads read them."""
+    images = []
+    for number in range(count):
+        cubin = one_kernel(f"kernel{number}")
+        for more in range(number % 3):
+            cubin.external(f"more{number}_{more}")
+        cubin.section(Section(".debug_abbrev", SHT_PROGBITS, bytes((6 << 20) // count)))
+        images.append(cubin.build())
+    return images
+
+
+def arena_of(images: list[bytes]) -> tuple[bytes, bytes]:
+    arena, extents, failed, _ = inputfiles.read_files(
+        [None] * len(images), [len(image) for image in images], [*images]
+    )
+    assert failed == -1
+    return arena, extents
+
+
+def assert_reads_as_one_by_one(images: list[bytes]) -> None:
+    """Rows of all files are those of each, whose numbers begin behind those of the files before."""
+    arena, extents = arena_of(images)
+    files, sections, symbols, faults = elfread.parse(arena, extents)
+    assert not faults
+    section = symbol = 0
+    for number, row in enumerate(files):
+        (file,), own_sections, own_symbols, _ = elfread.parse(arena, extents[16 * number :][:16])
+        assert (row.first_section, row.first_symbol, row.offset) == (section, symbol, file.offset)
+        for at, one in enumerate(own_sections):
+            row_here = sections[section + at]
+            assert (row_here.name, row_here.offset, row_here.size) == (
+                one.name,
+                one.offset,
+                one.size,
+            )
+            assert (row_here.kind, row_here.file) == (one.kind, number)
+            assert row_here.target < 0 or row_here.target >= min(section, symbol)
+        for at, entry in enumerate(own_symbols):
+            symbol_here = symbols[symbol + at]
+            assert (symbol_here.name, symbol_here.info) == (entry.name, entry.info)
+            assert symbol_here.file == number
+            assert symbol_here.section == (entry.section + section if entry.section >= 0 else -1)
+        section += len(own_sections)
+        symbol += len(own_symbols)
+    assert (len(sections), len(symbols)) == (section, symbol)
+
+
+@pytest.mark.parametrize("count", [2, 3, 8, 31])
+def test_two_threads_read_what_one_reads(count: int) -> None:
+    assert_reads_as_one_by_one(large_inputs(count))
+
+
+def test_a_share_with_fewer_symbols_than_it_could_have() -> None:
+    """A file has as many rows as its last table of symbols, though another one is larger."""
+    images = large_inputs(4)
+    cubin = one_kernel("kernel")
+    image = cubin.build()
+    (table,) = [one for one in Image(image).sections if one.name == ".symtab"]
+    short = image[table.offset : table.offset + table.size]
+    for number in range(40):
+        cubin.external(f"more{number}")
+    cubin.section(Section(".symtab", SHT_SYMTAB, short, link=2, info=3, entsize=24, align=8))
+    images[0] = cubin.build() + bytes(1 << 20)
+    assert_reads_as_one_by_one(images)
+
+
+@pytest.mark.parametrize("bad", [(0,), (3,), (4,), (7,), (2, 6), (0, 7)])
+def test_the_first_fault_counts(bad: tuple[int, ...]) -> None:
+    images = large_inputs(8)
+    for number in bad:
+        images[number] = images[number][:18] + b"\1" + images[number][19:]  # e_machine
+    files, _, _, faults = elfread.parse(*arena_of(images))
+    (fault,) = faults
+    assert fault.file == bad[0]
+    assert len(files) == bad[0]

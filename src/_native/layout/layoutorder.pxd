@@ -1,7 +1,8 @@
 # The order of sections in the output file, and which of them it leaves out.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t
-from libc.stdlib cimport calloc, free, qsort
+from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.string cimport memset
 
 from elf64 cimport SHT_RELA
 from kinds cimport *
@@ -39,23 +40,23 @@ cdef inline bint push_number(Vec* v, int32_t number) noexcept nogil:
     return True
 
 
+cdef inline bint is_lean(uint32_t traits) noexcept nogil:
+    """Whether names and sections are those of the final file alone (docs/releases.md)."""
+    return traits & TRAIT_MERCURY != 0 and traits & TRAIT_LEAN_NAMES != 0
+
+
+cdef enum:
+    RANK_ROOM = 64              # more than there are ranks
+
+
 ctypedef struct Place:
-    int32_t rank
     int32_t birth
     int32_t out
 
 
-cdef inline int by_place(const void* a, const void* b) noexcept nogil:
-    cdef const Place* x = <const Place*>a
-    cdef const Place* y = <const Place*>b
-    if x.rank != y.rank:
-        return -1 if x.rank < y.rank else 1
-    return -1 if x.birth < y.birth else x.birth > y.birth
-
-
-cdef inline bint is_lean(uint32_t traits) noexcept nogil:
-    """Whether names and sections are those of the final file alone (docs/releases.md)."""
-    return traits & TRAIT_MERCURY != 0 and traits & TRAIT_LEAN_NAMES != 0
+cdef inline int by_birth(const void* a, const void* b) noexcept nogil:
+    cdef int32_t x = (<const Place*>a).birth, y = (<const Place*>b).birth
+    return -1 if x < y else x > y
 
 
 cdef inline bint order_sections(const OutRow* row, size_t n, uint32_t family, uint32_t traits,
@@ -63,24 +64,50 @@ cdef inline bint order_sections(const OutRow* row, size_t n, uint32_t family, ui
                                 uint32_t* index) noexcept nogil:
     """Rank by rank, in order of birth; a mercury section ranks by its twin's birth.
 
-    In lean files the ranks themselves stand in another order.
+    In lean files the ranks themselves stand in another order. Rows are in order of birth but for
+    twins, and only ranks in which these come otherwise are sorted.
     """
-    cdef Place* places = <Place*>calloc(n + 1, sizeof(Place))
-    cdef size_t i, count = 0
-    cdef bint ok = places != NULL
+    cdef uint8_t* ranks = <uint8_t*>calloc(n + 1, 1)    # from 1 on; 0: left out
+    cdef size_t ends[RANK_ROOM + 1]
+    cdef Place* places
+    cdef Place* place
+    cdef size_t i, first
+    cdef bint ok = ranks != NULL
     if not ok:
         return False
+    memset(ends, 0, sizeof(ends))
     for i in range(n):
         if not omitted(row, &row[i], prototypes, info, traits):
-            places[count].rank = rank(&row[i], family)
+            ranks[i] = <uint8_t>(rank(&row[i], family) + 1)
             if is_lean(traits):
-                places[count].rank = LEAN_PLACE[places[count].rank]
-            places[count].birth = row[i].twin if row[i].twin >= 0 else <int32_t>i
-            places[count].out = <int32_t>i
-            count += 1
-    qsort(places, count, sizeof(Place), by_place)
-    for i in range(count):
-        ok = ok and push_number(sections, places[i].out)
-        index[places[i].out] = <uint32_t>(i + 1)
+                ranks[i] = <uint8_t>(LEAN_PLACE[ranks[i] - 1] + 1)
+            ends[ranks[i]] += 1
+    for i in range(RANK_ROOM):
+        ends[i + 1] += ends[i]
+    places = <Place*>malloc((ends[RANK_ROOM] + 1) * sizeof(Place))
+    ok = places != NULL and vec_extend(sections, ends[RANK_ROOM]) != NULL
+    if ok:
+        for i in range(n):
+            if ranks[i]:
+                place = &places[ends[ranks[i] - 1]]
+                ends[ranks[i] - 1] += 1
+                place.birth = row[i].twin if row[i].twin >= 0 else <int32_t>i
+                place.out = <int32_t>i
+        first = 0
+        for i in range(RANK_ROOM):         # ends[i] is the end of rank i + 1 by now
+            sort_places(places + first, ends[i] - first)
+            first = ends[i]
+        for i in range(first):
+            (<int32_t*>sections.data)[i] = places[i].out
+            index[places[i].out] = <uint32_t>(i + 1)
     free(places)
+    free(ranks)
     return ok
+
+
+cdef inline void sort_places(Place* places, size_t count) noexcept nogil:
+    cdef size_t i
+    for i in range(1, count):
+        if places[i - 1].birth > places[i].birth:
+            qsort(places, count, sizeof(Place), by_birth)
+            return

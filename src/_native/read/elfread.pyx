@@ -4,7 +4,7 @@ After `parse`, every offset, count, name and index in the tables is known to lie
 so later kernels follow them without looking back.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
@@ -24,48 +24,120 @@ from objectformats cimport *
 from rows cimport *
 from ties cimport *
 from vec cimport *
+from workers cimport WORTH_A_THREAD, in_halves
 
 
 def parse(bytes arena, bytes extents, bytearray times=None):
     """Check and tabulate every file of the arena.
 
     `extents` comes from `inputfiles.read_files`. Returns `(files, sections, symbols, faults)`, the
-    last empty when all is well.
+    last empty when all is well; else it has the first fault, and the tables what stands before it.
     `times` takes a TimeRow of each file, without processor times.
     """
-    cdef Reader r
     cdef const uint64_t* extent = <const uint64_t*>PyBytes_AS_STRING(extents)
     cdef Py_ssize_t n = count_files(arena, extents), i
-    cdef bint ok = True
-    cdef TimeRow* row = time_rows(times, n)
-    r.arena = <const uint8_t*>PyBytes_AS_STRING(arena)
-    cdef uint64_t section_room = 0, symbol_room = 0
-    vec_init(&r.files, sizeof(FileRow))
-    vec_init(&r.sections, sizeof(SectionRow))
-    vec_init(&r.symbols, sizeof(SymbolRow))
+    cdef Reader whole
+    cdef Share shares[2]
+    cdef Share* first = &shares[0]
+    cdef Share* second = &shares[1]
+    cdef bint ok
+    memset(&whole, 0, sizeof(Reader))
+    vec_init(&whole.files, sizeof(FileRow))
+    vec_init(&whole.sections, sizeof(SectionRow))
+    vec_init(&whole.symbols, sizeof(SymbolRow))
+    for i in range(2):
+        shares[i].arena = <const uint8_t*>PyBytes_AS_STRING(arena)
+        shares[i].extent = extent
+        shares[i].times = time_rows(times, n)
+        shares[i].first = shares[i].end = n
+        shares[i].sections = shares[i].symbols = 0
+    first.first = 0
+    if PyBytes_GET_SIZE(arena) >= WORTH_A_THREAD:
+        while first.end > 1 and extent[2 * first.end - 2] > <uint64_t>PyBytes_GET_SIZE(arena) // 2:
+            first.end -= 1
+        second.first = first.end
+    with nogil:
+        in_halves(count_share, shares, second.first < second.end)
+        ok = (vec_reserve(&whole.files, n)
+              and vec_reserve(&whole.sections, first.sections + second.sections)
+              and vec_reserve(&whole.symbols, first.symbols + second.symbols))
+        if ok:
+            start_share(first, &whole, 0, 0)
+            start_share(second, &whole, first.sections, first.symbols)
+            in_halves(read_share, shares, second.first < second.end)
+            if first.good and (first.reader.sections.count < first.sections
+                               or first.reader.symbols.count < first.symbols):
+                # It has fewer rows than it might have had: those of the second begin earlier.
+                start_share(second, &whole, first.reader.sections.count,
+                            first.reader.symbols.count)
+                read_share(shares, 1)
+            if first.good:
+                first = second
+            whole.files.count = first.reader.files.count
+            whole.sections.count = first.reader.sections.count
+            whole.symbols.count = first.reader.symbols.count
+    tables = (Files(take_rows(&whole.files)), Sections(take_rows(&whole.sections)),
+              Symbols(take_rows(&whole.symbols)))
+    if not ok or not first.good and first.reader.fault.reason == F_NONE:
+        raise MemoryError
+    fault = b"" if first.good else PyBytes_FromStringAndSize(<char*>&first.reader.fault,
+                                                             sizeof(FaultRow))
+    return *tables, Faults(fault)
+
+
+# The files that a thread reads: one after the other, into rows of their own in the tables of all.
+ctypedef struct Share:
+    const uint8_t* arena
+    const uint64_t* extent
+    TimeRow* times              # by file, or NULL
+    Py_ssize_t first
+    Py_ssize_t end
+    uint64_t sections           # rows that they can have
+    uint64_t symbols
+    Reader reader
+    bint good
+
+
+cdef void count_share(void* context, size_t number) noexcept nogil:
+    cdef Share* share = <Share*>context + number
+    cdef Py_ssize_t i
+    for i in range(share.first, share.end):
+        count_rows(share.arena + share.extent[2 * i], share.extent[2 * i + 1], &share.sections,
+                   &share.symbols)
+
+
+cdef void start_share(Share* share, const Reader* whole, size_t section,
+                      size_t symbol) noexcept nogil:
+    """Have the share fill the tables of `whole` from these rows on."""
+    cdef Reader* r = &share.reader
+    r.arena = share.arena
+    vec_over(&r.files, whole.files.data, sizeof(FileRow), whole.files.room)
+    vec_over(&r.sections, whole.sections.data, sizeof(SectionRow), whole.sections.room)
+    vec_over(&r.symbols, whole.symbols.data, sizeof(SymbolRow), whole.symbols.room)
+    r.files.count = <size_t>share.first
+    r.sections.count = section
+    r.symbols.count = symbol
     vec_init(&r.marks, 8)
     memset(&r.fault, 0, sizeof(FaultRow))
-    with nogil:
-        for i in range(n):
-            count_rows(r.arena + extent[2 * i], extent[2 * i + 1], &section_room, &symbol_room)
-    with nogil:
-        ok = (vec_reserve(&r.files, n) and vec_reserve(&r.sections, section_room)
-              and vec_reserve(&r.symbols, symbol_room))
-        for i in range(n):
-            if not ok:
-                break
-            if row != NULL:
-                row[i].start = nanoseconds(CLOCK_MONOTONIC)
-            ok = read_file(&r, <int32_t>i, extent[2 * i], extent[2 * i + 1])
-            if ok and row != NULL:
-                row[i].wall = nanoseconds(CLOCK_MONOTONIC) - row[i].start
-    vec_free(&r.marks)
-    tables = (Files(take_rows(&r.files)), Sections(take_rows(&r.sections)),
-              Symbols(take_rows(&r.symbols)))
-    if not ok and r.fault.reason == F_NONE:
-        raise MemoryError
-    fault = b"" if ok else PyBytes_FromStringAndSize(<char*>&r.fault, sizeof(FaultRow))
-    return *tables, Faults(fault)
+
+
+cdef void read_share(void* context, size_t number) noexcept nogil:
+    """The files up to the first that has a fault."""
+    cdef Share* share = <Share*>context + number
+    cdef TimeRow* row
+    cdef Py_ssize_t i
+    share.good = True
+    for i in range(share.first, share.end):
+        row = NULL if share.times == NULL else &share.times[i]
+        if row != NULL:
+            row.start = nanoseconds(CLOCK_MONOTONIC)
+        share.good = read_file(&share.reader, <int32_t>i, share.extent[2 * i],
+                               share.extent[2 * i + 1])
+        if not share.good:
+            break
+        if row != NULL:
+            row.wall = nanoseconds(CLOCK_MONOTONIC) - row.start
+    vec_free(&share.reader.marks)
 
 
 cdef inline void count_rows(const uint8_t* image, uint64_t size, uint64_t* sections,

@@ -125,10 +125,15 @@ def to_link(one: Input, name: str, sink: Sink) -> LinkInput:
         sink.fatal("cannot-open-input", file=name)
 
 
-def is_plain(one: Input) -> bool:
-    """Whether there is nothing to check or to say of an input: most are added without a sink."""
+def is_plain(one: Input, *, looks: bool) -> bool:
+    """Whether there is nothing to check or to say of an input: most are added without a sink.
+
+    With `looks` a file has to be there.
+    """
+    if one.kind != "any":
+        return False
     try:
-        return one.kind == "any" and (one.path is None or os.stat(one.path) is not None)
+        return not looks or one.path is None or os.stat(one.path) is not None
     except (OSError, ValueError):
         return False
 

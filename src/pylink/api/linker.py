@@ -59,7 +59,7 @@ def link(
         raise TypeError("inputs is a list, also of one input")
     with Linker(options, arch=arch, output=output, log=log, **keywords) as linker:
         for one in inputs:
-            linker.add(one)
+            linker._take(one, looks=False)
         return linker.complete()
 
 
@@ -111,11 +111,15 @@ class Linker:
         """
         if not self._open:
             raise ValueError("the linker is closed")
+        self._take(one, looks=True)
+
+    def _take(self, one: InputLike, *, looks: bool) -> None:
+        """Add an input; whether a file is there is asked with `looks`."""
         number = len(self._inputs)
         added = as_input(one, number)
         name = name_of(added, number, self._numbers)
         self._numbers.setdefault(name, number)
-        if not is_plain(added):
+        if not is_plain(added, looks=looks):
             self._check(lambda sink: check_input(added, name, sink))
         self._inputs.append((name, added))
 
