@@ -162,7 +162,7 @@ def link_cubins(loaded: Loaded, sink: Sink, run: Runner, in_place: str | None) -
     objects = run("read", read, loaded)
     # From here on, no input is opened.
     merged = run("merge", merge, objects)
-    # From here on, no section or symbol appears.
+    # From here on, no section or symbol appears; docs/order.md says where each came from.
     placed = run("layout", layout, merged)
     if options.verbose:
         from pylink.phases.report_use import report_use  # noqa: PLC0415 -- most links are silent

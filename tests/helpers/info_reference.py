@@ -1,7 +1,6 @@
 """Attribute records of the output, said plainly over a small program.
 
-Written from "Attributes of kernels" in docs/format-notes.md; records of a list come out in the
-reverse of their order in the input.
+Written from "Lists of attributes" and "Attributes of kernels" in docs/format-notes.md.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from helpers.graph_reference import Graph
 NVAL, BVAL, HVAL, SVAL = 1, 2, 3, 4
 REGCOUNT, FRAME_SIZE, MIN_STACK_SIZE, CRS_STACK_SIZE = 0x2F, 0x11, 0x12, 0x1E
 EXTERNS, FRAGMENTS, BITS, SINGLE, PAIR = 0x0F, 0x4F, 0x50, 0x51, 0x52
+FINALIZER_OPTIONS, ISA_VERSION = 0x5A, 0x5F
 UNKNOWN_BITS, UNKNOWN_NUMBER = 0x8000, 0xFFFF
 
 
@@ -217,3 +217,28 @@ def file_reference(program: Program, registers: list[int], stack: list[int]) -> 
         kernels = sorted(program.kernels, key=lambda one: program.symbols[one])
         sizes = [pair(MIN_STACK_SIZE, kernel, stack[kernel]) for kernel in kernels]
     return b"".join([*reversed(rows), *sizes])
+
+
+def two_lists(
+    machine: list[Record], mercury: list[Record], closing: list[Record]
+) -> tuple[bytes, bytes]:
+    """A function's .nv.info.F and .nv.merc.nv.info.F in a link with -r, from those of an input.
+
+    The link writes the attributes of `closing` anew, at the end of .nv.info.F.
+    """
+    ends = {record.number for record in closing}
+    waiting = list(machine)
+    plain = []
+    for record in mercury:
+        same = find(waiting, record.number)
+        if same is not None:
+            waiting.remove(same)
+        if record.number != FINALIZER_OPTIONS:
+            plain.append(same or record)
+    both = []
+    for rows, rest in ((plain, waiting), (mercury, [])):
+        of_plain = rows is plain
+        found = [Record(ISA_VERSION, HVAL, 0x100)] if not find(mercury, ISA_VERSION) else []
+        found += [row for row in [*reversed(rows), *rest] if not of_plain or row.number not in ends]
+        both.append(b"".join(record.data() for record in [*found, *(closing if of_plain else [])]))
+    return both[0], both[1]

@@ -11,10 +11,12 @@ from helpers.info_reference import (
     BVAL,
     CRS_STACK_SIZE,
     EXTERNS,
+    FINALIZER_OPTIONS,
     FLAGS,
     FRAGMENTS,
     FRAME_SIZE,
     HVAL,
+    ISA_VERSION,
     MIN_STACK_SIZE,
     NVAL,
     REGCOUNT,
@@ -24,6 +26,7 @@ from helpers.info_reference import (
     Record,
     file_reference,
     function_reference,
+    two_lists,
 )
 from helpers.tables import merged, objects, table
 
@@ -39,12 +42,14 @@ from pylink._native.tables import (
     PlacedTables,
 )
 from pylink.facts import inherited, sectionkinds
+from pylink.facts.target import FAMILY_C
 
 RELOCATABLE = 1  # bit of the mode
 WON = 4  # role
 NO_BOUND = 0xFFFFFFFF
 EXTERNALS = 4
 COPIED = (0x1B, 0x05, 0x37)  # records that stay where they are
+LISTS = (sectionkinds.INFO_FUNC, sectionkinds.MERC_INFO_FUNC)
 
 
 def records(rng: Random, names: int) -> list[Record]:
@@ -185,3 +190,60 @@ def test_records_agree_with_the_page(seed: int, *, executable: bool) -> None:
     assert found.pop(-1) == file_reference(program, registers, link.stack)
     assert found == {one: function_reference(program, one) for one in program.sections}
     assert mixed == program.mixed
+
+
+def draw_list(rng: Random) -> list[Record]:
+    """Records whose attributes repeat, with values that tell them apart."""
+    numbers = rng.choices((0x1B, 0x37, 0x05, 0x23, FINALIZER_OPTIONS), k=rng.randrange(1, 9))
+    if rng.random() < 0.5:
+        numbers.append(ISA_VERSION)
+    rng.shuffle(numbers)
+    return [
+        Record(number, SVAL, items=[rng.getrandbits(32) for _ in range(rng.randrange(1, 4))])
+        if number in (0x05, FINALIZER_OPTIONS)
+        else Record(number, HVAL, rng.getrandbits(16))
+        for number in numbers
+    ]
+
+
+@pytest.mark.parametrize("closes", [False, True])
+@pytest.mark.parametrize("seed", range(100))
+def test_two_lists_agree_with_the_page(seed: int, *, closes: bool) -> None:
+    rng = Random(seed)
+    closing = [Record(0x37, HVAL, 7), Record(0x6A, SVAL, items=[3])] if closes else []
+    lists = [(draw_list(rng), draw_list(rng)) for _ in range(3)]
+    arena = bytearray()
+    sections: list[dict[str, int]] = []
+    functions, outs = [], []
+    for function, pair in enumerate(lists):
+        for kind, rows in zip(LISTS, pair, strict=True):
+            data = b"".join(row.data() for row in rows)
+            sections.append({"kind": kind, "offset": len(arena), "size": len(data)})
+            outs.append({"kind": kind, "entity": function})
+            arena += data
+        functions.append({"info": len(sections) - 2, "merc_info": len(sections) - 1})
+    count = len(lists)
+    flags = [{"flags": tables.DEFINED | tables.LIVE}] * count
+    whole = merged(
+        objects(
+            bytes(arena),
+            files=[{"section_count": len(sections), "symbol_count": count}],
+            sections=sections,
+            symbols=[{}] * count,
+            family=FAMILY_C,
+            mode=RELOCATABLE,
+        ),
+        entities=table(Entities, flags),
+        symbol_entity=table(Numbers, range(count)),
+        symbol_role=table(Marks, [WON] * count),
+        functions=table(Functions, functions),
+    )
+    indices = table(Indices, range(1, count + 1))
+    placed = PlacedTables(whole, outs=table(Outs, outs), symbol_index=indices)
+    ends = b"".join(record.data() for record in closing)
+    assert info.emit_info(placed, inherited.compiled(130), ends) == []
+    found = {}
+    for blob, spans in zip(placed.blobs, placed.spans, strict=True):
+        found.update((row.out, blob[row.offset : row.offset + row.size]) for row in spans)
+    expected = [data for machine, mercury in lists for data in two_lists(machine, mercury, closing)]
+    assert [found[number] for number in range(len(outs))] == expected

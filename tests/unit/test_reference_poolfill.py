@@ -14,7 +14,7 @@ from pylink._native.tables import Entities, LiteralPools, Numbers, Outs, PlacedT
 from pylink.facts import sectionkinds
 from pylink.tables import CONSTANT_KIND
 
-LOST = 2
+LOST, ALONE = 2, 4
 RELA = Struct("<QQq")
 BANK = 2
 
@@ -36,9 +36,12 @@ class Link:
         self.sources = [self.write(pool) if pool else -1 for pool in self.own]
         self.sizes = [len(pool.data) if pool else 0 for pool in self.own]
         for kernel, own in enumerate(self.own):
-            for _ in range(rng.choice((0, 0, 1, 2)) if own else 0):
-                assert own
-                self.add(kernel, [kernel], self.pool(lost=True), own, self.sizes[kernel])
+            for _ in range(rng.choice((0, 0, 1, 2))):
+                # Copies that lost alone: their tables lead to code without any.
+                stays = own or Pool(b"")
+                self.add(kernel, [kernel], self.pool(lost=True), stays, self.sizes[kernel])
+                if self.sources[kernel] < 0:
+                    self.sources[kernel] = self.rows[-1]["section"]
         for function in range(count, count + rng.randrange(4)):
             users = sorted(rng.sample(range(count), rng.randrange(1, count + 1)), reverse=True)
             stays = self.pool(lost=False)
@@ -88,7 +91,8 @@ class Link:
         for kernel in users:
             self.sizes[kernel] = end
             row = {"section": section, "kernel": kernel, "offset": offset, "end": end}
-            row |= {"function": function, "align": 4, "flags": LOST * pool.lost}
+            flags = LOST * pool.lost | ALONE * (function == kernel and self.own[kernel] is None)
+            row |= {"function": function, "align": 4, "flags": flags}
             self.rows.append(row)
         return offset
 
@@ -104,7 +108,7 @@ class Link:
         )
         outs = []
         for kernel, source in enumerate(self.sources):
-            size = self.sections[source]["size"] if source >= 0 else 0
+            size = self.sections[source]["size"] if self.own[kernel] else 0
             row = {"bank": BANK, "entity": kernel, "source": source, "size": size}
             outs.append({**row, "kind": sectionkinds.CONSTANT_FUNC})
         count = len(self.own) + len(self.constants)

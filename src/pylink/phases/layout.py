@@ -54,6 +54,7 @@ def layout(merged: Merged, sink: Sink) -> Placed:
     if job.folds_constants or objects.references is not None:
         _fold_constants(placed, sink)
         steps.done("fold_constants")
+    # Numbers of sections and symbols in the file: classes, then the lists of merge.
     native_layout.order(placed, info.has_file_records(merged))
     steps.done("order")
     _make_contents(placed, sink)

@@ -32,6 +32,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
             return None
         steps.done("rewrite_kernels")
     merged = Merged(objects)
+    # Entities get their numbers, each definition its fate; nobody else decides between copies.
     clashes = resolve.resolve(merged)
     if clashes:
         from pylink.phases.report_symbols import report_clashes  # noqa: PLC0415 -- errors
@@ -41,6 +42,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     sections = pools.cut_pools(merged)
     if sections is not objects.sections:
         merged.objects = objects = objects.replaced(sections=sections)
+    # Code is live or dead from here on; nvlink makes both, and so numbers count both.
     resolve.find_live(merged, _selected_kernels(merged), bool(job.mode & KEEP_CODE))
     steps.done("find_live")
     native_functions.analyze(merged)
@@ -52,6 +54,7 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     steps.done("find_undefined")
     if sink.errors and not (crowded or job.dumps_calls or job.options.verbose):
         return None
+    # Before the births, as kernels without literals of their own get a section for others'.
     pools.place_pools(merged)
     steps.done("place_pools")
     if job.folds_mercury:
@@ -60,6 +63,8 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
         from pylink.phases.trace import trace_inputs  # noqa: PLC0415 -- few links are traced
 
         trace_inputs(merged)
+    # The events of docs/order.md: sections and symbols, their names, and from sm_100 on the second
+    # program. Nothing is born after it.
     native_merge.merge(merged)
     steps.done("merge_sections")
     if job.target.family == FAMILY_C and merged.pools:
