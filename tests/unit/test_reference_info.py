@@ -242,7 +242,7 @@ def test_two_lists_agree_with_the_page(seed: int, *, closes: bool) -> None:
     placed = PlacedTables(whole, outs=table(Outs, outs), symbol_index=indices)
     ends = b"".join(record.data() for record in closing)
     assert info.emit_info(placed, inherited.compiled(130), ends) == []
-    found = {}
+    found: dict[int, bytes] = {}
     for blob, spans in zip(placed.blobs, placed.spans, strict=True):
         found.update((row.out, blob[row.offset : row.offset + row.size]) for row in spans)
     expected = [data for machine, mercury in lists for data in two_lists(machine, mercury, closing)]

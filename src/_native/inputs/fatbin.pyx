@@ -86,8 +86,7 @@ cdef packed struct Range:
 
 # What a source is beyond its entries. An offset of 0 says that there is no such section.
 cdef packed struct SourceRow:
-    uint32_t containers
-    uint32_t spare
+    uint64_t containers
     Range module                # __nv_module_id
     Range kernels[2]            # .nvHRKE, .nvHRKI
     Range variables[4]          # .nvHRDE, .nvHRDI, .nvHRCE, .nvHRCI
@@ -95,8 +94,7 @@ cdef packed struct SourceRow:
 cdef packed struct FaultRow:
     uint32_t source
     int32_t index               # the entry, or -1
-    uint32_t reason
-    uint32_t spare
+    uint64_t reason
     uint64_t value
     uint64_t limit
 
@@ -196,7 +194,6 @@ cdef bint fault(Scanner* s, bint entry, uint32_t reason, uint64_t value,
     row.source = s.source
     row.index = <int32_t>s.index if entry else -1
     row.reason = reason
-    row.spare = 0
     row.value = value
     row.limit = limit
     return True
@@ -371,7 +368,8 @@ def pick_entries(bytes entries, bytes rows, bytes faults, bytes homes, bytes ext
     cdef const uint8_t* kind = <const uint8_t*>PyBytes_AS_STRING(kinds)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(kinds), i, before
     cdef int64_t best_rank, place
-    cdef uint32_t container, taken, containers
+    cdef uint32_t container, taken
+    cdef size_t containers
     cdef bint damaged
     cdef list sources = [], odd = [], missing = [], bare = []
     cdef set chosen
@@ -392,7 +390,7 @@ def pick_entries(bytes entries, bytes rows, bytes faults, bytes homes, bytes ext
                 take_source(&p, <uint32_t>i, home[i], kind[i], extent[2 * i], extent[2 * i + 1])
             else:
                 chosen = linked.get(i)
-                containers = row[i].containers if chosen is None else <uint32_t>len(chosen)
+                containers = row[i].containers if chosen is None else len(chosen)
                 taken = 0
                 while entry != end and entry.source == <uint32_t>i:
                     best = NULL

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pylink.diagnostics import Sink
     from pylink.inputs.sources import Source, Sources
 
-FAULT = Struct("<IiIIQQ")
+FAULT = Struct("<IiQQQ")
 
 # The section of a host object that holds its fat binary.
 FATBIN_SECTION = "__nv_relfatbin"
@@ -37,7 +37,7 @@ REASONS = {
 
 def report_damage(faults: bytes, sources: Sources, sink: Sink) -> None:
     """Report each damaged source once."""
-    for source, index, reason, _, value, limit in FAULT.iter_unpack(faults):
+    for source, index, reason, value, limit in FAULT.iter_unpack(faults):
         one = sources[source]
         sentence = REASONS[reason].format(value=value, limit=limit)
         if reason in OF_OBJECT:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 # EntryRow and SourceRow of fatbin.pyx.
 ENTRY = Struct("<6I5Q")
-SOURCE = Struct("<2I14Q")
+SOURCE = Struct("<15Q")
 
 
 class Found:
@@ -37,13 +37,13 @@ class Found:
         if number in self._restricted:
             return len(self._restricted[number])
         start = SOURCE.size * number
-        return int.from_bytes(self.rows[start : start + 4], "little")
+        return int.from_bytes(self.rows[start : start + 8], "little")
 
     def ids(self, number: int) -> list[bytes] | None:
         """The ids of the modules, None without `__nv_module_id`."""
         if number in self._restricted:
             return self._restricted[number]
-        _, _, offset, size, *_ = SOURCE.unpack_from(self.rows, SOURCE.size * number)
+        _, offset, size, *_ = SOURCE.unpack_from(self.rows, SOURCE.size * number)
         return names_at(self.sources[number].arena, offset, size)
 
     def lists_hold(self, number: int, count: int) -> bool:
@@ -52,7 +52,7 @@ class Found:
         arena = self.sources[number].arena
         return all(
             offset and arena.count(0, offset, offset + size) >= count
-            for offset, size in zip(row[4:16:2], row[5:16:2], strict=True)
+            for offset, size in zip(row[3:15:2], row[4:15:2], strict=True)
         )
 
 
