@@ -13,7 +13,7 @@ from helpers.cubin_builder import one_kernel
 
 import pylink
 from pylink import __version__
-from pylink.command.cli import MANY_INPUTS, main
+from pylink.command.cli import LARGE_ARCHIVE, MANY_INPUTS, is_large, main
 from pylink.command.commands import COMMANDS
 from pylink.command.helptext import help_text
 from pylink.outputs.hostscript import SECTIONS
@@ -291,6 +291,17 @@ def test_the_program_ends_as_programs_do(before: str) -> None:
         lines = done.stdout.splitlines()
         assert lines[0] == "begin"
         assert (lines[-1] == "end") == bool(before)
+
+
+def test_links_that_large_pages_are_for(tmp_path: Path) -> None:
+    archive = tmp_path / "lib.a"
+    archive.touch()
+    os.truncate(archive, LARGE_ARCHIVE - 1)
+    assert not is_large(["a.o", str(archive)])
+    os.truncate(archive, LARGE_ARCHIVE)
+    assert is_large(["a.o", str(archive)])
+    assert not is_large(["gone.a", "a\0.a", "a.o"])
+    assert is_large(["a.o"] * MANY_INPUTS)
 
 
 def test_many_inputs_give_what_a_call_gives(tmp_path: Path) -> None:

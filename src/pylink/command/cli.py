@@ -24,13 +24,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Links of fewer inputs need less memory than one large page for each of their tables.
+# Links of fewer inputs need less memory than one large page for each of their tables, unless they
+# have an archive of so many bytes.
 MANY_INPUTS = 100
+LARGE_ARCHIVE = 8 << 20
 # Inputs of a link from which on a terminal shows how far it is.
 LONG_LINK = 1000
 
 TOOL = "pylink"
 NVLINK = "nvlink"
+
+
+def is_large(names: Sequence[str]) -> bool:
+    """Whether a link of these inputs gains from large pages, as far as their names tell."""
+    if len(names) >= MANY_INPUTS:
+        return True
+    try:
+        return any(name.endswith(".a") and os.stat(name).st_size >= LARGE_ARCHIVE for name in names)
+    except (OSError, ValueError):  # which the link says
+        return False
 
 
 def main(
@@ -107,7 +119,7 @@ def link_command(words: Sequence[str], tool: str, *, owns_process: bool) -> int:
         inputs = [
             Input(name, whole=whole) for name, whole in zip(line.inputs, line.whole, strict=True)
         ]
-        if owns_process and len(inputs) >= MANY_INPUTS:
+        if owns_process and is_large(line.inputs):
             from pylink._native.inputfiles import keep_memory  # noqa: PLC0415 -- few have so many
 
             keep_memory()
