@@ -84,48 +84,33 @@ def copy_contents(Canvas image not None, PlacedTables placed not None, bint give
     """
     cdef MergedTables merged = placed.merged
     cdef ObjectTables objects = merged.objects
-    cdef size_t n = placed.outs.count, i
-    cdef size_t count = placed.section_order.count
-    cdef const OutRow* row = placed.outs.rows
-    cdef const int32_t* order = placed.section_order.rows
     cdef const PlaceRow* place = placed.places.rows
     cdef uint8_t* data = image.data
     expect_size(image, placed)
-    cdef uint64_t* filled = <uint64_t*>calloc(n + 1, 8)
-    cdef uint64_t at = 0, end, size = placed.size
+    cdef uint64_t size = placed.size
     cdef const SpanRow* span
     cdef Spans table
     cdef bytes blob
     cdef const uint8_t* made
-    cdef size_t spans_here
-    cdef int32_t o
+    cdef size_t spans_here, i
     cdef Pieces p
-    if filled == NULL:
-        raise MemoryError
     memset(&p, 0, sizeof(Pieces))
     p.input = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
     p.image = data
     p.sections = objects.sections.rows
     p.section_count = objects.sections.count
-    p.outs = row
+    p.outs = placed.outs.rows
     p.places = place
     p.out_of = merged.out_of.rows
     p.base = merged.base.rows
     p.stand_in = merged.stand_ins.rows if merged.stand_ins.count else NULL
+    if image.memory is not None:        # an empty file is zeros
+        clear_gaps(&p, placed)
     if gives_up and not give_up_input(&p, PyBytes_GET_SIZE(objects.arena)):
-        free(filled)
         raise MemoryError
     with nogil:
-        if image.memory is not None:
-            prefer_large_pages(data, size)
         for_each(copy_pieces, &p, (p.section_count + CHUNK - 1) // CHUNK, size)
-        for i in range(p.section_count):
-            if not is_copied(&p, i):
-                continue
-            o = p.out_of[i]
-            if p.base[i] > filled[o]:
-                memset(data + place[o].offset + filled[o], 0, p.base[i] - filled[o])
-            filled[o] = p.base[i] + p.sections[i].size
+    free(p.left)
     for table, blob in zip(placed.spans, placed.blobs):
         span = table.rows
         spans_here = table.count
@@ -133,22 +118,45 @@ def copy_contents(Canvas image not None, PlacedTables placed not None, bint give
         with nogil:
             for i in range(spans_here):
                 memcpy(data + place[span[i].out].offset, made + span[i].offset, span[i].size)
-                filled[span[i].out] = span[i].size
+
+
+cdef int clear_gaps(const Pieces* p, PlacedTables placed) except -1:
+    """Zeros where nothing is copied to: between the pieces of a section, and between sections."""
+    cdef size_t n = placed.outs.count, count = placed.section_order.count, i
+    cdef const int32_t* order = placed.section_order.rows
+    cdef uint64_t at = 0, size = placed.size
+    cdef uint64_t* filled = <uint64_t*>calloc(n + 1, 8)
+    cdef const PlaceRow* place
+    cdef Spans table
+    cdef int32_t o
+    if filled == NULL:
+        raise MemoryError
+    for table in placed.spans:
+        for i in range(table.count):
+            filled[table.rows[i].out] = table.rows[i].size
     with nogil:
+        prefer_large_pages(p.image, size)
+        for i in range(p.section_count):
+            if not is_copied(p, i):
+                continue
+            o = p.out_of[i]
+            if p.base[i] > filled[o]:
+                memset(p.image + p.places[o].offset + filled[o], 0, p.base[i] - filled[o])
+            filled[o] = p.base[i] + p.sections[i].size
         for i in range(count):
             o = order[i]
-            if place[o].made == 2:
+            place = &p.places[o]
+            if place.made == 2:
                 continue
-            if place[o].offset > at:
-                memset(data + at, 0, place[o].offset - at)
-            at = place[o].offset
-            if not is_nobits(&row[o]):
-                end = place[o].offset + place[o].size
-                memset(data + place[o].offset + filled[o], 0, place[o].size - filled[o])
-                at = end
-        memset(data + at, 0, size - at)
-    free(p.left)
+            if place.offset > at:
+                memset(p.image + at, 0, place.offset - at)
+            at = place.offset
+            if not is_nobits(&p.outs[o]):
+                at = place.offset + place.size
+                memset(p.image + place.offset + filled[o], 0, place.size - filled[o])
+        memset(p.image + at, 0, size - at)
     free(filled)
+    return 0
 
 
 def write_relocations(Canvas image not None, PlacedTables placed not None):
