@@ -94,6 +94,17 @@ def judge(job: Job, ours: bytes, folder: Path) -> Verdict:
     return Verdict(state, kind_of(lines[0]), tuple(lines))
 
 
+def judge_refusal(job: Job, said: str, folder: Path) -> Verdict:
+    """Whether nvlink refuses as well what pylink refused with these words."""
+    for name, data in job.inputs():
+        (folder / name).write_bytes(data)
+    result = run_nvlink(job, folder)
+    if result is None or result.code or result.image is None:
+        return Verdict(REFUSED_BY_NVLINK)
+    lines = tuple(said.splitlines()) or ("nothing said",)
+    return Verdict(DIFFERENT, kind_of(f"refused: {lines[0]}"), lines)
+
+
 def is_sound(job: Job) -> bool:
     """Whether a compiler could have written the inputs, so that both linkers have to agree."""
     return not job.wrapping_seed and all(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fuzz import corpus, edits, verdict, wrapping
-from fuzz.campaign import Campaign, Finding, Tally
+from fuzz.campaign import Campaign, Finding, Tally, asks_nvlink
 from fuzz.draft import ALIGN, SIZE, Draft
 from fuzz.jobs import Change, Job, draw
 from fuzz.minimise import minimise, write
@@ -134,6 +135,30 @@ def test_a_worker_that_ends_is_a_crash_and_another_one_goes_on(tmp_path: Path) -
     assert (state, finding is not None) == (CRASH, True)
     assert made.run_job(good) == (LINKED, None)
     made.process.stop()
+
+
+@oracle.needs_oracle
+def test_a_valid_program_that_is_refused_is_told(tmp_path: Path) -> None:
+    job, damaged = (
+        Job("0", PROGRAM, "80", (Change(0, edit, "1"),)) for edit in ("code-bits", "name-byte")
+    )
+    with Campaign(tmp_path, compares=True) as made:
+        judged = verdict.judge_refusal(job, "pylink error   : no\n", made.theirs)
+        missing = verdict.judge_refusal(replace(job, arch="75"), "no", made.theirs)
+    assert (judged.state, judged.kind) == (verdict.DIFFERENT, "refused: pylink error   : no")
+    assert missing.state == verdict.REFUSED_BY_NVLINK
+    assert asks_nvlink(job, REFUSED)
+    assert not asks_nvlink(damaged, REFUSED)
+
+
+def test_nvlink_is_asked_about_all_valid_programs_and_some_others() -> None:
+    names = corpus.names()
+    jobs = [draw(1, number, names) for number in range(500)]
+    sound = [job for job in jobs if verdict.is_sound(job)]
+    others = [job for job in jobs if not verdict.is_sound(job)]
+    assert len(sound) > 80
+    assert all(asks_nvlink(job, LINKED) for job in sound)
+    assert 20 < sum(asks_nvlink(job, LINKED) for job in others) < 80
 
 
 @oracle.needs_oracle
