@@ -21,6 +21,12 @@ def test_every_feature_occurs_in_some_program() -> None:
     pool += [feature.__name__ for feature, _ in programs_ptx.FEATURES]
     used = {feature for seed in range(300) for feature in programs.generate(seed).features}
     assert used == set(pool)
+    later = {feature.__name__ for feature, _ in programs_features.LATER}
+    seeds = range(programs.LATER_SEEDS, programs.LATER_SEEDS + 100)
+    made = [programs.generate(seed) for seed in seeds]
+    assert later <= {feature for program in made for feature in program.features}
+    flags = {flag for program in made for module in program.modules for flag in module.flags}
+    assert flags >= {"-O0", "-O1", "-G", "-lineinfo"}
 
 
 def test_programs_have_one_to_eight_modules_of_cuda_and_mixed_flags() -> None:

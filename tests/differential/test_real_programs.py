@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,13 +18,15 @@ FILES = {
     "src/a.cu": '#include "f.h"\n__global__ void k(int *p) { *p = f(*p); }\n',
     "src/b.cu": '#include "f.h"\n__device__ int f(int n) { return n * n; }\n',
     "src/broken.cu": "this is no CUDA\n",
-    "include/f.h": "extern __device__ int f(int n);\n",
+    "include/f.h": "#include <config.h>\nextern __device__ int f(int n);\n",
 }
 ROW = {
     "name": "small",
     "repository": "someone/small",
     "sources": ["src/*.cu"],
-    "options": ["-I{repo}/include"],
+    "options": ["-I{repo}/include", "-I{made}", "-I{other}"],
+    "needs": ["someone/other"],
+    "made": {"config.h": "#include <other.h>\n"},
     "archs": ["80"],
 }
 GIT = ["git", "-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"]
@@ -35,18 +38,31 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("bare", [False, True])
-def test_report(tmp_path: Path, bare: bool) -> None:
-    checkout = tmp_path / ("work" if bare else "repositories/small")
-    for name, text in FILES.items():
+def commit(checkout: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         (checkout / name).write_text(text)
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "files"]):
         subprocess.run([*GIT, *words], cwd=checkout, check=True)
-    if bare:
-        target = tmp_path / "repositories/someone+small/repo"
-        subprocess.run(["git", "clone", "-q", "--bare", checkout, target], check=True)
+
+
+@pytest.fixture
+def repositories(tmp_path: Path) -> Path:
+    """A checkout of the program, one of what it needs, and the table beside them."""
+    commit(tmp_path / "repositories/small", FILES)
+    commit(tmp_path / "repositories/other", {"other.h": "#pragma once\n"})
     (tmp_path / "table.json").write_text(json.dumps([ROW]))
+    return tmp_path / "repositories"
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_report(repositories: Path, bare: bool) -> None:
+    if bare:
+        target = repositories / "someone+small/repo"
+        checkout = repositories / "small"
+        subprocess.run(["git", "clone", "-q", "--bare", checkout, target], check=True)
+        shutil.rmtree(checkout)
+    tmp_path = repositories.parent
     done = run(tmp_path, "--flavours", "plain,lineinfo", "--json", "outcomes.json")
     assert done.returncode == 0, done.stdout + done.stderr
     last = done.stdout.splitlines()[-1]
@@ -56,6 +72,25 @@ def test_report(tmp_path: Path, bare: bool) -> None:
     outcomes = json.loads((tmp_path / "outcomes.json").read_text())
     assert {outcome["verdict"] for outcome in outcomes} == {"equal"}
     assert "relink-part, lineinfo" in {outcome["link"] for outcome in outcomes}
+
+
+def test_objects_with_host_code_and_what_they_register(repositories: Path) -> None:
+    done = run(repositories.parent, "--flavours", "host", "--links", "exec,register,archive,relink")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 programs, 4 links: 4 equal" in done.stdout
+
+
+def test_link_time_optimization_is_one_stage(repositories: Path) -> None:
+    pytest.importorskip("cuda.bindings", reason="needs nvJitLink: pip install '.[cuda]'")
+    done = run(repositories.parent, "--flavours", "lto", "--links", "exec,verbose,r,relink")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 programs, 2 links: 2 equal" in done.stdout
+
+
+def test_what_is_needed_and_not_there_is_told(repositories: Path) -> None:
+    shutil.rmtree(repositories / "other")
+    done = run(repositories.parent)
+    assert "not compiled: small: no someone/other in repositories" in done.stdout
 
 
 def test_a_broken_row_is_an_error(tmp_path: Path) -> None:

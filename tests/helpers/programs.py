@@ -47,6 +47,9 @@ SHAPE = (
 )
 LADDER_SEEDS = 2 * len(SHAPE)
 
+# From this seed on programs have the features that came later, and modules of other -O levels.
+LATER_SEEDS = 1000
+
 
 def level_of(seed: int) -> int:
     """Difficulty of a seed: two seeds for each level, then levels 3 to 6 at random."""
@@ -64,6 +67,8 @@ def generate(seed: int, level: int | None = None) -> Program:
     pool: list[tuple[Feature, int]] = list(programs_features.FEATURES[: 4 + 7 * level])
     if level >= 4:
         pool += programs_ptx.FEATURES
+    if seed >= LATER_SEEDS:
+        pool += programs_features.LATER
     wanted = rng.randint(low, high)
     for module in draft.modules:
         programs_kernels.plain_kernel(draft, module)
@@ -74,7 +79,7 @@ def generate(seed: int, level: int | None = None) -> Program:
         feature(draft)
     mode = rng.choice(DEBUG_MODES) if level >= 2 else "none"
     modules = [
-        Module(f"m{i}.cu", module.render(), _flags(rng, mode, level))
+        Module(f"m{i}.cu", module.render(), _flags(rng, mode, level, seed))
         for i, module in enumerate(draft.modules)
     ]
     modules += draft.ptx
@@ -91,11 +96,13 @@ def generate(seed: int, level: int | None = None) -> Program:
     )
 
 
-def _flags(rng: random.Random, mode: str, level: int) -> tuple[str, ...]:
+def _flags(rng: random.Random, mode: str, level: int, seed: int) -> tuple[str, ...]:
     flags = []
     choice = rng.choice(("none", "-lineinfo", "-G")) if mode == "mixed" else mode
     if choice != "none":
         flags.append(choice)
     if level >= 4 and rng.random() < 0.15:
         flags.append(f"-maxrregcount={rng.choice((24, 32, 64))}")
+    if seed >= LATER_SEEDS and choice != "-G" and rng.random() < 0.3:
+        flags.append(rng.choice(("-O0", "-O1")))
     return tuple(flags)

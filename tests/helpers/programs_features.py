@@ -55,3 +55,8 @@ FEATURES: list[tuple[Feature, int]] = [
     (more.many_kernels, 1),
     (more.dynamic_parallelism, 1),
 ]
+
+# Features that came later. Pages and tests name programs by their seeds, which go on without them.
+LATER: list[tuple[Feature, int]] = [
+    (more.arrays_of_weak_kernels, 4),
+]

@@ -22,6 +22,23 @@ def template_kernels(draft: Draft) -> None:
         draft.kernels.append(name)
 
 
+def arrays_of_weak_kernels(draft: Draft) -> None:
+    """Extern arrays in instances of a kernel template, between kernels that are no instances."""
+    rng = draft.rng
+    name = draft.name("wk")
+    for module in draft.modules[: rng.randint(1, 3)]:
+        array = f"{name}_dyn"
+        module.body.append(
+            f"extern __shared__ int {array}[];\n"
+            f"template <int N> __global__ void {name}(int *p, int n) {{\n"
+            f"  {array}[threadIdx.x * N] = p[0]; __syncthreads(); p[1] = {array}[n + N]; }}"
+        )
+        for instance in rng.sample(range(1, 6), rng.randint(1, 3)):
+            draft.kernel(module, "int *p, int n", f"{array}[n] = p[n]; p[1] = {array}[{instance}];")
+            module.body.append(f"template __global__ void {name}<{instance}>(int *, int);")
+        draft.kernel(module, "int *p, int **q", f"q[0] = {array} + p[0];")
+
+
 def inline_variables(draft: Draft) -> None:
     """Inline variables, static variables of inline functions, and variable templates."""
     rng = draft.rng
