@@ -32,6 +32,7 @@ from helpers import oracle  # noqa: E402
 from helpers.compare import compare  # noqa: E402
 from helpers.fatbin_builder import SEGMENT, container, entry, host_object  # noqa: E402
 from helpers.lto_sources import write_nvvm  # noqa: E402
+from helpers.words import without_notes  # noqa: E402
 
 CUBIN = ("-rdc=true", "-cubin")
 OBJECT = ("-dc",)  # with host code, and what it says of the kernels and variables that it uses
@@ -165,9 +166,8 @@ def write_made(program: Program, cache: Path) -> Path:
 
 def compile_one(source: Path, flavour: Flavour, options: Sequence[str], cache: Path) -> Path:
     """The object of a source, made once; CompileError says why there is none."""
-    key = hashlib.sha256("\0".join((str(source), *flavour.kind, *options)).encode()).hexdigest()[
-        :24
-    ]
+    words = (oracle.version(), str(source), *flavour.kind, *options)
+    key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:24]
     target = cache / "cubins" / key[:2] / f"{key}{flavour.suffix}"
     failed = target.with_suffix(".failed")
     if failed.is_file():
@@ -265,9 +265,9 @@ def compare_link(words: Sequence[str], folder: Path) -> tuple[str, list[str]]:
         return DIFFERS, found
     if ours.code != theirs.code:
         return MESSAGES, [f"exit status {ours.code}, nvlink {theirs.code}", *ours.said.splitlines()]
-    expected = as_pylink(theirs.said)
-    if ours.said != expected:
-        pairs = zip(ours.said.splitlines(), expected.splitlines(), strict=False)
+    expected, said = as_pylink(theirs.said), without_notes(ours.said)
+    if said != expected:
+        pairs = zip(said.splitlines(), expected.splitlines(), strict=False)
         return MESSAGES, [f"{a!r}, nvlink {b!r}" for a, b in pairs if a != b][:5] or ["length"]
     return EQUAL, []
 
@@ -404,6 +404,7 @@ def main() -> int:
     parser.add_argument("--checkouts", type=Path, required=True)
     parser.add_argument("--cache", type=Path, default=oracle.cache_root() / "programs")
     parser.add_argument("--archs", default="80,90a,100", help="for rows that name none")
+    parser.add_argument("--release", default=oracle.DEFAULT, help="of the tools, such as 13.5")
     parser.add_argument(
         "--flavours", default="plain,lineinfo,debug", help=f"of {', '.join(FLAVOURS)}"
     )
@@ -447,10 +448,10 @@ def main() -> int:
         skipped.extend(f"{program.name} sm_{arch} {flavour}: {text}" for text in failures)
         if not cubins:
             return []
-        at = cache / "links" / f"{program.name}-{arch}-{flavour}"
+        at = cache / "links" / f"{program.name}-{arch}-{flavour}-{arguments.release}"
         return link_program(program, arch, flavour, cubins, arguments.links.split(","), at)
 
-    with ThreadPoolExecutor(arguments.jobs) as pool:
+    with oracle.release(arguments.release), ThreadPoolExecutor(arguments.jobs) as pool:
         outcomes = [outcome for some in pool.map(work, jobs) for outcome in some]
     show(outcomes, skipped)
     if arguments.json:

@@ -62,7 +62,8 @@ OTHERS = {
     *("--strict", "--bench-large", "--seeds", "--archs", "--variants"),  # of tests and benchmarks
     *("--import", "--print-summary", "--parser", "--count-by", "--args", "--group-by", "--build"),
     *("--compile-only", "--generate-line-info", "--dont-merge-basicblocks", "--return-at-end"),
-    *("--cache", "--checkouts", "--flavours", "--links", "--only"),  # of scripts/real_programs.py
+    # Of scripts/real_programs.py.
+    *("--cache", "--checkouts", "--flavours", "--include", "--links", "--only", "--release"),
     "--disable-optimizer-constants",  # of ptxas
     *("--no-as-needed", "--as-needed", "--gc-sections"),  # of linkers of the host
     *("--action_env", "--experimental_worker_allow_json_protocol"),  # of Bazel
