@@ -109,15 +109,43 @@ def code(image: bytes) -> dict[str, list[bytes]]:
 @pytest.mark.parametrize(
     "options", [[], ["-r"], ["-g"], ["-preserve-relocs"], ["--kernels-used=k"]], ids=str
 )
-def test_labels_of_debug_data_are_nobodys(arch: str, options: list[str]) -> None:
+@pytest.mark.parametrize("other", [["-G"], ["-lineinfo"], []], ids=str)
+def test_labels_of_debug_data_are_nobodys(arch: str, options: list[str], other: list[str]) -> None:
     cubins = [
-        oracle.compile(LABELS.replace("NAME", name), arch, ["-G"], name=f"{name}.cu")
-        for name in ("k", "other")
+        oracle.compile(LABELS.replace("NAME", name), arch, flags, name=f"{name}.cu")
+        for name, flags in (("k", ["-G"]), ("other", other))
     ]
     assert any(label_count(cubin) for cubin in cubins), "no label is undefined"
     assert differences(cubins[:1], arch, options) == []
     assert differences(cubins, arch, options) == []
+    assert differences(cubins[::-1], arch, options) == []
 
 
 def label_count(cubin: bytes) -> int:
     return sum(name.startswith("$L__tmp") for name in Image(cubin).symbols)
+
+
+IMAGES = """
+.version 9.0
+.target sm_ARCH
+.address_size 64
+.global .texref tex;
+.visible .entry k(.param .u64 p)
+{
+    .reg .b64 %p;
+    .reg .f32 %f<5>;
+    ld.param.u64 %p, [p];
+    mov.f32 %f0, 0f3f800000;
+    tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [tex, {%f0}];
+    st.f32 [%p], %f1;
+    ret;
+}
+"""
+
+
+def test_references_to_images_are_refused_for_what_they_are(arch: str) -> None:
+    """nvlink links them: docs/nvlink-differences.md."""
+    cubin = oracle.assemble(IMAGES.replace("ARCH", arch), arch)
+    assert oracle.link([cubin], arch).image is not None
+    with pytest.raises(pylink.LinkError, match="surface reference 'tex' in"):
+        pylink.link([cubin], arch=f"sm_{arch}")

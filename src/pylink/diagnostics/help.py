@@ -226,6 +226,9 @@ HELP: dict[str, str] = {
     "undefined-reference": "A symbol is used and no input defines it. Add the file or library that "
     "does, check the spelling and the parameter types, or compile the definition with "
     "`-rdc=true`.",
+    "image-reference": "PTX declares `.texref`, `.surfref` or `.samplerref`, as code for CUDA 11 "
+    "and older does. pylink links textures and surfaces that are passed as objects; link this "
+    "program with nvlink.",
     "multiple-definition": "A symbol has two definitions that are not weak. Keep one, or make the "
     "others static, inline or weak.",
     "size-mismatch": "Two files give a variable different sizes. Use one declaration in a common "

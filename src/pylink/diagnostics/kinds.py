@@ -350,6 +350,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "malformed": (399, ERROR, "{where}: {reason}"),
     # 4xx: symbols
     "undefined-reference": (401, ERROR, "Undefined reference to '{symbol}' in '{file}'"),
+    "image-reference": (
+        419,
+        ERROR,
+        "Texture or surface reference '{symbol}' in '{file}' is not supported",
+    ),
     "multiple-definition": (
         402,
         ERROR,

@@ -5,6 +5,7 @@ Loaded only when there is something to report. The places are found when somebod
 
 from __future__ import annotations
 
+from pylink.facts.elf import STT_IMAGES
 from pylink.tables import entity_name, symbol_name
 
 TYPE_CHECKING = False
@@ -146,8 +147,9 @@ def report_undefined(merged: Merged, undefined: Sequence[int], sink: Sink) -> No
 
     for entity in undefined:
         first = merged.entities[entity].first
+        is_image = objects.symbols[first].info & 15 in STT_IMAGES
         sink.report(
-            "undefined-reference",
+            "image-reference" if is_image else "undefined-reference",
             explain=explained(entity),
             symbol=symbol_name(objects, first),
             file=objects.names[objects.symbols[first].file],
