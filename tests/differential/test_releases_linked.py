@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from differential import cases, check
-from helpers import oracle, programs
+from helpers import oracle, programs, words
 from helpers.compare import compare
 
 from pylink.facts import releases
@@ -32,6 +32,8 @@ LINKS = [
     *((12, arch, kind) for arch in ARCHS for kind in ("exec", "relink2", "relink-g")),
     *((3, "110", kind) for kind in ("exec", "r", "relink", "g")),
     (310, "103", "exec"),  # lines that go to an address behind their last row
+    *((402, arch, kind) for arch in ARCHS for kind in ("kernels-used", "r-g", "r-preserve")),
+    *((408, "110", kind) for kind in ("exec", "r", "relink2")),  # what the finalizer starts from
 ]
 RELEASES = oracle.others()
 
@@ -72,6 +74,50 @@ __global__ void k1(int *p)
 }
 __global__ void k2(int *p) { two[threadIdx.x] = 2; __syncthreads(); p[0] = two[2]; }
 """
+# Arrays of two alignments, in kernels and in what these call.
+DEEP_ARRAYS = """
+extern __shared__ __align__(128) char far[];
+extern __shared__ int near[];
+__device__ __noinline__ int reads(int i)
+{
+    __shared__ int own[5];
+    own[i % 5] = i;
+    __syncthreads();
+    return far[i] + own[(i + 2) % 5];
+}
+__global__ void calls(int *p) { p[0] = reads(p[1]); }
+__global__ void both(int *p)
+{
+    __shared__ char own[33];
+    own[p[1]] = p[2];
+    __syncthreads();
+    p[0] = reads(p[1]) + own[p[3]] + far[3];
+}
+__global__ void lone(int *p) { p[0] = near[p[1]]; }
+__global__ void none(int *p) { p[0] = 3; }
+"""
+LONE_ARRAY = """
+extern __shared__ float4 array[];
+__global__ void lone(char *p, int n)
+{
+    char *bytes = (char *)array;
+    bytes[n] = p[0];
+    __syncthreads();
+    p[1] = bytes[3];
+}
+"""
+# Debug data of functions that no link keeps, and of a copy that loses.
+KEPT = """
+template <int N> __device__ __noinline__ int copied(int x) { return x * N + 3; }
+__global__ void kernel(int *p) { p[0] = copied<4>(p[1]); }
+"""
+LOST = """
+template <int N> __device__ __noinline__ int copied(int x) { return x * N + 3; }
+template __device__ int copied<4>(int);
+"""
+DEAD = "__device__ int dead(int x) { return x * 7; }\n"
+BARE = "__device__ int variable = 3;\n"
+
 # In the symbol table of 13.0 the weak function stands ahead of the local one.
 MIXED = """
 template <class T> __device__ __noinline__ T copied(T x) { return x * 3; }
@@ -140,13 +186,55 @@ def test_common_symbols_beside_definitions(
         compared(files, list(files), [], tmp_path)
 
 
-@pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("options", [[], ["-r"], ["-g"]])
+@pytest.mark.parametrize("release", [oracle.DEFAULT, *RELEASES])
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("options", [[], ["-r"], ["-g"], ["-r", "-g"], ["-r", "-preserve-relocs"]])
+@pytest.mark.parametrize("source", [ARRAYS, DEEP_ARRAYS, LONE_ARRAY], ids=["one", "deep", "lone"])
 def test_shared_arrays_that_say_their_alignment(
-    release: str, options: list[str], tmp_path: Path
+    release: str, arch: str, options: list[str], source: str, tmp_path: Path
 ) -> None:
     with oracle.release(release):
-        compared({"m.o": oracle.compile(ARRAYS, "80")}, ["m.o"], options, tmp_path)
+        compared({"m.o": oracle.compile(source, arch)}, ["m.o"], options, tmp_path, arch)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("options", [[], ["-r"]])
+@pytest.mark.parametrize("flag", ["-lineinfo", "-G"])
+@pytest.mark.parametrize("names", [("kept", "lost"), ("kept", "dead"), ("kept", "bare")])
+def test_units_of_lines_without_functions(
+    release: str, options: list[str], flag: str, names: Sequence[str], tmp_path: Path
+) -> None:
+    sources = {"kept": KEPT, "lost": LOST, "dead": DEAD, "bare": BARE}
+    with oracle.release(release):
+        files = {
+            f"{name}.o": oracle.compile(sources[name], "100", (flag,), name=f"{name}.cu")
+            for name in names
+        }
+        compared(files, list(files), options, tmp_path, "100")
+
+
+@pytest.mark.parametrize("release", [oracle.DEFAULT, *RELEASES])
+@pytest.mark.parametrize("arch", ["90", "100", "120"])
+@pytest.mark.parametrize("source", [DEAD, BARE], ids=["dead", "bare"])
+def test_links_without_code(release: str, arch: str, source: str, tmp_path: Path) -> None:
+    with oracle.release(release):
+        compared({"m.o": oracle.compile(source, arch)}, ["m.o"], [], tmp_path, arch)
+
+
+@pytest.mark.parametrize("release", [oracle.DEFAULT, *RELEASES])
+@pytest.mark.parametrize("arch", ["90a", "100a", "100f"])
+@pytest.mark.parametrize("target", ["80", "90", "90a", "100", "100a", "100f", "103", "120f"])
+def test_what_takes_code_of_accelerated_targets(
+    release: str, arch: str, target: str, tmp_path: Path
+) -> None:
+    with oracle.release(release):
+        (tmp_path / "m.cubin").write_bytes(oracle.compile("__global__ void k() {}\n", arch))
+        argv = [f"-arch=sm_{target}", "m.cubin", "-o", "out.cubin"]
+        theirs = oracle.run_nvlink(argv, tmp_path)
+    command = [sys.executable, "-m", "pylink", *argv]
+    ours = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    said = words.without_notes(ours.stderr).replace(" (m.cubin)", "")
+    assert (ours.returncode, said) == (theirs.code, check.as_pylink(theirs.stderr))
 
 
 @pytest.mark.parametrize("release", RELEASES)

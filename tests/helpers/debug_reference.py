@@ -20,6 +20,7 @@ UNIT = struct.Struct("<QQQ")  # piece, start, base
 LIVE, DEAD, OVERRIDDEN, OTHER = range(4)
 
 SET_ADDRESS = bytes.fromhex("00 09 02")  # extended opcode, its length, DW_LNE_set_address
+END_SEQUENCE = bytes.fromhex("00 01 01")
 SET_ADDRESS_PREFIX = len(SET_ADDRESS)
 SEQUENCE = SET_ADDRESS_PREFIX + 8  # the shortest: nothing but the address
 CIE_ID = 0xFFFFFFFFFFFFFFFF
@@ -69,12 +70,18 @@ def line_units(data: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def rebuild_line(
-    arena: bytes, pieces: bytes, relocs: bytes, headers: bytes = b"", patches: bytes = b""
+    arena: bytes,
+    pieces: bytes,
+    relocs: bytes,
+    headers: bytes = b"",
+    patches: bytes = b"",
+    ended: bool = False,
 ) -> tuple[bytes, bytes, bytes]:
     """Rebuild .debug_line or .nv_debug_line_sass: live sequences by output symbol index.
 
     A sequence starts at the extended opcode that holds a set-address relocation and ends
-    where the next one starts. Header bytes stay, apart from the patched fields.
+    where the next one starts. Header bytes stay, apart from the patched fields. With `ended` a
+    program without sequences is the end of one.
     """
     out = bytearray()
     moved = bytearray()
@@ -102,6 +109,8 @@ def rebuild_line(
             for _, cut, stop, row in sorted(sequences):
                 moved += MOVED.pack(len(out) + SET_ADDRESS_PREFIX, row)
                 out += piece.data[cut:stop]
+            if ended and len(out) - bases[-1] == program - start:
+                out += END_SEQUENCE
             struct.pack_into("<I", out, bases[-1], len(out) - bases[-1] - 4)
         if rows:
             raise ValueError("set-address relocation outside every unit")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import struct
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from pylink._native import debug
 from pylink._native.debug import MalformedDebugSection
 
 LIVE, DEAD, OVERRIDDEN, OTHER = range(4)
+END_SEQUENCE = bytes.fromhex("00 01 01")
 
 Row = tuple[int, int, int]
 Tables = tuple[bytes, bytes, bytes]
@@ -79,6 +81,20 @@ def test_a_unit_without_live_functions_keeps_its_header() -> None:
     unit = line_unit([b"dead"])
     contents, moved, _ = debug.rebuild_line(*pack([(unit, [(addresses(unit)[0], 0, DEAD)])]))
     assert (contents, moved) == (line_unit([]), b"")
+
+
+def test_a_unit_without_live_functions_ends_where_the_release_says_so() -> None:
+    unit, ended = line_unit([b"dead"]), line_unit([]) + END_SEQUENCE
+    ended = struct.pack("<I", len(ended) - 4) + ended[4:]
+    live = line_unit([b"live"])
+    pieces = [
+        (unit + line_unit([]) + ended, [(addresses(unit)[0], 0, DEAD)]),
+        (live, [(addresses(live)[0], 1, LIVE)]),
+    ]
+    contents, _, units = debug.rebuild_line(*pack(pieces), b"", b"", ended=True)
+    assert contents == 3 * ended + live
+    starts = [base for _, _, base in reference.UNIT.iter_unpack(units)]
+    assert starts == [number * len(ended) for number in range(4)]
 
 
 def test_units_tell_where_they_went() -> None:
@@ -217,6 +233,11 @@ def reference_registers(arena: bytes, pieces: bytes, _: bytes) -> Tables:
 LIVE_NAMES = b"kernel\0a_device_function_with_a_long_name\0k\0kernel\0"
 KINDS: dict[str, tuple[Make, Rebuild, Rebuild]] = {
     "line": (random_lines, debug.rebuild_line, reference.rebuild_line),
+    "line that ends": (
+        random_lines,
+        functools.partial(debug.rebuild_line, ended=True),
+        functools.partial(reference.rebuild_line, ended=True),
+    ),
     "frame": (random_frames, debug.rebuild_frame, reference.rebuild_frame),
     "registers": (random_registers, rebuild_registers, reference_registers),
 }

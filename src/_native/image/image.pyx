@@ -277,11 +277,12 @@ def write_symbols(Canvas image not None, PlacedTables placed not None, bint pres
 
 def write_headers(Canvas image not None, PlacedTables placed not None, uint32_t symtab_info,
                   uint32_t mercury_info, bytes abi not None, uint32_t e_version,
-                  uint32_t e_flags, int64_t note):
+                  uint32_t e_flags, int64_t note, uint32_t late_compat):
     """Write string tables, capsule heads, section headers, program headers and the ELF header.
 
     `abi` are OS ABI and ABI version. The index that e_flags have of a note is added. `note` is by
-    how many bytes nvlink's own note is longer than ours.
+    how many bytes nvlink's own note is longer than ours, `late_compat` how many of .nv.compat the
+    mercury file has not yet.
     """
     cdef size_t count = placed.section_order.count, i
     cdef const int32_t* order = placed.section_order.rows
@@ -317,7 +318,8 @@ def write_headers(Canvas image not None, PlacedTables placed not None, uint32_t 
         memcpy(contents_of(&w, K_SHSTRTAB), shstrings, w.places[w.only[K_SHSTRTAB]].size)
         memcpy(contents_of(&w, K_STRTAB), strings, w.places[w.only[K_STRTAB]].size)
         if index_of(&w, K_MERC_SYSTEM_SHARED) and not w.traits & TRAIT_LEAN_NAMES:
-            write_system_shared(&w, order, count, w.only[K_MERC_SYSTEM_SHARED], strings, note)
+            write_system_shared(&w, order, count, w.only[K_MERC_SYSTEM_SHARED], strings, note,
+                                late_compat)
         memset(header, 0, sizeof(Ehdr))
         memcpy(header.e_ident, <const char*>b"\x7fELF\x02\x01\x01", 7)
         memcpy(header.e_ident + 7, abi_bytes, 2)

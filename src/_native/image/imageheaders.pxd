@@ -31,13 +31,15 @@ cdef inline bint is_late(const OutRow* row) noexcept nogil:
 
 
 cdef inline void write_system_shared(Writer* w, const int32_t* order, size_t count, int32_t at,
-                              const char* strings, int64_t note) noexcept nogil:
+                              const char* strings, int64_t note,
+                              uint32_t late_compat) noexcept nogil:
     """The bytes of .nv.merc.nv.shared.reserved.0.
 
     The plain section has none, so nvlink copies what follows its offset in the mercury file that
     its finalizer starts from: after all sections without bytes, the section header table, which
     begins with a null header and those of .shstrtab and .strtab. docs/format-notes.md says how that
-    file is laid out. nvlink's own note is longer than ours by `note` bytes.
+    file is laid out. nvlink's own note is longer than ours by `note` bytes, and the finalizer adds
+    `late_compat` bytes to .nv.compat.
     """
     cdef const PlaceRow* place = &w.places[at]
     cdef uint64_t end = sizeof(Ehdr), plain = 0, size, align
@@ -71,7 +73,7 @@ cdef inline void write_system_shared(Writer* w, const int32_t* order, size_t cou
         elif row.kind == K_TKINFO:
             size += note
         elif row.kind == K_COMPAT:
-            size -= 12
+            size -= late_compat
         elif is_a(row.kind, IS_CODE):
             size = w.symbols[w.entities[row.entity].winner].merc_size
             align = 16

@@ -126,8 +126,8 @@ def resolve_values(PlacedTables placed not None):
     cdef const uint8_t* gone = placed.lost.rows
     cdef Vec patches
     cdef PatchRow* row
-    # With -g, extern arrays have an address each instead of one in each function.
-    cdef bint arrays_by_name = merged.objects.mode & M_DEBUG != 0, ok = True
+    # With -g and -r, extern arrays have an address each instead of one in each function.
+    cdef bint arrays_by_name = merged.objects.mode & (M_DEBUG | M_RELOCATABLE) != 0, ok = True
     vec_init(&patches, sizeof(PatchRow))
     ok = vec_reserve(&patches, n)
     with nogil:

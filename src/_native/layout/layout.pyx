@@ -236,12 +236,13 @@ cdef enum:
 
 
 cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,
-                              const OutRow* row, const OutRow* plain, bint lean) noexcept nogil:
+                              const OutRow* row, const OutRow* plain, bint same_size,
+                              bint lean) noexcept nogil:
     """Mercury sections that repeat their plain twin's bytes point at them instead.
 
     Some always do, others without relocations where the inputs' do: lines that are headers alone,
     types of registers of device functions. With `lean` .debug_info shares, too, as in the objects
-    of these releases.
+    of these releases. What was written anew with another size has its own place.
     """
     cdef const SectionRow* source
     if is_a(row.kind, IS_VARIABLES):
@@ -254,7 +255,7 @@ cdef inline bint shares_bytes(const uint8_t* arena, const SectionRow* sections,
     if lean and source.name_size == 19 and memcmp(
             arena + source.name, <const char*>b".nv.merc.debug_info", 19) == 0:
         return True
-    return row.marks & OF_OWN_BYTES == 0 and plain.rela < 0
+    return row.marks & OF_OWN_BYTES == 0 and plain.rela < 0 and same_size
 
 
 # What `place` works with.
@@ -394,7 +395,8 @@ cdef uint64_t take_offsets(Plan* p, const uint8_t* arena, const SectionRow* s) n
     for i in range(p.count):
         row = &p.outs[p.order[i]]
         place = &p.place[p.order[i]]
-        if row.twin >= 0 and shares_bytes(arena, s, row, &p.outs[row.twin], p.lean):
+        if row.twin >= 0 and shares_bytes(arena, s, row, &p.outs[row.twin],
+                                          p.place[row.twin].size == place.size, p.lean):
             place.offset = p.place[row.twin].offset
             place.size = p.place[row.twin].size
             place.made = 2

@@ -80,6 +80,8 @@ def gather(MergedTables merged not None):
                        or list_nameless(s, objects.sections.count, sym, symbol_count, function,
                                         role, number, &variables, &owners))
                   and list_references(fix, fix_count, out, e, number, first, &references)
+                  and (objects.executable or not tie_by_name or list_kept_references(
+                      merged.keeps.rows, out, merged.outs.count, e, number, first, &references))
                   and list_uses(&graph, e, n, <int32_t*>kernels.data, kernels.count,
                                 <VariableRow*>variables.data, first,
                                 <Reference*>references.data, references.count, stamp, stack,
@@ -200,17 +202,44 @@ cdef bint list_nameless(const SectionRow* s, size_t count, const SymbolRow* sym,
 cdef bint list_references(const FixRow* fix, size_t count, const OutRow* out, const EntityRow* e,
                           const int32_t* number, int32_t* first, Vec* references) noexcept nogil:
     cdef size_t i
-    cdef Reference* row
     for i in range(count):
         if (fix[i].entity < 0 or e[fix[i].entity].kind != E_SHARED or fix[i].function < 0
                 or not is_a(out[fix[i].out].kind, IS_CODE) or number[fix[i].entity] < 0):
             continue
-        row = <Reference*>vec_push(references)
-        if row == NULL:
+        if not add_reference(references, number[fix[i].entity], &first[fix[i].function]):
             return False
-        row.variable = number[fix[i].entity]
-        row.next = first[fix[i].function]
-        first[fix[i].function] = <int32_t>(references.count - 1)
+    return True
+
+
+cdef bint list_kept_references(const KeepRow* keeps, const OutRow* out, size_t count,
+                               const EntityRow* e, const int32_t* number, int32_t* first,
+                               Vec* references) noexcept nogil:
+    """Those that a relocatable link leaves to the next one."""
+    cdef size_t i, code
+    cdef int32_t at
+    for i in range(2 * count):
+        code = i // 2
+        if not is_a(out[code].kind, IS_CODE):
+            continue
+        at = out[code].rela if i & 1 else out[code].rel
+        at = out[at].head if at >= 0 else -1
+        while at >= 0:
+            if (keeps[at].entity >= 0 and e[keeps[at].entity].kind == E_SHARED
+                    and number[keeps[at].entity] >= 0
+                    and not add_reference(references, number[keeps[at].entity],
+                                          &first[out[code].entity])):
+                return False
+            at = keeps[at].next
+    return True
+
+
+cdef inline bint add_reference(Vec* references, int32_t variable, int32_t* newest) noexcept nogil:
+    cdef Reference* row = <Reference*>vec_push(references)
+    if row == NULL:
+        return False
+    row.variable = variable
+    row.next = newest[0]
+    newest[0] = <int32_t>(references.count - 1)
     return True
 
 
@@ -528,7 +557,7 @@ cdef void place_variable(SharedPlaces* p, int32_t v, int64_t offset, int32_t use
     elif (array and p.traits & TRAIT_ALIGNS_ARRAYS and not p.executable and not p.keep_symbols
           and not is_instance(e)):
         # It has no place yet: what its symbol says is the alignment.
-        p.symbol_value[v] = p.merc_value[v] = p.symbols[e.winner].value
+        p.dynamic[v] = p.symbol_value[v] = p.merc_value[v] = p.symbols[e.winner].value
 
 
 cdef inline void take_size(OutRow* out, const KernelRow* size) noexcept nogil:

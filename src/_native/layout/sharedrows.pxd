@@ -80,7 +80,8 @@ cdef inline void place_externs(const ExternUseRow* uses, size_t count, size_t ke
                         int64_t* addresses, bint reserve) noexcept nogil:
     """Tied kernels share the largest of their addresses.
 
-    With `reserve` (-r) an address is at least the alignment that the array's symbol says.
+    With `reserve` (-r) that of an instance, which has no tie, is at least the alignment that the
+    array's symbol says.
     `leader` and `best` have room for every kernel and tie.
     """
     cdef size_t i
@@ -97,7 +98,7 @@ cdef inline void place_externs(const ExternUseRow* uses, size_t count, size_t ke
         k = uses[i].kernel
         root = find(leader, k)
         end = <int64_t>round_up(kernels[k].size, max(uses[i].align, <uint64_t>EXTERN_ALIGN))
-        if reserve:
+        if reserve and uses[i].tie < 0:
             end = max(end, <int64_t>uses[i].align)
         best[root] = max(best[root], end)
     for i in range(count):

@@ -113,7 +113,7 @@ cdef void end(Rebuilt* b) noexcept:
 
 
 def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not None,
-                 bytes headers not None=b"", bytes patches not None=b""):
+                 bytes headers not None=b"", bytes patches not None=b"", bint ended=False):
     """Rebuild `.debug_line` or `.nv_debug_line_sass`; see the stub."""
     cdef Rebuilt b
     cdef const PieceRow* twin_rows = NULL
@@ -126,6 +126,7 @@ def rebuild_line(bytes arena not None, bytes pieces not None, bytes relocs not N
             raise ValueError("there is not one mercury piece for each piece")
         twin_rows = <const PieceRow*>PyBytes_AS_STRING(headers)
     begin(&b, arena, pieces, relocs)
+    b.ended = ended
     vec_init(&unit_rows, sizeof(UnitRow))
     vec_init(&units, sizeof(Unit))
     vec_init(&twins, sizeof(Unit))

@@ -1,10 +1,16 @@
 # Line sections: units move with their headers, sequences move whole, no program is interpreted.
+# A release may close a program that has none with the opcode that ends a sequence.
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from debugrows cimport *
 from vec cimport *
+
+cdef inline bint end_program(Rebuilt* b) noexcept nogil:
+    """Append the opcode that ends a sequence: extended, of one byte, number 1."""
+    return (vec_append(&b.out, <const char*>b"\x00\x01\x01", PREFIX)
+            or fail(&b.fault, b.out.count, R_MEMORY))
 
 
 cdef inline bint read_units(const uint8_t* data, uint64_t size, Vec* units,
@@ -60,6 +66,8 @@ cdef inline bint move_unit(Rebuilt* b, const uint8_t* data, Unit* unit, Cut* cut
         if not keep_row(b, b.out.count + PREFIX, cuts[i].row):
             return False
         vec_append(&b.out, data + cuts[i].offset, cuts[i].stop - cuts[i].offset)
+    if b.ended and b.out.count - unit.base == unit.program - unit.start and not end_program(b):
+        return False
     length = b.out.count - unit.base - 4
     memcpy(b.out.data + unit.base, &length, 4)
     return True

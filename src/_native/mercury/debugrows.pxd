@@ -89,6 +89,7 @@ ctypedef struct Rebuilt:
     Vec out                 # bytes, with room for those of all pieces
     Vec moved               # MovedRow
     Vec cuts                # Cut: those of the piece at hand
+    bint ended              # line units without sequences end
     Fault fault
 
 

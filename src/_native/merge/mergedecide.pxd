@@ -134,12 +134,14 @@ cdef inline int32_t decide(Merge* m, const SectionRow* target, int32_t symbol, u
         return KEEP if facts.loader else FIX
     if row.kind == E_SHARED:
         if m.mode & M_RELOCATABLE and not m.mode & M_DEBUG and row.flags & EF_UNSIZED:
-            # Kernels keep a reference to their own instance, device functions get 0.
+            # Kernels keep a reference to their own instance, device functions get what the array's
+            # symbol says, where it does not stay.
             if function >= 0 and m.entities[function].flags & EF_KERNEL:
                 how[0] |= FIX_INSTANCE
                 return KEEP
-            how[0] |= FIX_ZERO
-            return FIX
+            if not m.traits & TRAIT_ALIGNS_ARRAYS:
+                how[0] |= FIX_ZERO
+                return FIX
         if m.mode & M_RELOCATABLE and (row.flags & EF_WEAK or is_left(row)
                                        or m.traits & TRAIT_KEEPS_SHARED):
             return KEEP

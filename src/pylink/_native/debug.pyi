@@ -37,12 +37,13 @@ def rebuild_line(
     relocs: bytes,
     headers: bytes = b"",
     patches: bytes = b"",
+    ended: bool = False,
 ) -> tuple[bytes, bytes, bytes]:
     """Rebuild ``.debug_line`` or ``.nv_debug_line_sass``: (contents, moved, units).
 
     ``headers`` are the mercury twins of the pieces, in the same order, with ``patches`` as
-    their rows: the ``.debug_str`` offset in a line header is relocated there only. DWARF
-    versions 2 to 4 with 32-bit lengths.
+    their rows: the ``.debug_str`` offset in a line header is relocated there only. With ``ended``
+    a unit without sequences has a lone ``00 01 01``. DWARF versions 2 to 4 with 32-bit lengths.
     """
 
 def rebuild_frame(arena: bytes, pieces: bytes, relocs: bytes) -> tuple[bytes, bytes]:

@@ -64,11 +64,13 @@ def write_headers(
     e_version: int,
     e_flags: int,
     note: int,
+    late_compat: int,
 ) -> None:
     """Write string tables, capsule heads, section headers, program headers and the ELF header.
 
     ``symtab_info`` and ``mercury_info`` are what ``write_symbols`` returned, ``abi`` the bytes of
     OS ABI and ABI version; the index of the note that e_flags have is added here. ``note`` is by
-    how many bytes nvlink's own note is longer than ours: .nv.merc.nv.shared.reserved.0 depends on
-    it. ValueError when ``abi`` has not two bytes.
+    how many bytes nvlink's own note is longer than ours, ``late_compat`` how many of .nv.compat the
+    mercury file has not yet: .nv.merc.nv.shared.reserved.0 depends on both. ValueError when ``abi``
+    has not two bytes.
     """

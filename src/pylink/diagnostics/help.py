@@ -93,6 +93,9 @@ HELP: dict[str, str] = {
     "through. LLVM's tools refuse a file of YAML without remarks.",
     "arch-mismatch": "An input was compiled for an architecture that the target cannot run. "
     "Compile it for the target, or for a lower one of the same major version.",
+    "accelerated-arch": "An input was compiled for a target with the suffix `a`, such as sm_90a, "
+    "and the link is for one without. Since CUDA 13.1 nvlink refuses that: name the target with "
+    "the suffix, or compile the input without it.",
     "output-limited": "An input runs on one architecture only, so the output does too. Compile "
     "that input for an architecture without a letter behind its number, unless it needs what only "
     "the other has.",

@@ -134,6 +134,11 @@ KINDS: dict[str, tuple[int, int, str]] = {
         CATASTROPHE,
         "Input file '{file}' arch does not match target '{arch}'",
     ),
+    "accelerated-arch": (
+        225,
+        CATASTROPHE,
+        "cannot link accelerated arch to non-accelerated{at}",
+    ),
     "output-limited": (
         202,
         WARNING,

@@ -29,7 +29,7 @@ class Final:
 def finalize(image: Image, sink: Sink) -> Final:
     """Write what describes the contents."""
     placed = image.placed
-    job = placed.merged.objects.job
+    job, release = placed.merged.objects.job, placed.merged.objects.release
     canvas = image.draft.canvas
     preserved = job.options.preserve_relocs and not job.debug
     symtab_info, mercury_info = native_image.write_symbols(canvas, placed, preserved)
@@ -40,7 +40,8 @@ def finalize(image: Image, sink: Sink) -> Final:
         symtab_info,
         mercury_info,
         *_identity(placed.merged.objects),
-        note_deficit(job.options, placed.merged.objects.release),
+        note_deficit(job.options, release),
+        release.late_compat,
     )
     job.steps.done("write_headers")
     made = image.draft.image

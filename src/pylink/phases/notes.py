@@ -6,7 +6,7 @@ from pylink import __version__
 from pylink._native import notes
 from pylink.diagnostics.stream import to_bytes
 from pylink.facts import compat
-from pylink.facts.releases import TRAIT_EARLY_FILES
+from pylink.facts.releases import TRAIT_EARLY_FILES, TRAIT_SURE_FEATURES
 from pylink.facts.target import FAMILY_A, FAMILY_C
 
 TYPE_CHECKING = False
@@ -99,7 +99,8 @@ def compat_note(merged: Merged, *, has_code: bool) -> bytes:
         # Of a link without any cubin: the target's suffix, and no features.
         specific = bytes((2, 9, target.specific, 0))
         return specific + (bytes((4, 0x0B, 8, *[0] * 9)) if target.family == FAMILY_C else b"")
-    features = target.features if has_code else 0
+    known = has_code or objects.traits & TRAIT_SURE_FEATURES
+    features = target.features if known else 0
     fastpath = 0
     if features & FASTPATH_CODE:
         fastpath = notes.fastpath_bits(merged)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylink._native import elfread
 from pylink.facts.objectformats import VERSIONED
-from pylink.facts.releases import NEWEST, followed
+from pylink.facts.releases import NEWEST, TRAIT_PARTS_ACCELERATED, followed
 from pylink.facts.target import FAMILY_A, FAMILY_C
 from pylink.phases.faults import report_fault
 from pylink.phases.results import Objects
@@ -61,8 +61,11 @@ def _check_targets(objects: Objects, told: list[tuple[int, FileRow]], sink: Sink
         specific = bool(row.says & SPECIFIC)
         if row.says & NARROW and job.target.family != FAMILY_C:
             sink.report("wrong-os-abi", file=name)
-        if not job.target.accepts(row.sm, specific):
-            _refuse_target(job, name, row.sm, specific, sink)
+        apart = (
+            specific and not job.target.specific and release.traits & TRAIT_PARTS_ACCELERATED != 0
+        )
+        if apart or not job.target.accepts(row.sm, specific):
+            _refuse_target(job, name, row.sm, specific, apart, sink)
         if row.says & UNCLASSED and job.target.family != FAMILY_A:
             sink.report("isa-class-missing", file=name, arch=str(job.target.sm))
         if row.format == VERSIONED and row.toolkit < job.target.since:
@@ -71,13 +74,18 @@ def _check_targets(objects: Objects, told: list[tuple[int, FileRow]], sink: Sink
             _refuse_toolkit(job, name, row.toolkit, release, sink)
 
 
-def _refuse_target(job: Job, name: str, sm: int, specific: bool, sink: Sink) -> NoReturn:
+def _refuse_target(
+    job: Job, name: str, sm: int, specific: bool, apart: bool, sink: Sink
+) -> NoReturn:
+    """Refuse code that the target does not run or, `apart`, that the release keeps from it."""
     from pylink.diagnostics.record import note  # noqa: PLC0415 -- an error
 
     if job.target.limits(sm):
         sink.report("output-limited", file=name, arch=str(job.target.sm))
     suffix = "a" if specific else ""
     hint = note("archs-differ", archs=f"sm_{sm}{suffix}", arch=job.options.arch)
+    if apart:
+        sink.fatal("accelerated-arch", file=name, hints=[hint])
     sink.fatal("arch-mismatch", file=name, arch=job.options.arch, hints=[hint])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pylink._native import debug, rebuild
 from pylink._native.tables import Spans
+from pylink.facts.releases import TRAIT_ENDS_LINES
 from pylink.tables import REPLACED, section_name
 
 TYPE_CHECKING = False
@@ -46,8 +47,9 @@ def _rebuild_one(
     try:
         if name in LINES:
             headers, patches = rebuild.headers_of(merged, out)
+            ended = objects.traits & TRAIT_ENDS_LINES != 0
             contents, moved, units = debug.rebuild_line(
-                arena, pieces, relocations, headers, patches
+                arena, pieces, relocations, headers, patches, ended
             )
             retargets.append((inputs, units, out))
         elif name == FRAME:

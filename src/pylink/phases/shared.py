@@ -16,7 +16,8 @@ def place_shared(placed: Placed, sink: Sink) -> None:
     merged = placed.merged
     objects = merged.objects
     job = objects.job
-    keeps_symbols = job.debug or job.options.preserve_relocs
+    # With -r all stay, and without -g no array has a place yet.
+    keeps_symbols = job.debug or (job.executable and job.options.preserve_relocs)
     shares = sharedmap.gather(merged)
     if job.executable:
         shared.layout_shared(shares, job.target.family, keeps_symbols)
