@@ -26,7 +26,7 @@ from differential import cases
 from differential.cases import Case, Expected
 from differential.variants import TEXT, VARIANTS
 from helpers.compare import compare
-from helpers.words import without_notes
+from helpers.words import nvlink_words, without_notes
 
 KEYWORDS = {
     "-r": "relocatable_link",
@@ -136,7 +136,7 @@ def check_api(case: Case, expected: Expected, release: str | None = None) -> lis
         image = bytes(result.image)
     finally:
         os.chdir(before)
-    said = without_notes(log.getvalue())
+    said = nvlink_words(log.getvalue())
     found = _text("stderr", said, as_pylink(expected.stderr))
     if image is None and not expected.code:
         return [f"refused: {said.strip() or 'without a word'}"]

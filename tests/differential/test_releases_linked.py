@@ -37,19 +37,58 @@ LINKS = [
 ]
 RELEASES = oracle.others()
 
+COMMON_SIZES = (("one", 12), ("two", 20), ("three", 8))
 COMMON = """.version 9.0
-.target sm_80
+.target sm_75
 .address_size 64
-{linkage} .global .align 4 .b8 table[12];
+{variables}
 .visible .entry {name}(.param .u64 p) {{
     .reg .b64 %a;
     .reg .b32 %v;
     ld.param.u64 %a, [p];
-    ld.global.u32 %v, [table];
-    st.global.u32 [%a], %v;
-    ret;
+{reads}    ret;
 }}
 """
+READ = "    ld.global.u32 %v, [{name}];\n    st.global.u32 [%a], %v;\n"
+# Linkage, alignment, name, bytes and value of the variables of each file.
+COMMON_FILES = {
+    "common": ((".common", 4, "one", 12, ""),),
+    "other": ((".common", 4, "one", 12, ""),),
+    "three": tuple((".common", 4, name, size, "") for name, size in COMMON_SIZES),
+    "aligned": ((".common", 32, "one", 12, ""), (".common", 4, "two", 20, "")),
+    "strong": ((".visible", 4, "one", 12, ""),),
+    "larger": ((".visible", 4, "one", 16, ""),),
+    "valued": ((".visible", 4, "one", 12, " = {1, 2, 3}"),),
+    "all": tuple((".visible", 16, name, size, "") for name, size in COMMON_SIZES),
+    "apart": ((".visible", 4, "apart", 24, ""), (".common", 8, "four", 20, "")),
+}
+COMMON_ORDERS = [
+    ("common", "strong"),
+    ("strong", "common"),
+    ("common", "other"),
+    ("common", "other", "strong"),
+    ("common", "larger"),
+    ("larger", "common"),
+    ("common", "valued"),
+    ("aligned", "strong"),
+    ("three", "apart", "strong"),
+    ("three", "all"),
+    ("apart", "three", "all"),
+]
+
+
+def common_file(kernel: str, variables: Sequence[tuple[str, int, str, int, str]]) -> str:
+    """PTX of a kernel that reads global variables, and of these."""
+    return COMMON.format(
+        name=f"kernel_{kernel}",
+        variables="\n".join(
+            f"{linkage} .global .align {align} .b8 {name}[{size}]{value};"
+            for linkage, align, name, size, value in variables
+        ),
+        reads="".join(READ.format(name=name) for _, _, name, _, _ in variables),
+    )
+
+
 ARRAYS = """
 extern __shared__ int plain[];
 extern __shared__ __align__(64) char aligned[];
@@ -169,21 +208,19 @@ def compared(
         assert compare((folder / "pylink.out").read_bytes(), theirs.image) == []
 
 
-@pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("order", [("common", "strong"), ("strong", "common"), ("common", "other")])
+@pytest.mark.parametrize("release", [oracle.DEFAULT, *RELEASES])
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("options", [[], ["-r"]])
+@pytest.mark.parametrize("order", COMMON_ORDERS, ids="-".join)
 def test_common_symbols_beside_definitions(
-    release: str, order: tuple[str, str], tmp_path: Path, request: pytest.FixtureRequest
+    release: str, arch: str, options: list[str], order: tuple[str, ...], tmp_path: Path
 ) -> None:
-    if order == ("common", "strong") and release in ("13.1", "13.2"):
-        listed = "docs/nvlink-differences.md: a common symbol keeps its bytes"
-        request.applymarker(pytest.mark.xfail(reason=listed, strict=True))
-    linkage = {"common": ".common", "other": ".common", "strong": ".visible"}
     with oracle.release(release):
         files = {
-            f"{name}.o": oracle.assemble(COMMON.format(linkage=linkage[name], name=name), "80")
+            f"{name}.o": oracle.assemble(common_file(name, COMMON_FILES[name]), arch)
             for name in order
         }
-        compared(files, list(files), [], tmp_path)
+        compared(files, list(files), options, tmp_path, arch)
 
 
 @pytest.mark.parametrize("release", [oracle.DEFAULT, *RELEASES])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 # Where a fault is, behind messages of nvlink's that name no file.
-PLACE = re.compile(r" \([^()\n]*(?:: |\+0x)[^()\n]*\)$", re.MULTILINE)
+PLACE = re.compile(
+    r" \([^()\n]*(?:: |\+0x)[^()\n]*\)$|(?<=to non-accelerated) \([^()\n]*\)$", re.MULTILINE
+)
 NOTE = re.compile(r"^\w+ note    : .*\n", re.MULTILINE)
 
 

@@ -98,13 +98,16 @@ def assign_values(PlacedTables placed not None):
 cdef void place_common(const EntityRow* e, const OutSymbolRow* symbols, size_t count,
                        OutRow* out, int32_t number, uint64_t* value,
                        int32_t* home) noexcept nogil:
-    """Room behind the variables of `out`, .nv.global, for the common symbols: last born first."""
+    """Room behind the variables of `out`, .nv.global, for the common symbols: last born first.
+
+    A definition there that has an alignment was common before: it moves (`replace_common`).
+    """
     cdef uint64_t align
     cdef size_t i
     cdef int32_t at
     for i in range(count):
         at = symbols[count - 1 - i].entity
-        if at < 0 or not e[at].flags & EF_COMMON:
+        if at < 0 or not (e[at].flags & EF_COMMON or (home[at] == number and e[at].align)):
             continue
         align = e[at].align if e[at].align else 1
         if align & (align - 1) or align > 0x10000:

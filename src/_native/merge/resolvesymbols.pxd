@@ -156,6 +156,21 @@ cdef inline bint replace(Resolver* r, int32_t at, EntityRow* e) noexcept nogil:
     return True
 
 
+cdef inline bint replace_common(Resolver* r, int32_t at, EntityRow* e) noexcept nogil:
+    """A definition in the place of a common symbol.
+
+    Up to 13.2 the variable keeps its place among the common ones, unless it has a value; nothing
+    is where its definition has room. A global that is not common and has an alignment says so.
+    """
+    cdef uint64_t align = e.align if e.align else 1
+    cdef const SymbolRow* s = &r.symbols[at]
+    replace(r, at, e)
+    if (not r.traits & TRAIT_COMMON_YIELDS and s.section >= 0
+            and r.sections[s.section].kind == K_GLOBAL):
+        e.align = align
+    return True
+
+
 cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noexcept nogil:
     """Symbol `at` names an entity that an earlier symbol named."""
     cdef const SymbolRow* s = &r.symbols[at]
@@ -168,8 +183,11 @@ cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noex
         return False
     if kind_of(r, s) != e.kind and not clash(r, CLASH_SPACE, at, old):
         return False
+    # Common symbols may differ from each other and from mentions, not from definitions.
+    cdef bint common = s.shndx == SHN_COMMON or e.flags & EF_COMMON
+    cdef bint both = s.shndx == SHN_COMMON and e.flags & EF_COMMON
     if (s.size != e.size and s.size and e.size and (s.info & 15) != STT_FUNC
-            and not (s.shndx == SHN_COMMON or e.flags & EF_COMMON)):
+            and (not common or (defined and e.flags & EF_DEFINED and not both))):
         if not clash(r, CLASH_SIZE, at, old):
             return False
     if not defined:
@@ -187,14 +205,14 @@ cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noex
     r.role[at] = ROLE_LOST
     if s.shndx == SHN_COMMON:
         if r.traits & TRAIT_COMMON_YIELDS and not e.flags & EF_COMMON:
-            return s.size <= e.size or clash(r, CLASH_SIZE, at, old)
+            return True
         if not e.flags & (EF_COMMON | EF_WEAK):
             return clash(r, CLASH_MULTIPLE, at, old)
         if e.flags & EF_COMMON and s.size > e.size:
             e.size = s.size
         return True
     if e.flags & EF_COMMON:
-        return (s.size >= e.size or clash(r, CLASH_SIZE, at, old)) and replace(r, at, e)
+        return replace_common(r, at, e)
     if not weak and not e.flags & EF_WEAK:
         return clash(r, CLASH_MULTIPLE, at, old)
     if weak and e.flags & EF_WEAK and e.kind == E_FUNC:

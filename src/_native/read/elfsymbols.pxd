@@ -112,6 +112,10 @@ cdef inline bint read_symbol(Reader* r, int32_t file, const FileRow* row,
     symbol.other = input.st_other
     symbol.shndx = input.st_shndx
     symbol.section = -1
+    if (index == SHN_COMMON and tables.indices != NULL
+            and load32(tables.indices + 4 * i) == SHN_COMMON):
+        # ptxas writes the index 0xfff2 as it is; of common symbols the table says nothing.
+        index = symbol.shndx = SHN_XINDEX
     if index == SHN_COMMON or index == SHN_ABS:
         return True
     if index == SHN_XINDEX and tables.indices != NULL:
