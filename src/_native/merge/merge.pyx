@@ -25,7 +25,7 @@ from mergeidle cimport idle_sections
 from mergelists cimport *
 from mergenames cimport write_names
 from mergestate cimport *
-from mergeusers cimport asks_for_users, find_users
+from mergeusers cimport asks_for_users, keeps_arrays, start_users
 from names cimport *
 from poolrows cimport POOL_BORN, PoolRow
 from pylink._native.tables cimport (
@@ -196,11 +196,12 @@ cdef void read_inputs(Merge* m) noexcept nogil:
     cdef size_t f
     cdef const FileRow* file
     find_own_pools(m)
+    if asks_for_users(m):
+        start_users(m)
     for f in range(m.file_count):
         prototype_strings(m, &m.files[f])
         find_referenced(m, &m.files[f])
-    if asks_for_users(m):
-        find_users(m)
+    m.arrays_stay = keeps_arrays(m)
     start(m)
     for f in range(m.file_count):
         file = &m.files[f]

@@ -9,7 +9,7 @@ from mergedecide cimport *
 from mergeentries cimport *
 from mergelost cimport *
 from mergestate cimport *
-from mergeusers cimport is_unrecorded
+from mergeusers cimport NO_KERNEL, is_unrecorded, joins
 from names cimport *
 from rows cimport *
 from vec cimport *
@@ -151,25 +151,34 @@ cdef inline void resolved_pool_name(Merge* m, int32_t function) noexcept nogil:
 
 
 cdef inline void find_referenced(Merge* m, const FileRow* file) noexcept nogil:
-    """Mark what the code of function copies that count refers to, dead ones included."""
+    """Mark what the code of function copies that count refers to, dead ones included.
+
+    Of live code also the kernels that use it so, where somebody asks (mergeusers.pxd).
+    """
     cdef uint32_t i
     cdef uint64_t entsize, k
     cdef const SectionRow* s
-    cdef int32_t e
+    cdef int32_t e, function, user
     for i in range(file.first_section, file.first_section + file.section_count):
         s = &m.sections[i]
         if (s.size == 0 or not is_plain(s.kind, IS_ENTRIES)
                 or not is_a(m.sections[s.target].kind, IS_CODE)):
             continue
         m.patched[s.target] = True
-        if function_kept(m, s.target) < 0:
+        function = function_kept(m, s.target)
+        if function < 0:
             continue
+        user = NO_KERNEL
+        if m.users != NULL and m.entities[function].flags & EF_LIVE:
+            user = m.reached[function]
         entsize = 16 if s.type == SHT_REL else 24
         for k in range(s.size // entsize):
             e = m.entity[file.first_symbol
                          + (<const Rel*>(m.arena + s.offset + k * entsize)).r_sym]
             if e >= 0:
                 m.referenced[e] = True
+                if user != NO_KERNEL:
+                    joins(&m.users[e], user)
 
 
 cdef inline bint counted(Merge* m, const Given* given) noexcept nogil:

@@ -29,25 +29,27 @@ cdef inline bint asks_for_users(const Merge* m) noexcept nogil:
     return m.mode & (M_KEEP_RELOCS | M_KEEP_CODE) and not m.mode & (M_RELOCATABLE | M_DEBUG)
 
 
-cdef inline void find_users(Merge* m) noexcept nogil:
-    """Fill `users` and `reached`: the entity of a kernel, NO_KERNEL or SEVERAL."""
-    cdef const CallGraph* graph = &m.calls
-    cdef size_t n = m.entity_count, i
-    cdef uint32_t* waiting
-    m.users = <int32_t*>malloc(4 * (n + 3 * graph.nodes) + 4)
+cdef inline void start_users(Merge* m) noexcept nogil:
+    """Make `users` and fill `reached`: the entity of a kernel, NO_KERNEL or SEVERAL."""
+    cdef size_t n = m.entity_count, nodes = m.calls.nodes
+    m.users = <int32_t*>malloc(4 * (n + 3 * nodes) + 4)
     if m.users == NULL:
         m.failed = True
         return
     m.reached = m.users + n
-    waiting = <uint32_t*>(m.reached + graph.nodes)
-    memset(m.users, 0xff, 4 * (n + graph.nodes))
-    find_reached(m, graph, waiting)
-    for i in range(m.file_count):
-        users_of_file(m, &m.files[i])
-    if m.traits & TRAIT_FILLS_SHARED and m.mode & M_KEEP_RELOCS:
-        for i in range(n):
-            if is_common(m, i) and m.referenced[i] and m.users[i] < 0:
-                m.arrays_stay = True
+    memset(m.users, 0xff, 4 * (n + nodes))
+    find_reached(m, &m.calls, <uint32_t*>(m.reached + nodes))
+
+
+cdef inline bint keeps_arrays(const Merge* m) noexcept nogil:
+    """Whether some variable has its place in .nv_debug.shared, when all users are known."""
+    cdef size_t i
+    if m.users == NULL or not m.traits & TRAIT_FILLS_SHARED or not m.mode & M_KEEP_RELOCS:
+        return False
+    for i in range(m.entity_count):
+        if is_common(m, i) and m.referenced[i] and m.users[i] < 0:
+            return True
+    return False
 
 
 cdef inline bint joins(int32_t* users, int32_t kernel) noexcept nogil:
@@ -76,28 +78,6 @@ cdef inline void find_reached(Merge* m, const CallGraph* graph, uint32_t* waitin
                 if joins(&m.reached[graph.edges[edge]], m.reached[at]):
                     waiting[depth] = graph.edges[edge]
                     depth += 1
-
-
-cdef inline void users_of_file(Merge* m, const FileRow* file) noexcept nogil:
-    """Kernels whose code, or what it calls, refers to a variable."""
-    cdef uint32_t i
-    cdef uint64_t entsize, k
-    cdef const SectionRow* s
-    cdef int32_t e, function
-    for i in range(file.first_section, file.first_section + file.section_count):
-        s = &m.sections[i]
-        if (s.size == 0 or not is_plain(s.kind, IS_ENTRIES)
-                or not is_a(m.sections[s.target].kind, IS_CODE)):
-            continue
-        function = function_kept(m, s.target)
-        if function < 0 or not m.entities[function].flags & EF_LIVE:
-            continue
-        entsize = 16 if s.type == SHT_REL else 24
-        for k in range(s.size // entsize):
-            e = m.entity[file.first_symbol
-                         + (<const Rel*>(m.arena + s.offset + k * entsize)).r_sym]
-            if e >= 0:
-                joins(&m.users[e], m.reached[function])
 
 
 cdef inline bint is_common(const Merge* m, size_t entity) noexcept nogil:

@@ -1,0 +1,41 @@
+"""Native functions are as short as the account of what they do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+NATIVE = Path(__file__).parents[2] / "src" / "_native"
+LONGEST = 80  # lines with the signature
+
+
+def functions(text: str) -> Iterator[tuple[str, int]]:
+    """Name and number of lines of each function of a module or header."""
+    lines = text.splitlines()
+    for start, line in enumerate(lines):
+        head = re.match(r"( *)(?:cdef|def|cpdef)\b[^=(]*?(\w+)\(", line)
+        if not head or ":" not in "".join(lines[start : start + 12]):
+            continue
+        end = start + 1
+        for number in range(start + 1, len(lines)):
+            inside = lines[number]
+            if inside.strip() and len(inside) - len(inside.lstrip()) <= len(head[1]):
+                break
+            end = number + 1 if inside.strip() else end
+        yield head[2], end - start
+
+
+def test_functions_are_found_with_their_length() -> None:
+    text = "cdef int a(int x,\n           int y) nogil:\n    return x\n\n\ndef b():\n    pass\n"
+    assert list(functions(text)) == [("a", 3), ("b", 2)]
+
+
+def test_no_native_function_is_long() -> None:
+    found = {
+        f"{path.relative_to(NATIVE)}: {name}": size
+        for path in NATIVE.glob("*/*.p[yx][xd]")
+        for name, size in functions(path.read_text(encoding="utf-8"))
+    }
+    assert len(found) > 500
+    assert {name: size for name, size in found.items() if size > LONGEST} == {}
