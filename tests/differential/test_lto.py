@@ -235,8 +235,8 @@ def test_the_device_runtime_joins_where_it_is_called(arch: str, folder: Path) ->
     assert Path("ours").read_bytes() == expected.image
     expected = link(arch, launcher, library)
     assert expected.image is not None
-    ours = functions(Path("ours").read_bytes())
-    assert ours == functions(expected.image) > {"_Z6parentPi", "__cudaCDP2LaunchDeviceV2"}
+    assert functions(expected.image) > {"_Z6parentPi", "__cudaCDP2LaunchDeviceV2"}
+    assert compare(Path("ours").read_bytes(), expected.image) == []
 
 
 @pytest.mark.parametrize("options", [(), ("-keep-system-libraries",)])
