@@ -22,306 +22,168 @@ from pylink.diagnostics.severity import (
     WARNING,
 )
 
+# fmt: off
 KINDS: dict[str, tuple[int, int, str]] = {
     # 1xx: command line and files
     "unknown-option": (101, COMMAND_LINE, "Unknown option '{option}'"),
     "argument-expected": (102, COMMAND_LINE, "argument expected after '{option}'"),
     "no-argument-expected": (103, COMMAND_LINE, "no argument expected after '{option}'"),
-    "undefined-value": (
-        104,
-        COMMAND_LINE,
-        "Value '{value}' is not defined for option '{option}'",
-    ),
+    "undefined-value": (104, COMMAND_LINE, "Value '{value}' is not defined for option '{option}'"),
     "boolean-expected": (105, COMMAND_LINE, "'{value}': expected true or false"),
-    "conflicting-options": (
-        106,
-        COMMAND_LINE,
-        "Conflicting options '{option}' and '{other}'",
-    ),
+    "conflicting-options": (106, COMMAND_LINE, "Conflicting options '{option}' and '{other}'"),
     "no-output-file": (107, COMMAND_LINE, "Must specify output file with -o option"),
-    "no-input-files": (
-        108,
-        COMMAND_LINE,
-        "No input files specified; use option --help for more information",
-    ),
+    "no-input-files": (108, COMMAND_LINE,
+        "No input files specified; use option --help for more information"),
     "unknown-arch": (109, COMMAND_LINE, "Unknown arch name '{arch}'"),
-    "option-redefined": (
-        110,
-        WARNING,
-        "incompatible redefinition for option '{option}', the last value of this option was used",
-    ),
-    "option-not-built": (
-        111,
-        COMMAND_LINE,
-        "Option '{option}' is not supported by this version of pylink",
-    ),
+    "option-redefined": (110, WARNING,
+        "incompatible redefinition for option '{option}', the last value of this option was used"),
+    "option-not-built": (111, COMMAND_LINE,
+        "Option '{option}' is not supported by this version of pylink"),
     "number-expected": (112, COMMAND_LINE, "'{value}': expected a number"),
-    "unknown-diagnostic": (
-        113,
-        COMMAND_LINE,
-        "invalid error number in diagnostic control option: {value}",
-    ),
+    "unknown-diagnostic": (113, COMMAND_LINE,
+        "invalid error number in diagnostic control option: {value}"),
     "integer-range": (114, COMMAND_LINE, "32-bit integer value ({value}) out of range"),
     "stray-character": (115, COMMAND_LINE, "Stray '{value}' character"),
     "too-many-options-files": (116, COMMAND_LINE, "Too many options file opened '{file}'"),
-    "virtual-target": (
-        117,
-        COMMAND_LINE,
-        "Link target of '{arch}' is virtual target that is not JIT-able; use 'sm_' target instead",
-    ),
-    "virtual-target-not-built": (
-        118,
-        COMMAND_LINE,
-        "Link target '{arch}' is virtual, which this version of pylink does not support; "
-        "use 'sm_' target instead",
-    ),
-    "host-info-ignored": (
-        119,
-        REMARK,
-        "ignore -use-host-info because -kernels-used or -variables-used is specified",
-    ),
+    "virtual-target": (117, COMMAND_LINE,
+        "Link target of '{arch}' is virtual target that is not JIT-able; use 'sm_' target "
+        "instead"),
+    "virtual-target-not-built": (118, COMMAND_LINE,
+        "Link target '{arch}' is virtual, which this version of pylink does not support; use "
+        "'sm_' target instead"),
+    "host-info-ignored": (119, REMARK,
+        "ignore -use-host-info because -kernels-used or -variables-used is specified"),
     "cannot-open-input": (120, CATASTROPHE, "Could not open input file '{file}'"),
     "cannot-open-output": (121, CATASTROPHE, "Could not open output file '{file}'"),
     "cannot-open-file": (122, CATASTROPHE, "Cannot open file '{file}'"),
     "cannot-open-options-file": (123, CATASTROPHE, "Could not open options file '{file}'"),
     "cannot-write-file": (124, CATASTROPHE, "Writing '{file}' failed: {reason}"),
     "cannot-read-file": (125, CATASTROPHE, "Reading '{file}' failed: {reason}"),
-    "output-is-input": (
-        126,
-        CATASTROPHE,
-        "Output file '{file}' is also an input file: {option} names it '{path}'",
-    ),
+    "output-is-input": (126, CATASTROPHE,
+        "Output file '{file}' is also an input file: {option} names it '{path}'"),
     "report-incomplete": (127, WARNING, "Could not write all of '{file}'"),
-    "inputs-with-host-script": (
-        128,
-        COMMAND_LINE,
-        "Input files are not allowed with -ghls option; use --help for more information",
-    ),
+    "inputs-with-host-script": (128, COMMAND_LINE,
+        "Input files are not allowed with -ghls option; use --help for more information"),
     "host-script-failed": (129, CATASTROPHE, "Host linker script creation failed."),
-    "preserve-relocs-partial": (
-        130,
-        WARNING,
-        "Option '--preserve-relocs' is not fully implemented for gpu archtecture '{arch}' "
-        "and may not work as expected",
-    ),
+    "preserve-relocs-partial": (130, WARNING,
+        "Option '--preserve-relocs' is not fully implemented for gpu archtecture '{arch}' and "
+        "may not work as expected"),
     "invalid-argument": (131, COMMAND_LINE, "Invalid argument for option '{option}'"),
-    "options-incompatible": (
-        132,
-        REMARK,
-        "Incompatible options '{option}' and '{other}', using '{used}'",
-    ),
-    "output-named-twice": (
-        134,
-        CATASTROPHE,
-        "Output file '{file}' of {option} is also that of {other}, which names it '{path}'",
-    ),
+    "options-incompatible": (132, REMARK,
+        "Incompatible options '{option}' and '{other}', using '{used}'"),
+    "output-named-twice": (134, CATASTROPHE,
+        "Output file '{file}' of {option} is also that of {other}, which names it '{path}'"),
     "unknown-command": (135, COMMAND_LINE, "Unknown command '{command}'"),
     "did-you-mean": (136, NOTE, "did you mean '{suggestion}'?"),
     "choices-are": (137, NOTE, "{what}: {choices}"),
     "in-options-file": (138, NOTE, "it is in {origin}"),
     "unknown-remark-format": (140, COMMAND_LINE, "Unknown remark serializer format."),
-    "invalid-regex": (
-        141,
-        COMMAND_LINE,
-        "Invalid regular expression '{value}' passed to -{option}: {reason}",
-    ),
+    "invalid-regex": (141, COMMAND_LINE,
+        "Invalid regular expression '{value}' passed to -{option}: {reason}"),
     "remarks-not-written": (142, ERROR, "Writing remarks to '{file}' failed: {reason}"),
     "no-remarks": (143, REMARK, "'{file}' is empty: there are no remarks to write"),
     "bad-reproducer": (144, CATASTROPHE, "Cannot link '{file}' again: {reason}"),
     # 2xx: input files as a whole
-    "arch-mismatch": (
-        201,
-        CATASTROPHE,
-        "Input file '{file}' arch does not match target '{arch}'",
-    ),
-    "accelerated-arch": (
-        225,
-        CATASTROPHE,
-        "cannot link accelerated arch to non-accelerated{at}",
-    ),
-    "output-limited": (
-        202,
-        WARNING,
-        "Output is limited to run on SM Arch '{arch}' only due to limitations in input file {file}",
-    ),
-    "newer-toolkit": (
-        208,
-        CATASTROPHE,
-        "Input file '{file}' newer than toolkit ({toolkit} vs {ours})",
-    ),
-    "unknown-toolkit": (
-        209,
-        WARNING,
-        "Input file '{file}' was made by CUDA {made}, which is not known; linked as by {release}",
-    ),
+    "arch-mismatch": (201, CATASTROPHE, "Input file '{file}' arch does not match target '{arch}'"),
+    "accelerated-arch": (225, CATASTROPHE, "cannot link accelerated arch to non-accelerated{at}"),
+    "output-limited": (202, WARNING,
+        "Output is limited to run on SM Arch '{arch}' only due to limitations in input file "
+        "{file}"),
+    "newer-toolkit": (208, CATASTROPHE,
+        "Input file '{file}' newer than toolkit ({toolkit} vs {ours})"),
+    "unknown-toolkit": (209, WARNING,
+        "Input file '{file}' was made by CUDA {made}, which is not known; linked as by {release}"),
     "arch-not-found": (203, WARNING, "SM Arch ('{arch}') not found in '{file}'"),
-    "library-skipped": (
-        204,
-        WARNING,
-        "Skipping incompatible '{file}' when searching for -l{library}",
-    ),
+    "library-skipped": (204, WARNING,
+        "Skipping incompatible '{file}' when searching for -l{library}"),
     "not-folded": (206, WARNING, "Mercury sections of '{file}' are not folded: {reason}"),
-    "library-missing": (
-        207,
-        ERROR,
-        "Library -l{library} not found in {directories}; --allow-missing-libraries passes over it",
-    ),
-    "virtual-arch-lowered": (
-        217,
-        WARNING,
+    "library-missing": (207, ERROR,
+        "Library -l{library} not found in {directories}; --allow-missing-libraries passes over "
+        "it"),
+    "virtual-arch-lowered": (217, WARNING,
         "Virtual architecture of all kernels is compute_{lowest}, that of '{file}'{more}; "
-        "'{other}' was compiled for compute_{highest}",
-    ),
+        "'{other}' was compiled for compute_{highest}"),
     "not-elf": (210, CATASTROPHE, "cubin not an elf?{at}"),
     "empty-file": (211, ERROR, "Input file '{file}' is empty"),
     "wrong-class": (212, ERROR, "Input file '{file}' is not a 64-bit ELF file"),
     "wrong-endian": (213, ERROR, "Input file '{file}' is not little-endian"),
     "wrong-machine": (214, CATASTROPHE, "cubin not a device elf?{at}"),
-    "wrong-type": (
-        215,
-        ERROR,
-        "Input file '{file}' is not relocatable (ELF type {type}); "
-        "compile it with -rdc=true or -dc",
-    ),
+    "wrong-type": (215, ERROR,
+        "Input file '{file}' is not relocatable (ELF type {type}); compile it with -rdc=true or "
+        "-dc"),
     "wrong-abi": (216, CATASTROPHE, "Input file '{file}' abi does not match"),
-    "isa-class-missing": (
-        219,
-        WARNING,
+    "isa-class-missing": (219, WARNING,
         "Output is limited to run on SM Arch '{arch}' only, due to missing attribute 'ISA_CLASS' "
-        "in input file '{file}'",
-    ),
-    "toolkit-too-old": (
-        218,
-        CATASTROPHE,
-        "Input file '{file}' must be recompiled with toolkit >= Cuda {since}",
-    ),
-    "wrong-os-abi": (
-        220,
-        WARNING,
-        "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set",
-    ),
-    "unknown-input": (
-        221,
-        ERROR,
-        "Input file '{file}' is no cubin, fat binary, host object, archive, PTX or LTO-IR",
-    ),
+        "in input file '{file}'"),
+    "toolkit-too-old": (218, CATASTROPHE,
+        "Input file '{file}' must be recompiled with toolkit >= Cuda {since}"),
+    "wrong-os-abi": (220, WARNING,
+        "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set"),
+    "unknown-input": (221, ERROR,
+        "Input file '{file}' is no cubin, fat binary, host object, archive, PTX or LTO-IR"),
     "lto-entry": (222, CATASTROPHE, "LTO objects found, use -dlto{at}"),
     "lto-file": (223, CATASTROPHE, "should only see nvvm files when -lto{at}"),
-    "input-kind": (
-        224,
-        CATASTROPHE,
-        "Input file '{file}' is {found}, not {wanted} as it should be",
-    ),
+    "input-kind": (224, CATASTROPHE,
+        "Input file '{file}' is {found}, not {wanted} as it should be"),
     "damaged-archive": (230, CATASTROPHE, "{file}: archive is damaged: {reason}"),
-    "cannot-read-member": (
-        231,
-        CATASTROPHE,
-        "{file}: file '{path}' of the thin archive cannot be read: {reason}",
-    ),
+    "cannot-read-member": (231, CATASTROPHE,
+        "{file}: file '{path}' of the thin archive cannot be read: {reason}"),
     "archive-cycle": (232, CATASTROPHE, "{file}: thin archive contains itself"),
     "archive-limit": (233, CATASTROPHE, "{file}: archive leads to more than {what}"),
-    "library-runtime": (
-        240,
-        WARNING,
+    "library-runtime": (240, WARNING,
         "'{file}' has a CUDA runtime of its own, which this program's image is not registered "
-        "with; link it with -cudart shared",
-    ),
-    "library-hidden": (
-        241,
-        WARNING,
-        "'{file}' shows other files neither '__fatbinwrap{id}' nor any function: the linker of the "
-        "host may leave it out; link with --no-as-needed",
-    ),
-    "library-part": (
-        242,
-        WARNING,
-        "'{file}' was device-linked with '{id}', which this link registers, and with modules that "
-        "it does not: their kernels will not be found; link without a device link (nvcc -nodlink) "
-        "or with -Bsymbolic",
-    ),
-    "library-twice": (
-        243,
-        WARNING,
+        "with; link it with -cudart shared"),
+    "library-hidden": (241, WARNING,
+        "'{file}' shows other files neither '__fatbinwrap{id}' nor any function: the linker of "
+        "the host may leave it out; link with --no-as-needed"),
+    "library-part": (242, WARNING,
+        "'{file}' was device-linked with '{id}', which this link registers, and with modules "
+        "that it does not: their kernels will not be found; link without a device link (nvcc "
+        "-nodlink) or with -Bsymbolic"),
+    "library-twice": (243, WARNING,
         "'{other}' and '{file}' were both device-linked with '{id}': the kernels of one of them "
-        "will not be found; make them without a device link (nvcc -nodlink) or with -Bsymbolic",
-    ),
-    "library-ids": (
-        244,
-        ERROR,
-        "'{file}' has {ids} module ids for {containers} fat binaries of relocatable code",
-    ),
-    "library-twin": (
-        247,
-        WARNING,
+        "will not be found; make them without a device link (nvcc -nodlink) or with -Bsymbolic"),
+    "library-ids": (244, ERROR,
+        "'{file}' has {ids} module ids for {containers} fat binaries of relocatable code"),
+    "library-twin": (247, WARNING,
         "'{file}' and '{other}' are one module, which the program would register twice: its "
-        "kernels will not be found; name one of them",
-    ),
-    "library-linked": (
-        245,
-        NOTE,
-        "'{file}' has '{symbol}', but was device-linked by itself; link its objects, too, or make "
-        "it without a device link (nvcc -nodlink)",
-    ),
-    "library-owned": (
-        246,
-        NOTE,
-        "'{file}' has '{symbol}', but '{owner}' was device-linked with it; make that one without a "
-        "device link (nvcc -nodlink), as only one image can register it",
-    ),
+        "kernels will not be found; name one of them"),
+    "library-linked": (245, NOTE,
+        "'{file}' has '{symbol}', but was device-linked by itself; link its objects, too, or "
+        "make it without a device link (nvcc -nodlink)"),
+    "library-owned": (246, NOTE,
+        "'{file}' has '{symbol}', but '{owner}' was device-linked with it; make that one without "
+        "a device link (nvcc -nodlink), as only one image can register it"),
     "no-code-for-arch": (205, ERROR, "No input has code for '{arch}'"),
-    "archs-there": (
-        250,
-        NOTE,
-        "it has {archs}; compile for the target, or link for one of these with -arch (nvcc without "
-        "-arch takes sm_75)",
-    ),
+    "archs-there": (250, NOTE,
+        "it has {archs}; compile for the target, or link for one of these with -arch (nvcc "
+        "without -arch takes sm_75)"),
     "archs-differ": (251, NOTE, "it was compiled for {archs}; the target is {arch}"),
     "arch-missing": (252, NOTE, "there is no -arch; name the target, as in -arch=sm_90"),
-    "newest-release": (
-        257,
-        NOTE,
+    "newest-release": (257, NOTE,
         "it was made by CUDA {made}; this version of pylink knows releases up to {release}, and "
-        "links newer objects only where --nvlink-version says as which",
-    ),
-    "older-release": (
-        258,
-        NOTE,
+        "links newer objects only where --nvlink-version says as which"),
+    "older-release": (258, NOTE,
         "it was made by CUDA {made}, and --nvlink-version={release} asks for an older linker; "
-        "leave the option out, or compile with CUDA {release}",
-    ),
-    "older-toolkit": (
-        260,
-        NOTE,
+        "leave the option out, or compile with CUDA {release}"),
+    "older-toolkit": (260, NOTE,
         "it was made by CUDA {made}, and the toolkit that it is linked with is CUDA {release}; "
-        "link it with CUDA {made}, or compile with CUDA {release}",
-    ),
+        "link it with CUDA {made}, or compile with CUDA {release}"),
     "file-reason": (253, NOTE, "{reason}"),
     "input-is": (254, NOTE, "it is {what}"),
-    "not-relocatable": (
-        255,
-        NOTE,
+    "not-relocatable": (255, NOTE,
         "'{file}' has device code that was compiled without -rdc=true (or -dc), which is for its "
-        "own kernels alone",
-    ),
-    "linked-for-device": (
-        256,
-        NOTE,
-        "'{file}' was made by a device link; link the objects that it was made of",
-    ),
-    "made-by-toolkit": (
-        259,
-        NOTE,
-        "it was made by CUDA {made}; compile it with CUDA {since} or a later release",
-    ),
+        "own kernels alone"),
+    "linked-for-device": (256, NOTE,
+        "'{file}' was made by a device link; link the objects that it was made of"),
+    "made-by-toolkit": (259, NOTE,
+        "it was made by CUDA {made}; compile it with CUDA {since} or a later release"),
     # 3xx: damaged ELF structure; `where` names file, section and row
     "section-table-range": (302, ERROR, "{where}: section header table lies outside the file"),
     "section-range": (303, ERROR, "{where}: section contents lie outside the file"),
     "entry-size": (304, ERROR, "{where}: entry size is {value}, not {expected}"),
-    "section-size": (
-        305,
-        ERROR,
-        "{where}: size {value} is no multiple of the entry size {expected}",
-    ),
+    "section-size": (305, ERROR,
+        "{where}: size {value} is no multiple of the entry size {expected}"),
     "section-alignment": (306, ERROR, "{where}: alignment {value} is no power of two"),
     "section-link": (307, ERROR, "{where}: link to section {value} is wrong"),
     "section-info": (308, ERROR, "{where}: sh_info {value} is wrong"),
@@ -332,16 +194,10 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "symbol-range": (313, ERROR, "{where}: symbol lies outside its section"),
     "symbol-kind": (315, ERROR, "{where}: symbol has unknown binding or type {value}"),
     "relocation-type": (316, ERROR, "{where}: unknown relocation type {value}"),
-    "relocation-symbol": (
-        317,
-        ERROR,
-        "{where}: relocation names symbol {value}, which does not exist",
-    ),
-    "relocation-range": (
-        318,
-        ERROR,
-        "{where}: relocated field at offset {value} lies outside its section",
-    ),
+    "relocation-symbol": (317, ERROR,
+        "{where}: relocation names symbol {value}, which does not exist"),
+    "relocation-range": (318, ERROR,
+        "{where}: relocated field at offset {value} lies outside its section"),
     "nvinfo-format": (319, ERROR, "{where}: attribute is damaged: {reason}"),
     "callgraph-format": (321, ERROR, "{where}: call graph row is damaged: {reason}"),
     "debug-format": (322, ERROR, "{where}: debug data is damaged: {reason}"),
@@ -355,113 +211,58 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "malformed": (399, ERROR, "{where}: {reason}"),
     # 4xx: symbols
     "undefined-reference": (401, ERROR, "Undefined reference to '{symbol}' in '{file}'"),
-    "image-reference": (
-        419,
-        ERROR,
-        "Texture or surface reference '{symbol}' in '{file}' is not supported",
-    ),
-    "multiple-definition": (
-        402,
-        ERROR,
-        "Multiple definition of '{symbol}' in '{file}', first defined in '{first}'",
-    ),
-    "size-mismatch": (
-        403,
-        ERROR,
-        "Size doesn't match for '{symbol}' in '{file}', first specified in '{first}'",
-    ),
+    "image-reference": (419, ERROR,
+        "Texture or surface reference '{symbol}' in '{file}' is not supported"),
+    "multiple-definition": (402, ERROR,
+        "Multiple definition of '{symbol}' in '{file}', first defined in '{first}'"),
+    "size-mismatch": (403, ERROR,
+        "Size doesn't match for '{symbol}' in '{file}', first specified in '{first}'"),
     "merge-failed": (404, CATASTROPHE, "merge_elf failed"),
-    "space-mismatch": (
-        405,
-        ERROR,
-        "Memory space doesn't match for '{symbol}' in '{file}', first specified in '{first}'",
-    ),
-    "prototype-mismatch": (
-        406,
-        ERROR,
-        "Prototype doesn't match for '{symbol}' in '{file}', first defined in '{first}'",
-    ),
+    "space-mismatch": (405, ERROR,
+        "Memory space doesn't match for '{symbol}' in '{file}', first specified in '{first}'"),
+    "prototype-mismatch": (406, ERROR,
+        "Prototype doesn't match for '{symbol}' in '{file}', first defined in '{first}'"),
     "function-as-variable": (407, CATASTROPHE, "Internal error: no callgraph node{at}"),
-    "not-global": (
-        408,
-        ERROR,
-        "Function '{name}' not declared __global__ in all source files",
-    ),
+    "not-global": (408, ERROR, "Function '{name}' not declared __global__ in all source files"),
     "first-defined-here": (410, NOTE, "{where}: '{symbol}' is first defined here"),
-    "first-specified-here": (
-        411,
-        NOTE,
-        "{where}: size {size} of '{symbol}' is first given here",
-    ),
+    "first-specified-here": (411, NOTE, "{where}: size {size} of '{symbol}' is first given here"),
     "referenced-here": (412, NOTE, "{where}: '{symbol}' is referenced here"),
     "more-references": (413, NOTE, "references to '{symbol}' that are not shown: {count}"),
     "inlined-here": (414, NOTE, "'{function}' is inlined here"),
     "defined-here": (415, NOTE, "{where}: '{symbol}' is defined here"),
-    "sizes-differ": (
-        416,
-        NOTE,
-        "it has {size} bytes in '{file}' and {other} bytes in '{first}'",
-    ),
+    "sizes-differ": (416, NOTE, "it has {size} bytes in '{file}' and {other} bytes in '{first}'"),
     "kernel-or-not": (418, NOTE, "it is {what} in '{file}' and {other} in '{first}'"),
     "other-parameters": (417, NOTE, "did you mean '{name}', defined in {place}?"),
     # 5xx: memory and resources
-    "stack-size": (
-        501,
-        WARNING,
-        "Stack size for entry function '{symbol}' cannot be statically determined",
-    ),
-    "too-much-memory": (
-        502,
-        ERROR,
-        "Entry function '{symbol}' uses too much {space} data ({size:#x} bytes, {limit:#x} max)",
-    ),
-    "too-much-file-memory": (
-        503,
-        ERROR,
-        "File uses too much global {space} data ({size:#x} bytes, {limit:#x} max)",
-    ),
-    "too-many-registers": (
-        504,
-        ERROR,
-        "entry function '{symbol}' with max regcount of {limit} calls function '{callee}' "
-        "with regcount of {registers}",
-    ),
-    "too-many-literals": (
-        505,
-        ERROR,
-        "Entry function '{entry}' uses too much data for compiler-generated constants; "
-        "please recompile with -Xptxas --disable-optimizer-constants",
-    ),
-    "mixed-cta-groups": (
-        506,
-        ERROR,
-        "Function '{symbol}' uses single CTA(.cta_group::1) and CTA pair granularity"
-        "(.cta_group::2) and that is not allowed.",
-    ),
+    "stack-size": (501, WARNING,
+        "Stack size for entry function '{symbol}' cannot be statically determined"),
+    "too-much-memory": (502, ERROR,
+        "Entry function '{symbol}' uses too much {space} data ({size:#x} bytes, {limit:#x} max)"),
+    "too-much-file-memory": (503, ERROR,
+        "File uses too much global {space} data ({size:#x} bytes, {limit:#x} max)"),
+    "too-many-registers": (504, ERROR,
+        "entry function '{symbol}' with max regcount of {limit} calls function '{callee}' with "
+        "regcount of {registers}"),
+    "too-many-literals": (505, ERROR,
+        "Entry function '{entry}' uses too much data for compiler-generated constants; please "
+        "recompile with -Xptxas --disable-optimizer-constants"),
+    "mixed-cta-groups": (506, ERROR,
+        "Function '{symbol}' uses single CTA(.cta_group::1) and CTA pair "
+        "granularity(.cta_group::2) and that is not allowed."),
     "out-of-memory": (507, CATASTROPHE, "There is not enough memory for the link"),
     "recursion-here": (510, NOTE, "{where}: recursion: '{symbol}' calls '{callee}' here"),
     "indirect-call-here": (511, NOTE, "{where}: recursion: '{symbol}' calls through a pointer"),
-    "memory-needed": (
-        512,
-        NOTE,
-        "{size} bytes are needed and there are {limit}: {over} too many",
-    ),
+    "memory-needed": (512, NOTE, "{size} bytes are needed and there are {limit}: {over} too many"),
     "memory-share": (513, NOTE, "{where}: '{name}' takes {size} bytes"),
     "memory-rest": (514, NOTE, "{count} more take {size} bytes"),
-    "register-chain": (
-        515,
-        NOTE,
-        "{chain}; the kernel was compiled for {limit} registers at most, by {cause}",
-    ),
+    "register-chain": (515, NOTE,
+        "{chain}; the kernel was compiled for {limit} registers at most, by {cause}"),
     # 7xx: what -v prints
     "verbose-memory": (701, REMARK, "{sizes}"),
     "verbose-function": (702, REMARK, "Function properties for '{symbol}':"),
-    "verbose-usage": (
-        703,
-        REMARK,
-        "used {registers} registers, used {barriers} barriers, {stack} stack, "
-        "{memory}, {lmem} bytes lmem",
-    ),
+    "verbose-usage": (703, REMARK,
+        "used {registers} registers, used {barriers} barriers, {stack} stack, {memory}, {lmem} "
+        "bytes lmem"),
     "call-graph": (704, REMARK, "{line}"),
     "pass-remark": (710, REMARK, "{text} [-pass-remarks={pass_name}]"),
     "pass-remark-missed": (711, REMARK, "{text} [-pass-remarks-missed={pass_name}]"),
@@ -470,87 +271,50 @@ KINDS: dict[str, tuple[int, int, str]] = {
     # 8xx: tools and features
     "nvvmpath-missing": (801, COMMAND_LINE, "-nvvmpath should be specified with -lto"),
     "tool-failed": (802, CATASTROPHE, "'{file}' could not be compiled: {tool} {failure}"),
-    "ptxas-missing": (
-        803,
-        CATASTROPHE,
-        "PTX in '{file}' needs ptxas, which was not found; install it with "
-        "\"pip install 'pylink-cuda[cuda]'\" or name it with --ptxas-path",
-    ),
+    "ptxas-missing": (803, CATASTROPHE,
+        "PTX in '{file}' needs ptxas, which was not found; install it with \"pip install "
+        "'pylink-cuda[cuda]'\" or name it with --ptxas-path"),
     "ptx-line-error": (804, ERROR, "{file}, line {line}: {reason}"),
     "ptx-error": (805, ERROR, "{file}: {reason}"),
     "tool-output": (806, REMARK, "{line}"),
-    "ptx-file-unused": (
-        807,
-        WARNING,
-        "PTX file '{file}' adds nothing to a link for {arch}, but only from sm_90 on",
-    ),
-    "nvjitlink-missing": (
-        810,
-        CATASTROPHE,
-        "Link-time optimization needs nvJitLink, which was not found; install it with "
-        "\"pip install 'pylink-cuda[cuda]'\" ({reason})",
-    ),
+    "ptx-file-unused": (807, WARNING,
+        "PTX file '{file}' adds nothing to a link for {arch}, but only from sm_90 on"),
+    "nvjitlink-missing": (810, CATASTROPHE,
+        'Link-time optimization needs nvJitLink, which was not found; install it with "pip '
+        "install 'pylink-cuda[cuda]'\" ({reason})"),
     "lto-failed": (811, CATASTROPHE, "Link-time optimization failed: {reason}"),
-    "lto-partial": (
-        812,
-        REMARK,
-        "requested LTO but '{file}' not built for LTO so doing partial LTO",
-    ),
+    "lto-partial": (812, REMARK,
+        "requested LTO but '{file}' not built for LTO so doing partial LTO"),
     "lto-ignored": (813, WARNING, "Ignoring -dlto option because no LTO objects found"),
-    "needs-compiler": (
-        819,
-        CATASTROPHE,
-        "'{file}' has to be compiled, and this link compiles nothing",
-    ),
+    "needs-compiler": (819, CATASTROPHE,
+        "'{file}' has to be compiled, and this link compiles nothing"),
     "lto-options-differ": (814, CATASTROPHE, "Cicc option values for '{option}' do not match"),
-    "lto-line-info": (
-        815,
-        REMARK,
-        "Some objects do not have '-lineinfo' specified but others do; "
-        "will build everything with '-lineinfo'",
-    ),
-    "lto-relocatable": (
-        816,
-        CATASTROPHE,
-        "Option '-r' cannot be combined with LTO input '{file}'; compile it without -dlto",
-    ),
-    "nothing-linked": (
-        817,
-        WARNING,
-        "Link-time optimization made the whole program; no cubins were linked, and there is no map",
-    ),
-    "other-compiler": (
-        818,
-        REMARK,
-        "PTX in '{file}' is compiled by '{tool}' of CUDA {made}, while the linker of {release} is "
-        "followed; install that ptxas or name it with --ptxas-path",
-    ),
-    "other-lto-compiler": (
-        821,
-        REMARK,
+    "lto-line-info": (815, REMARK,
+        "Some objects do not have '-lineinfo' specified but others do; will build everything "
+        "with '-lineinfo'"),
+    "lto-relocatable": (816, CATASTROPHE,
+        "Option '-r' cannot be combined with LTO input '{file}'; compile it without -dlto"),
+    "nothing-linked": (817, WARNING,
+        "Link-time optimization made the whole program; no cubins were linked, and there is no "
+        "map"),
+    "other-compiler": (818, REMARK,
+        "PTX in '{file}' is compiled by '{tool}' of CUDA {made}, while the linker of {release} "
+        "is followed; install that ptxas or name it with --ptxas-path"),
+    "other-lto-compiler": (821, REMARK,
         "LTO-IR is compiled by nvJitLink of CUDA {made}, while the linker of {release} is "
-        "followed; install that of {release}, or name a toolkit that has it with -nvvmpath",
-    ),
-    "package-missing": (
-        820,
-        CATASTROPHE,
+        "followed; install that of {release}, or name a toolkit that has it with -nvvmpath"),
+    "package-missing": (820, CATASTROPHE,
         "Input file '{file}' is compressed with {what}, which needs the Python package "
-        "'{package}': pip install {package}",
-    ),
+        "'{package}': pip install {package}"),
     "profile-problem": (830, WARNING, "The profile is not complete: {reason}"),
     "listing-failed": (831, CATASTROPHE, "Listing sections and rules failed: {reason}"),
-    "lines-not-read": (
-        890,
-        NOTE,
-        "'{file}' has line information; install pylink-cuda[lines] to see source lines",
-    ),
+    "lines-not-read": (890, NOTE,
+        "'{file}' has line information; install pylink-cuda[lines] to see source lines"),
     # 9xx: the linker itself
     "internal-error": (901, INTERNAL, "{reason}{at}"),
     # Numbers of the EDG front end
     "error-limit": (1508, CATASTROPHE, "Error limit reached."),
-    "suppression-hint": (
-        3709,
-        REMARK,
-        'The warnings can be suppressed with "-diag-suppress <warning-number>"',
-    ),
+    "suppression-hint": (3709, REMARK,
+        'The warnings can be suppressed with "-diag-suppress <warning-number>"'),
 }
+# fmt: on
