@@ -23,6 +23,7 @@ cdef class Table:
     cdef size_t size                # bytes of a row
     cdef const char* format         # "name:code name:code ...", or the code of plain numbers
     cdef Table copy(self)
+
     @staticmethod
     cdef Table opened(PyObject* table)
     cdef const void* hold(self, size_t size, const char* format) except? NULL
