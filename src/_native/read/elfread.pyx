@@ -226,9 +226,9 @@ def check_again(ObjectTables objects not None, list numbers not None):
     cdef int32_t number
     cdef bint ok = True
     r.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    vec_over(&r.files, objects.files.rows, sizeof(FileRow), objects.files.count)
-    vec_over(&r.sections, objects.sections.rows, sizeof(SectionRow), objects.sections.count)
-    vec_over(&r.symbols, objects.symbols.rows, sizeof(SymbolRow), objects.symbols.count)
+    vec_over(&r.files, <void*>objects.files.rows, sizeof(FileRow), objects.files.count)
+    vec_over(&r.sections, <void*>objects.sections.rows, sizeof(SectionRow), objects.sections.count)
+    vec_over(&r.symbols, <void*>objects.symbols.rows, sizeof(SymbolRow), objects.symbols.count)
     vec_init(&r.marks, 8)
     memset(&r.fault, 0, sizeof(FaultRow))
     for number in numbers:
