@@ -26,7 +26,7 @@ from pylink.facts import header, rowtypes
 from pylink.tables import LIVE
 
 ROOT = Path(__file__).parents[2]
-LARGE = 1 << 20  # bytes from which on a table has pages of its own
+LARGE = 4 << 20  # bytes from which on a table has pages of its own
 NATIVE = ROOT / "src" / "_native"
 TYPES = dict(
     re.findall(

@@ -28,6 +28,10 @@ cdef extern from "Python.h":
     object PySeqIter_New(object sequence)
     Py_ssize_t Py_REFCNT(PyObject* object)
 
+cdef enum:
+    # Smaller ones lie in the heap, which a process that links again and again has warm.
+    LARGE_TABLE = 4 << 20
+
 # The columns of each type of table, once somebody asks: offset and code by name.
 cdef dict known_columns = {}
 
@@ -88,7 +92,7 @@ cdef object take_rows(Vec* rows):
 cdef object new_rows(size_t size):
     """Memory of `size` bytes that have no values yet."""
     cdef Pages pages
-    if size < LARGE_BLOCK:
+    if size < LARGE_TABLE:
         return PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
     pages = Pages()
     pages.start = <uint8_t*>block_take(size)
