@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers import oracle
+from helpers.clients import needs_cmake
 
 from pylink.command.overlay import make_overlay
 
@@ -75,9 +76,7 @@ def test_options_through_nvcc(folder: Path) -> None:
     assert "_Z6squarei" in made.read_text()
 
 
-@pytest.mark.skipif(
-    not (shutil.which("cmake") and shutil.which("ninja")), reason="needs cmake and ninja"
-)
+@needs_cmake
 def test_options_through_cmake(folder: Path) -> None:
     shutil.copytree(ROOT / "examples" / "cmake", folder / "waves")
     with (folder / "waves" / "CMakeLists.txt").open("a") as file:

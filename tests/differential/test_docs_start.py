@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from helpers import oracle
+from helpers.clients import needs_cmake
 
 from pylink.inspect.image import Image
 
@@ -80,9 +80,8 @@ def test_with_nvcc(program: Path) -> None:
     assert (program / "program").is_file()
 
 
+@needs_cmake
 def test_with_cmake(program: Path) -> None:
-    if shutil.which("cmake") is None:
-        pytest.skip("needs cmake")
     if not (program / "toolkit").exists():
         run(blocks("With nvcc", "sh")[0].partition("\n")[0], program)
     if not (program / "examples").exists():

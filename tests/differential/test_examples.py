@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 from helpers import oracle
+from helpers.clients import needs_cmake
 from helpers.toolkit import Toolkit, run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -29,9 +29,7 @@ def test_nvcc(toolkit: Toolkit, tmp_path: Path, arch: str) -> None:
     assert (tmp_path / "squares").read_bytes().startswith(b"\x7fELF")
 
 
-@pytest.mark.skipif(
-    not (shutil.which("cmake") and shutil.which("ninja")), reason="needs cmake and ninja"
-)
+@needs_cmake
 @pytest.mark.parametrize("arch", ARCHS)
 def test_cmake(toolkit: Toolkit, tmp_path: Path, arch: str) -> None:
     run(
@@ -44,7 +42,7 @@ def test_cmake(toolkit: Toolkit, tmp_path: Path, arch: str) -> None:
     assert (tmp_path / "build" / "waves").read_bytes().startswith(b"\x7fELF")
 
 
-@pytest.mark.skipif(not WRAPPERS, reason="needs clang-nvlink-wrapper (Debian: clang-tools-22)")
+@pytest.mark.skipif(not WRAPPERS, reason="needs clang-nvlink-wrapper: apt install clang-tools-22")
 def test_clang(toolkit: Toolkit, tmp_path: Path) -> None:
     llvm = str(WRAPPERS[-1].parent)
     path = f"{llvm}:{os.environ['PATH']}"

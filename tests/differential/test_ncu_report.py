@@ -87,7 +87,7 @@ def test_rule_messages_are_those_that_ncu_prints(path: Path) -> None:
 
 
 @ncu.needs_samples
-@pytest.mark.skipif(NVDISASM is None, reason="nvdisasm is not installed")
+@pytest.mark.skipif(NVDISASM is None, reason="needs nvdisasm: pip install nvidia-cuda-nvdisasm")
 @pytest.mark.parametrize("path", ncu.SAMPLES, ids=lambda path: path.stem)
 def test_instructions_are_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert NVDISASM is not None
@@ -156,7 +156,10 @@ def test_many_actions(count: int, tmp_path: Path) -> None:
     assert parse_report(report_bytes(report)) == report
 
 
-@pytest.mark.skipif(not ncu.DEFINITIONS.is_dir(), reason="no published definitions installed")
+@pytest.mark.skipif(
+    not ncu.DEFINITIONS.is_dir(),
+    reason="needs the definitions of reports: apt install nsight-compute",
+)
 def test_fields_are_those_of_the_published_definitions(tmp_path: Path) -> None:
     """Each field of each message has the same name, number, type and label, and lacks none."""
     protoc = pytest.importorskip("grpc_tools.protoc", reason="grpcio-tools is not installed")

@@ -50,7 +50,7 @@ def test_sections_and_their_bytes_are_those_of_nvlink(
         assert families[name].output_bytes == sum(one["sh_size"] for one in found)
 
 
-@pytest.mark.skipif(CLANG is None, reason="clang is not installed")
+@pytest.mark.skipif(CLANG is None, reason="needs clang: apt install clang-22")
 def test_traces_of_clang_are_read(tmp_path: Path) -> None:
     assert CLANG is not None
     (tmp_path / "a.c").write_text("int f(int x) { return x; }\n")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
-import pytest
 from helpers import oracle
+from helpers.clients import needs_cmake
 from helpers.host_build import HostBuild, Log
 from helpers.linked import functions
 
@@ -29,9 +28,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 pytestmark = oracle.needs_oracle
 
 
-@pytest.mark.skipif(
-    not (shutil.which("cmake") and shutil.which("ninja")), reason="needs cmake and ninja"
-)
+@needs_cmake
 def test_shared(tmp_path: Path) -> None:
     """The program with shared libraries has the code of that with static ones, and finds it.
 

@@ -28,15 +28,18 @@ DEFINITIONS = Path("/usr/lib/nsight-compute/extras/FileFormat")
 # Its own sections and rules.
 SECTIONS = Path("/usr/lib/x86_64-linux-gnu/nsight-compute/sections")
 
-needs_ncu = pytest.mark.skipif(shutil.which("ncu") is None, reason="ncu is not installed")
+needs_ncu = pytest.mark.skipif(
+    shutil.which("ncu") is None, reason="needs ncu: apt install nsight-compute"
+)
 needs_ncu_report = pytest.mark.skipif(
-    not (MODULES / "ncu_report.py").is_file(), reason="the module ncu_report is not installed"
+    not (MODULES / "ncu_report.py").is_file(),
+    reason="needs the module ncu_report: apt install nsight-compute",
 )
 needs_sections = pytest.mark.skipif(
-    not SECTIONS.is_dir(), reason="the sections of nsight-compute are not installed"
+    not SECTIONS.is_dir(), reason="needs the sections of ncu: apt install nsight-compute"
 )
 needs_samples = pytest.mark.skipif(
-    not SAMPLES, reason="the sample reports of nsight-compute are not installed"
+    not SAMPLES, reason="needs the sample reports of ncu: apt install nsight-compute"
 )
 
 

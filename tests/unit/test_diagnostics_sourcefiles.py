@@ -32,19 +32,19 @@ R_CALL = 58
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with a source file, beside others with secrets and inputs."""
-    for name in ("work", "work/.git", "inputs", "secrets", "extra"):
+    for name in ("build", "build/.git", "inputs", "secrets", "extra"):
         (tmp_path / name).mkdir()
-    (tmp_path / "work" / "k.cu").write_bytes(b"first\nsecond\r\nthird")
+    (tmp_path / "build" / "k.cu").write_bytes(b"first\nsecond\r\nthird")
     (tmp_path / "inputs" / "i.cu").write_text("beside an input\n")
     (tmp_path / "extra" / "e.cu").write_text("extra\n")
-    (tmp_path / "work" / ".git" / "config").write_text(SECRET)
+    (tmp_path / "build" / ".git" / "config").write_text(SECRET)
     (tmp_path / "secrets" / "key").write_text(SECRET)
-    (tmp_path / "workbench").write_text(SECRET)
-    (tmp_path / "work" / "link.cu").symlink_to(tmp_path / "secrets" / "key")
-    (tmp_path / "work" / "inner.cu").symlink_to("k.cu")
-    (tmp_path / "work" / "out").symlink_to(tmp_path / "secrets")
-    os.mkfifo(tmp_path / "work" / "fifo")
-    monkeypatch.chdir(tmp_path / "work")
+    (tmp_path / "buildings").write_text(SECRET)
+    (tmp_path / "build" / "link.cu").symlink_to(tmp_path / "secrets" / "key")
+    (tmp_path / "build" / "inner.cu").symlink_to("k.cu")
+    (tmp_path / "build" / "out").symlink_to(tmp_path / "secrets")
+    os.mkfifo(tmp_path / "build" / "fifo")
+    monkeypatch.chdir(tmp_path / "build")
     return tmp_path
 
 
@@ -63,9 +63,9 @@ def files(here: Path) -> SourceFiles:
         ("k.cu", 0, None),
         ("k.cu", -1, None),
         ("k.cu", 1 << 40, None),
-        ("../work/./k.cu", 1, "first"),
+        ("../build/./k.cu", 1, "first"),
         ("inner.cu", 1, "first"),
-        ("{here}/work/k.cu", 1, "first"),
+        ("{here}/build/k.cu", 1, "first"),
         ("{here}/inputs/i.cu", 1, "beside an input"),
         ("{here}/extra/e.cu", 1, "extra"),
         ("missing.cu", 1, None),
@@ -87,7 +87,7 @@ def test_lines_of_plausible_files(here: Path, path: str, line: int, text: str | 
         ("/no/such/file", OUTSIDE),
         ("../secrets/key", OUTSIDE),
         ("{here}/inputs/../secrets/key", OUTSIDE),
-        ("{here}/workbench", OUTSIDE),
+        ("{here}/buildings", OUTSIDE),
         ("link.cu", OUTSIDE),
         ("out/key", OUTSIDE),
         (".git/config", OUTSIDE),
@@ -111,11 +111,11 @@ def test_nothing_is_looked_up_outside(here: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_limits(here: Path) -> None:
     known = files(here)
-    (here / "work" / "line.cu").write_bytes(b"x" * LONGEST + b"\n" + b"x" * (LONGEST + 1))
+    (here / "build" / "line.cu").write_bytes(b"x" * LONGEST + b"\n" + b"x" * (LONGEST + 1))
     assert known.line(Source("line.cu", 1)) == "x" * LONGEST
     with pytest.raises(Withheld, match=TOO_LONG):
         known.line(Source("line.cu", 2))
-    os.truncate(here / "work" / "line.cu", LARGEST + 1)
+    os.truncate(here / "build" / "line.cu", LARGEST + 1)
     with pytest.raises(Withheld, match=TOO_LARGE):
         files(here).line(Source("line.cu", 1))
 

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import sys
+from abc import ABC, abstractmethod
 
 from pylink import __version__
 from pylink.bench import resident
@@ -60,7 +61,7 @@ JIT_IDLE = ("machine", "cpu_arch", "library", "library_path", "verbose", "host_c
 COPY_PROGRAM = "reads every input whole and writes the bytes to one file, in a process that stays"
 
 
-class Contender:
+class Contender(ABC):
     """One way to make the output.
 
     `name` is what tables call it, `about` says what it is and what of it is timed. `links` is False
@@ -76,11 +77,11 @@ class Contender:
         self.about = about
         self.failed = ""
 
+    @abstractmethod
     def run(self, link: Link, size: int) -> Run:
         """Make `link.output_path` from the first `size` inputs; Failed when that does not work."""
-        raise NotImplementedError
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 -- most have nothing that runs
         """Let go what runs for it."""
 
 
