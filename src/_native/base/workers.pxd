@@ -22,7 +22,8 @@ cdef extern from *:
     size_t take_run(size_t* next, size_t run) noexcept nogil
 
 cdef enum:
-    RUN = 4                     # items taken at a time
+    RUN = 4                     # items taken at a time, fewer where there are few
+    SHARES = 8                  # runs that there should be, so that a busy core takes fewer
     WORTH_A_THREAD = 4 << 20    # bytes to move; starting a thread costs as much as moving 0.1 MB
 
 
@@ -32,16 +33,17 @@ ctypedef struct Work:
     Task task
     void* context
     size_t count
+    size_t run
     size_t next
 
 
 cdef inline void* take_items(void* argument) noexcept nogil:
     cdef Work* work = <Work*>argument
-    cdef size_t first = take_run(&work.next, RUN), item
+    cdef size_t first = take_run(&work.next, work.run), item
     while first < work.count:
-        for item in range(first, min(first + RUN, work.count)):
+        for item in range(first, min(first + work.run, work.count)):
             work.task(work.context, item)
-        first = take_run(&work.next, RUN)
+        first = take_run(&work.next, work.run)
     return NULL
 
 
@@ -53,8 +55,10 @@ cdef inline void for_each(Task task, void* context, size_t count, size_t size) n
     work.task = task
     work.context = context
     work.count = count
+    work.run = max(1, min(RUN, count // SHARES))
     work.next = 0
-    helped = size >= WORTH_A_THREAD and pthread_create(&helper, NULL, take_items, &work) == 0
+    helped = (size >= WORTH_A_THREAD and count > 1
+              and pthread_create(&helper, NULL, take_items, &work) == 0)
     take_items(&work)
     if helped:
         pthread_join(helper, NULL)

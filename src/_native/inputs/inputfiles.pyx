@@ -31,7 +31,7 @@ cdef extern from "<sys/stat.h>" nogil:
     bint S_ISREG(uint32_t mode)
 
 cdef extern from "<unistd.h>" nogil:
-    ssize_t c_read "read"(int fd, void* data, size_t size)
+    ssize_t c_pread "pread"(int fd, void* data, size_t size, int64_t offset)
     int c_close "close"(int fd)
 
 cdef enum:
@@ -95,6 +95,9 @@ def read_files(list paths, list sizes, list data, bytearray times=None):
     with nogil:
         prefer_large_pages(r.base, total)
         for_each(read_input, &r, n, total)
+        for i in range(n):
+            if is_shared(&r, i):
+                read_shared(&r, i)
     for i in range(n):
         if r.outcome[i] != 0:
             return arena, extents, i, max(r.outcome[i], 0)
@@ -264,11 +267,27 @@ ctypedef struct Reading:
     uint64_t spent[2]           # by thread, see start_item
 
 
+cdef enum:
+    SHARED = 8 << 20            # bytes from which both threads read one file
+    PART = 1 << 20              # of it at a time
+
+
+# A file that both threads read.
+ctypedef struct Shared:
+    int fd
+    uint8_t* place
+    uint64_t size
+    int failure                 # of a part, 0 for none
+
+
 cdef void read_input(void* context, size_t item) noexcept nogil:
+    """Read a file that is not for both threads, or copy what is at hand."""
     cdef Reading* r = <Reading*>context
     cdef uint64_t size = r.extent[2 * item + 1]
     cdef uint8_t* place = r.base + r.extent[2 * item]
     cdef TimeRow* row = NULL if r.times == NULL else &r.times[item]
+    if is_shared(r, item):
+        return
     start_item(row, not pthread_equal(pthread_self(), r.main), r.spent)
     memset(place + size, 0, padded(size) - size)
     r.outcome[item] = 0
@@ -279,27 +298,66 @@ cdef void read_input(void* context, size_t item) noexcept nogil:
     end_item(row, r.spent)
 
 
+cdef inline bint is_shared(const Reading* r, size_t item) noexcept nogil:
+    return r.path[item] != NULL and r.extent[2 * item + 1] >= SHARED
+
+
+cdef void read_shared(Reading* r, size_t item) noexcept nogil:
+    """Read a large file in parts; its time is that of the thread of the link."""
+    cdef Shared file
+    cdef TimeRow* row = NULL if r.times == NULL else &r.times[item]
+    start_item(row, 0, r.spent)
+    file.size = r.extent[2 * item + 1]
+    file.place = r.base + r.extent[2 * item]
+    file.failure = 0
+    memset(file.place + file.size, 0, padded(file.size) - file.size)
+    file.fd = open_input(r.path[item])
+    if file.fd < 0:
+        file.failure = errno
+    else:
+        for_each(read_part, &file, (file.size + PART - 1) // PART, file.size)
+        c_close(file.fd)
+    r.outcome[item] = file.failure
+    end_item(row, r.spent)
+
+
+cdef void read_part(void* context, size_t item) noexcept nogil:
+    cdef Shared* file = <Shared*>context
+    cdef int failure = read_bytes(file.fd, file.place, item * PART,
+                                  min((item + 1) * PART, file.size))
+    if failure != 0:
+        file.failure = failure
+
+
 cdef int read_one(const char* path, uint8_t* place, uint64_t size) noexcept nogil:
     """0, an errno, or -1 when the file ends before `size` bytes."""
-    # What was a file may be a pipe by now, which would have to wait for a writer.
-    cdef int fd = c_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), failure = 0
-    cdef uint64_t done = 0
-    cdef ssize_t got
+    cdef int fd = open_input(path), failure
     if fd < 0:
         return errno
-    while done < size:
-        got = c_read(fd, place + done, size - done)
+    failure = read_bytes(fd, place, 0, size)
+    c_close(fd)
+    return failure
+
+
+cdef inline int open_input(const char* path) noexcept nogil:
+    # What was a file may be a pipe by now, which would have to wait for a writer.
+    return c_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+
+
+cdef int read_bytes(int fd, uint8_t* place, uint64_t start, uint64_t end) noexcept nogil:
+    """Read from `start` to before `end`, to the same places behind `place`: as `read_one`."""
+    cdef uint64_t done = start
+    cdef ssize_t got
+    while done < end:
+        got = c_pread(fd, place + done, end - done, <int64_t>done)
         if got < 0:
             if errno == EINTR:
                 continue
-            failure = errno
-            break
+            return errno
         if got == 0:
-            failure = -1
-            break
+            return -1
         done += <uint64_t>got
-    c_close(fd)
-    return failure
+    return 0
 
 
 def keep_memory():
