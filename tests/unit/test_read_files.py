@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from pylink._native.tables import ObjectTables
 from pylink.command.cli import main
 from pylink.facts import elf, sectionkinds, sectiontable
 from pylink.inspect.image import Image
-from pylink.tables import file_sections, section_name, symbol_name
+from pylink.tables import extent_at, file_sections, section_name, symbol_name
 
 ARCH = "-arch=sm_80"
 
@@ -168,6 +169,28 @@ def test_a_file_that_becomes_shorter(tmp_path: Path) -> None:
     path.write_bytes(b"x" * 10)
     result = inputfiles.read_files([os.fsencode(path)], [11], [None])
     assert result[2:] == (0, 0)
+
+
+@pytest.mark.parametrize("size", [(8 << 20) - 1, 8 << 20, (8 << 20) + 1, 9 << 20, (11 << 20) + 3])
+def test_a_file_that_two_threads_read(tmp_path: Path, size: int) -> None:
+    """Large ones are read in parts, all others whole, and none comes into another's place."""
+    words = b"".join(number.to_bytes(4, "little") for number in range(-(-size // 4)))[:size]
+    paths = [tmp_path / name for name in ("small", "large", "last")]
+    for path, data in zip(paths, (b"first", words, words[::-1]), strict=True):
+        path.write_bytes(data)
+    sizes = [path.stat().st_size for path in paths]
+    names = [os.fsencode(path) for path in paths]
+    arena, extents, failed, _ = inputfiles.read_files(names, sizes, [None] * 3)
+    assert failed == -1
+    for number, path in enumerate(paths):
+        offset, length = extent_at(extents, number)
+        assert arena[offset : offset + length] == path.read_bytes()
+        assert arena[offset + length : offset + -(-length // 16) * 16].strip(b"\0") == b""
+    for cut in (1, 2 << 20):
+        os.truncate(paths[1], size - cut)
+        assert inputfiles.read_files(names, sizes, [None] * 3)[2:] == (1, 0)
+    paths[1].unlink()
+    assert inputfiles.read_files(names, sizes, [None] * 3)[2:] == (1, errno.ENOENT)
 
 
 def test_the_command_line_survives_a_damaged_input(tmp_path: Path) -> None:
