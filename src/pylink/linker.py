@@ -45,10 +45,15 @@ def run_link(
         whole_libraries = [options.whole_archive] * len(options.library)
 
     def link() -> Linked:
-        libraries = find_libraries(options, whole_libraries, plan, sink, library_path)
-        linked = pipeline.link(
-            options, [*inputs, *libraries], plan, sink, shows_progress=shows_progress
-        )
+        try:
+            libraries = find_libraries(options, whole_libraries, plan, sink, library_path)
+            linked = pipeline.link(
+                options, [*inputs, *libraries], plan, sink, shows_progress=shows_progress
+            )
+        except MemoryError:
+            linked = None
+        if linked is None:  # not before all that the link had is free: reports need some of it
+            sink.fatal("out-of-memory")
         if sink.errors:
             raise LinkError(sink.diagnostics)
         return linked

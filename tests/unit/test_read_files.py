@@ -164,6 +164,53 @@ def test_memory_that_runs_out_later_is_no_internal_error(
     )
 
 
+# Links with ever more address space, until there is enough.
+WITHIN_LIMITS = """
+import resource, sys
+from pathlib import Path
+import pylink
+from pylink.errors import LinkError
+
+small, large = (Path(path).read_bytes() for path in sys.argv[1:])
+for data in (small, small[:-1]):  # what links and errors need is loaded before there are limits
+    try:
+        pylink.link([data], arch="sm_80")
+    except LinkError:
+        pass
+with open("/proc/self/statm") as stream:
+    used = int(stream.read().split()[0]) * resource.getpagesize()
+outcomes = set()
+for more in range(0, 512, 8):
+    resource.setrlimit(resource.RLIMIT_AS, (used + (more << 20), resource.RLIM_INFINITY))
+    try:
+        pylink.link([("large", large)], arch="sm_80")
+    except LinkError as error:
+        (record,) = error.diagnostics
+        outcomes.add((record.number, record.message))
+    else:
+        print("linked")
+        break
+for number, message in sorted(outcomes):
+    print(number, message)
+"""
+
+
+def test_a_limit_of_memory_is_reported_by_the_interface_as_well(tmp_path: Path) -> None:
+    paths = [tmp_path / "small", tmp_path / "large"]
+    paths[0].write_bytes(one_kernel().build())
+    cubin = one_kernel()
+    cubin.section(Section(".debug_abbrev", SHT_PROGBITS, bytes(32 << 20)))
+    paths[1].write_bytes(cubin.build())
+    words = [sys.executable, "-c", WITHIN_LIMITS, *map(str, paths)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "linked",
+        "125 Reading 'large' failed: there is not enough memory",
+        "507 There is not enough memory for the link",
+    ]
+
+
 def test_a_file_that_becomes_shorter(tmp_path: Path) -> None:
     path = tmp_path / "short"
     path.write_bytes(b"x" * 10)
@@ -174,12 +221,12 @@ def test_a_file_that_becomes_shorter(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [(8 << 20) - 1, 8 << 20, (8 << 20) + 1, 9 << 20, (11 << 20) + 3])
 def test_a_file_that_two_threads_read(tmp_path: Path, size: int) -> None:
     """Large ones are read in parts, all others whole, and none comes into another's place."""
-    words = b"".join(number.to_bytes(4, "little") for number in range(-(-size // 4)))[:size]
+    words = b"".join(number.to_bytes(4, "little") for number in range(1, size // 4 + 2))[:size]
     paths = [tmp_path / name for name in ("small", "large", "last")]
     for path, data in zip(paths, (b"first", words, words[::-1]), strict=True):
         path.write_bytes(data)
     sizes = [path.stat().st_size for path in paths]
-    names = [os.fsencode(path) for path in paths]
+    names: list[bytes | None] = [os.fsencode(path) for path in paths]
     arena, extents, failed, _ = inputfiles.read_files(names, sizes, [None] * 3)
     assert failed == -1
     for number, path in enumerate(paths):

@@ -389,3 +389,46 @@ def test_a_socket_is_where_one_can_be(installed: Installed, tmp_path: Path) -> N
         words = ["-c", script, str(installed.program)]
         done = installed.run(*words, name="/bin/sh", XDG_RUNTIME_DIR=folder, **variables)
         assert done.stdout.startswith(f"{odd}/pylink-")
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a process has the folder locked."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def test_what_a_killed_server_leaves_is_removed_by_the_next(
+    installed: Installed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    left, running = Server(installed), Server(installed)
+    left.stop(signal.SIGKILL)
+    folder = Path(left.path).parent
+    deadline = time.monotonic() + 20
+    while is_held(folder):  # by processes of that server, which end by themselves
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert folder.exists()
+    (tmp_path / "pylink-serve-file").touch()
+    (tmp_path / "pylink-serve-link").symlink_to(folder)
+    kept = tmp_path / "pylink-serve-folder"
+    (kept / "more").mkdir(parents=True)
+    third = Server(installed)
+    try:
+        assert not folder.exists()
+        assert kept.is_dir()
+        assert (tmp_path / "pylink-serve-file").exists()
+        assert running.link() == third.link() == ""
+    finally:
+        assert (running.stop(), third.stop()) == (143, 143)
+        for server in (left, running, third):
+            server.process.communicate(timeout=20)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"pylink-serve-{name}" for name in ("file", "link", "folder")
+    }

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
+import fcntl
 import gc
 import os
 import resource
@@ -54,8 +55,10 @@ MEBIBYTE = 1 << 20
 # A process links again after a link that succeeded and loaded nothing new; not after so many, or
 # when one has taken so much memory (KiB).
 MOST_LINKS = 1000
-# The path of a socket has at most 107 bytes; behind the folder's come "/pylink-XXXXXXXX/socket".
-LONGEST_PARENT = 107 - 23
+# Where the socket lies. Its path has at most 107 bytes; mkdtemp adds 8 to the prefix.
+PREFIX = "pylink-serve-"
+SOCKET = "socket"
+LONGEST_PARENT = 107 - len(f"/{PREFIX}XXXXXXXX/{SOCKET}")
 MOST_MEMORY = 256 << 10
 
 # As of shells, for a command that there is not, or that is no program.
@@ -118,7 +121,7 @@ def main(words: Sequence[str]) -> int:
         write(None, f"pylink serve: {printable(str(error))}\n")
         return 1
     try:
-        path = os.path.join(folder, "socket")
+        path = os.path.join(folder, SOCKET)
         memory = arguments.max_memory
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(path)
@@ -133,13 +136,55 @@ def main(words: Sequence[str]) -> int:
 
 
 def make_folder() -> str:
-    """A new folder of mode 0700 in which the path of a socket is not too long for the system."""
+    """A new folder of mode 0700 in which the path of a socket is not too long for the system.
+
+    Those of servers that were killed are removed.
+    """
     places = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp")
     for parent in places:
         short = len(os.fsencode(parent)) <= LONGEST_PARENT
         if short and os.access(parent, os.W_OK | os.X_OK):
             break
-    return tempfile.mkdtemp(prefix="pylink-", dir=parent)
+    with contextlib.suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            if entry.name.startswith(PREFIX):
+                remove_left(entry.path)
+    while True:
+        folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
+        if hold(folder):
+            return folder
+
+
+def hold(folder: str) -> bool:
+    """Tell others that a server has this folder, until this process and all that it forks end.
+
+    False when it is gone, since another server came first.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    with contextlib.suppress(OSError):  # no locks on this file system: none will be removed there
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return os.fstat(descriptor).st_nlink > 0
+
+
+def remove_left(folder: str) -> None:
+    """Remove a folder of this user's that no server has."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        if os.fstat(descriptor).st_uid == os.geteuid():
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(SOCKET, dir_fd=descriptor)
+            os.rmdir(folder)
+    except OSError:  # a server has it
+        pass
+    finally:
+        os.close(descriptor)
 
 
 def find_script() -> str | None:
