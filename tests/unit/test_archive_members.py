@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -269,6 +270,43 @@ def test_archives_cannot_lead_on_for_ever(here: Path, capsys: pytest.CaptureFixt
     assert "0.a: archive leads to more than 262144 members" in (
         refused(capsys, "main.cubin", "0.a")
     )
+
+
+def test_archives_that_lead_to_archives_alone_have_a_limit(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No member that could be linked is ever met: two to the power of 12 empty archives are."""
+    for level in range(12):
+        write(here, {f"{level}.a": thin([f"{level + 1}.a"] * 2)})
+    write(here, {"main.cubin": MAIN, "12.a": b"!<arch>\n"})
+    assert "0.a: archive leads to more than 4096 archives" in refused(capsys, "main.cubin", "0.a")
+
+
+def test_files_of_all_thin_archives_count_together(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = bytes(1 << 16)
+    write(here, {"main.cubin": device(kernel="k"), "x.a": b"!<arch>\n" + member(b"x/", large)})
+    write(here, {"inner.a": thin(["x.a"]), "outer.a": thin(["inner.a"] * 3)})
+    assert linked(capsys, "main.cubin", "outer.a") == {"k"}
+    monkeypatch.setattr(archive, "MAX_SIZE", 2 << 16)
+    assert "outer.a: archive leads to more than 131072 bytes" in (
+        refused(capsys, "main.cubin", "outer.a")
+    )
+
+
+def test_members_are_counted_before_they_are_listed(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An archive of headers alone would take several times its size in memory."""
+    headers = member(b"x/", b"") * (1 << 20)
+    write(here, {"main.cubin": MAIN, "many.a": b"!<arch>\n" + headers})
+    tracemalloc.start()
+    said = refused(capsys, "main.cubin", "many.a")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "many.a: archive leads to more than 262144 members" in said
+    assert most < 2 * len(headers)
 
 
 def test_as_many_members_as_are_allowed(

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from pylink._native import archives
 from pylink.inputs import kinds
-from pylink.inputs.archiveformat import ArchiveError, is_thin, list_all
-from pylink.inputs.archivethin import external_members
+from pylink.inputs.archiveformat import ROW_SIZE, ArchiveError, is_thin, list_all
+from pylink.inputs.archivethin import MAX_SIZE, external_members
 from pylink.inputs.sources import ALWAYS, NEEDED, OVERLOOKED, TOGETHER, WHOLE, Run
 from pylink.outputs.plan import identity
 
@@ -35,7 +35,32 @@ _DEMANDS = bytes(ALWAYS if kind == kinds.HOST else TOGETHER for kind in range(25
 
 # What one archive may lead to, as a small file can name a large one, or itself, very often.
 MAX_DEPTH = 16
+MAX_ARCHIVES = 1 << 12
 MAX_MEMBERS = 1 << 18
+
+
+class _Reached:
+    """What an archive led to so far."""
+
+    __slots__ = ("_archives", "_file", "_members", "_sink", "_size")
+
+    def __init__(self, file: str, sink: Sink) -> None:
+        self._file = file
+        self._sink = sink
+        self._archives = self._members = self._size = 0
+
+    def add(self, *, archives: int = 0, members: int = 0, size: int = 0) -> None:
+        """Count what comes next; the link ends where that is too much. `size` is in bytes."""
+        self._archives += archives
+        self._members += members
+        self._size += size
+        for count, limit, what in (
+            (self._archives, MAX_ARCHIVES, "archives"),
+            (self._members, MAX_MEMBERS, "members"),
+            (self._size, MAX_SIZE, "bytes"),
+        ):
+            if count > limit:
+                self._sink.fatal("archive-limit", file=self._file, what=f"{limit} {what}")
 
 
 def members(
@@ -47,12 +72,9 @@ def members(
     that is so, and `overlooked` says that nvlink would not look at the archive.
     """
     code = _WHOLE if whole else _CODE
-    total = 0
-    for run, depth in _walk(archive, archive.name, (), plan, sink):
+    reached = _Reached(archive.name, sink)
+    for run, depth in _walk(archive, archive.name, (), reached, plan, sink):
         count = len(run.names)
-        total += count
-        if total > MAX_MEMBERS:
-            sink.fatal("archive-limit", file=archive.name, what=f"{MAX_MEMBERS} members")
         seen = 0 if overlooked or depth > 1 else _seen(run)
         overlooked = overlooked or seen < count
         if whole:
@@ -73,7 +95,12 @@ def _seen(run: Run) -> int:
 
 
 def _walk(
-    archive: Source, path: str, around: tuple[Identity | None, ...], plan: Plan, sink: Sink
+    archive: Source,
+    path: str,
+    around: tuple[Identity | None, ...],
+    reached: _Reached,
+    plan: Plan,
+    sink: Sink,
 ) -> Iterator[tuple[Run, int]]:
     """The members that are no archives, in runs, and how many archives each is in.
 
@@ -82,10 +109,11 @@ def _walk(
     if len(around) == MAX_DEPTH:
         sink.fatal("archive-limit", file=archive.name, what=f"{MAX_DEPTH} archives in each other")
     try:
-        rows = list_all(archive.arena, archive.offset, archive.size)
+        rows = list_all(archive.arena, archive.offset, archive.size, MAX_MEMBERS + 1)
     except ArchiveError as error:
         name = f"{archive.name}:{error.member}" if error.member else archive.name
         sink.fatal("damaged-archive", file=name, reason=str(error))
+    reached.add(archives=1, members=len(rows) // ROW_SIZE)
     files: list[str] = []
     if is_thin(archive.arena, archive.offset, archive.size):
         here = identity(path)
@@ -93,6 +121,7 @@ def _walk(
             sink.fatal("archive-cycle", file=archive.name)
         around = (*around, here)
         run, files = external_members(archive, path, plan, sink)
+        reached.add(size=len(run.arena))
     else:
         around = (*around, None)
         run = _internal(archive, rows)
@@ -100,7 +129,8 @@ def _walk(
     for number, kind in enumerate(run.kinds) if _ARCHIVES.intersection(run.kinds) else ():
         if kind in _ARCHIVES:
             yield run.part(first, number), len(around)
-            yield from _walk(run[number], files[number] if files else path, around, plan, sink)
+            inner = files[number] if files else path
+            yield from _walk(run[number], inner, around, reached, plan, sink)
             first = number + 1
     yield run.part(first, len(run.names)), len(around)
 

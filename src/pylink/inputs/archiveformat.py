@@ -106,10 +106,13 @@ def read_archive(data: Buffer, start: int, size: int) -> Iterator[Entry]:
         most = sys.maxsize
 
 
-def list_all(data: bytes, start: int, size: int) -> bytes:
-    """MemberRows of the archive at `start`, `size` bytes long; ArchiveError when it is damaged."""
+def list_all(data: bytes, start: int, size: int, most: int) -> bytes:
+    """MemberRows of the archive at `start`, `size` bytes long, of its first `most` members.
+
+    ArchiveError when it is damaged there.
+    """
     is_thin(data, start, size)
-    rows, _, fault = archives.list_members(data, start, size, sys.maxsize, ())
+    rows, _, fault = archives.list_members(data, start, size, most, ())
     if fault is not None:
         raise fault_of(data, start, fault)
     return rows

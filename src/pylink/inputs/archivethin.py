@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pylink.inputs.sources import Source
     from pylink.outputs.plan import Plan
 
-# Bytes that the files which one thin archive names may have in all.
+# Bytes that the files which an archive leads to may have in all.
 MAX_SIZE = 1 << 32
 
 
@@ -45,13 +45,14 @@ def external_members(archive: Source, path: str, plan: Plan, sink: Sink) -> tupl
     rows: list[bytes] = []
     names: list[str] = []
     inner: dict[str, dict[int, Entry]] = {}
+    wanted = {entry.place for entry in entries}
     for entry, file in zip(entries, places, strict=True):
         number, size = files[file]
         offset = offsets[number]
         name = f"{archive.name}:{entry.name}"
         if entry.place >= 0:
             if file not in inner:
-                inner[file] = _by_header(name, arena, offset, size, sink)
+                inner[file] = _by_header(name, arena, offset, size, wanted, sink)
             member = inner[file].get(entry.place)
             if member is None:
                 reason = f"'{file}' has no member at {entry.place:#x}"
@@ -103,12 +104,18 @@ def _read(
     return arena, memoryview(extents).cast("Q")[::2]
 
 
-def _by_header(name: str, arena: bytes, offset: int, size: int, sink: Sink) -> dict[int, Entry]:
-    """The members of an archive that a thin one names members of, by the offset of their header."""
+def _by_header(
+    name: str, arena: bytes, offset: int, size: int, wanted: set[int], sink: Sink
+) -> dict[int, Entry]:
+    """The `wanted` members of an archive that a thin one names, by the offset of their header."""
     try:
         if is_thin(arena, offset, size):
             raise ArchiveError("it is a thin archive, whose members are named by their files")
-        return {entry.header: entry for entry in read_archive(arena, offset, size)}
+        return {
+            entry.header: entry
+            for entry in read_archive(arena, offset, size)
+            if entry.header in wanted
+        }
     except ArchiveError as error:
         sink.fatal("damaged-archive", file=name, reason=str(error))
 
