@@ -88,6 +88,33 @@ def test_what_is_no_bundle_of_this_interpreter_is_not_started(
     assert installed.link() == ""
 
 
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_bundle_that_is_not_the_one_that_was_started(
+    installed: Installed, tmp_path: Path, *, replaced: bool
+) -> None:
+    """Another process may make or remove it between the two times that it is opened."""
+    installed.link()
+    whole = installed.bundle.read_bytes()
+    other = whole[-4096:-12] + bytes([whole[-12] ^ 1]) + whole[-11:]  # of other rows
+    script = installed.program.with_name("pylink-python")
+    code = f"""
+import marshal, os, sys
+path = {str(installed.bundle)!r}
+with open(path, "rb") as stream:
+    code = marshal.loads(stream.read()[16:])
+if {replaced}:
+    with open(path, "wb") as stream:
+        stream.write({other!r})
+else:
+    os.unlink(path)
+sys.argv[:1] = [path, {str(script)!r}]
+exec(code, {{"__name__": "__main__"}})
+"""
+    words = ["-I", "-S", "-c", code, "-arch=sm_80", "a.cubin", "-o", "out.cubin"]
+    done = installed.run(*words, name=sys.executable)
+    assert (done.returncode, done.stdout, done.stderr) == (0, BY_SCRIPT, "")
+
+
 def test_nothing_is_written_where_that_is_not_wanted(installed: Installed) -> None:
     assert installed.link(PYTHONDONTWRITEBYTECODE="1") == "from the script\n"
     assert not installed.bundle.exists()

@@ -3,9 +3,12 @@
 Opening, checking and reading sixty files takes longer than a small link does. The bundle lies where
 the interpreter keeps compiled modules, and is good while each source has the size and the time that
 it was made of; its code has no docstrings and no annotations. Where there is none that is, the
-program starts as any Python script, and makes one for the next time if that may be written. It is a
-compiled main program: `quickstart.py`, and a row for each module. src/_native/launcher starts the
-interpreter with it.
+program starts as any Python script, and makes one for the next time if that may be written.
+
+It begins as a compiled main program, `quickstart.py`, with which src/_native/launcher starts the
+interpreter. Behind it stands what that reads: the code of each module that some links import, and
+the rows of all modules as one object, so that a name that several modules have is made once. The
+last bytes are a mark of the rows, which the main program has as well, and where they begin.
 
     python -m pylink.command.bundle     # makes it now: for folders that cannot be written later
 """
@@ -19,10 +22,13 @@ from _frozen_importlib_external import ExtensionFileLoader, SourceFileLoader
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
-    from types import ModuleType
+    from types import CodeType, ModuleType
 
-    # Name; path, size in bytes and time in ns of the source; marshalled code. A kernel has no path.
-    Row = tuple[str, str, int, int, bytes]
+    # Name; path, size in bytes and time in ns of the source; code. Kernels have neither path nor
+    # code.
+    Row = tuple[str, str, int, int, CodeType | None]
+    # The same of a module that some links import, with the place of its code in the bundle.
+    Later = tuple[str, str, int, int, int]
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.dirname(HERE)
@@ -98,23 +104,22 @@ def record(names: tuple[str, ...]) -> list[ModuleType]:
 
 def row(module: ModuleType, kernels: str) -> Row | None:
     """The row of a module, None of one that the bundle leaves to the interpreter."""
-    from marshal import dumps  # noqa: PLC0415
-
     from pylink.command.lean import compile_lean  # noqa: PLC0415 -- most processes make no bundle
 
     name, path = module.__name__, module.__file__ or ""
     if path == kernels:
-        return name, "", 0, 0, b""
+        return name, "", 0, 0, None
     if not path.endswith(".py"):
         return None
     with open(path, "rb") as stream:  # compiled modules know the time of theirs in seconds alone
         status = os.fstat(stream.fileno())
         code = compile_lean(stream.read(), path)
-    return name, path, status.st_size, status.st_mtime_ns, dumps(code)
+    return name, path, status.st_size, status.st_mtime_ns, code
 
 
 def write() -> None:
     """Write the bundle, whole or not at all; OSError. For a process with -I -S alone."""
+    from _imp import source_hash  # noqa: PLC0415
     from importlib.util import MAGIC_NUMBER  # noqa: PLC0415
     from marshal import dumps  # noqa: PLC0415
 
@@ -123,23 +128,32 @@ def write() -> None:
     from pylink._native import OBJECT  # noqa: PLC0415
     from pylink.outputs.wholefile import write_whole  # noqa: PLC0415
 
-    rows, later = (
+    rows, some = (
         [made for module in modules if (made := row(module, OBJECT)) is not None]
         for modules in found
     )
-    later = [made for made in later if made[1]]  # kernels are found without a row
     with open(f"{HERE}/quickstart.py", encoding="utf-8") as stream:
         program = stream.read()
     folder = os.path.dirname(PATH)
-    program += f"\n\nstart({rows!r}, {later!r}, {OBJECT!r}, {folder!r})\n"
-    code = compile(program, f"{HERE}/quickstart.py", "exec", dont_inherit=True)
+
+    mark = source_hash(0, dumps((rows, some)))
+    code = compile(
+        f"{program}\n\nstart({mark!r})\n", f"{HERE}/quickstart.py", "exec", dont_inherit=True
+    )
+    before, later = bytearray(16) + dumps(code), []
+    for name, path, size, time, module in some:
+        if path:  # kernels are found without a row
+            later.append((name, path, size, time, len(before)))
+            before += dumps(module)
+    body = dumps((rows, later, OBJECT, folder))
+    end = mark + len(before).to_bytes(4, "little")
+    length = len(before) + len(body) + len(end)  # the launcher tells a part of a bundle by it
+    before[:16] = MAGIC_NUMBER + bytes(8) + length.to_bytes(4, "little")
     # Whoever may write it has others run what they like: as the interpreter's compiled modules, it
     # may be read by who may read the source, and written by nobody else.
     os.umask(~os.stat(__file__).st_mode & 0o666 | 0o022)
     os.makedirs(folder, exist_ok=True)
-    body = dumps(code)
-    size = 16 + len(body)  # so that the launcher can tell a part of a bundle from all of it
-    write_whole(PATH, MAGIC_NUMBER + bytes(8) + size.to_bytes(4, "little") + body)
+    write_whole(PATH, bytes(before + body + end))
 
 
 if __name__ == "__main__":

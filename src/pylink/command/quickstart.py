@@ -1,4 +1,4 @@
-"""How a process starts from a bundle: `bundle.py` puts its rows behind this code.
+"""How a process starts from a bundle: `bundle.py` has its layout.
 
 The main program of a process that has nothing but the interpreter's own modules (-I -S). It makes
 the modules of the rows in their order, in which each comes after those that it imports, so that all
@@ -12,7 +12,7 @@ from _frozen_importlib import ModuleSpec
 from _imp import create_dynamic, exec_dynamic
 from gc import disable
 from marshal import loads
-from posix import execv, stat
+from posix import O_RDONLY, close, execv, fstat, open, read, stat
 
 # What pylink.command.program does, before the sources are looked at.
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
@@ -20,21 +20,22 @@ if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import ModuleType
 
-    from pylink.command.bundle import Row
+    from pylink.command.bundle import Later, Row
+
+END = 12  # bytes behind the rows: their mark, and where they begin
 
 
-def start(rows: "list[Row]", later: "list[Row]", objects: str, folder: str) -> None:
-    """Link as the words say, with the modules of `rows`; `objects` has the kernels.
-
-    Those of `later` are made when they are imported, if they are. `folder` is where the bundle was
-    written.
-    """
+def start(mark: bytes) -> None:
+    """Link as the words say, with the modules of the bundle whose rows have this mark."""
     script = sys.argv.pop(1)
-    if not (is_in_place(folder) and fit(rows) and fit(later)):
-        execv(sys.executable, [sys.executable, script, *sys.argv[1:]])
     disable()  # a small link makes less garbage than looking for it once costs
+    contents = load(mark)
+    if contents is None:
+        execv(sys.executable, [sys.executable, script, *sys.argv[1:]])
+    rows, later, objects, bundle = contents
     modules = sys.modules
     for name, path, *_ in rows:
         if path:
@@ -45,40 +46,60 @@ def start(rows: "list[Row]", later: "list[Row]", objects: str, folder: str) -> N
                 module.__package__, module.__path__ = name, [folder]
             else:
                 module.__package__ = name.rpartition(".")[0]
-    for name, path, _, _, code in rows:
-        if path:
-            exec(loads(code), modules[name].__dict__)
+    for name, _, _, _, code in rows:
+        if code is not None:
+            exec(code, modules[name].__dict__)
         else:
             spec = ModuleSpec(name, None, origin=objects)
             exec_dynamic(modules.setdefault(name, create_dynamic(spec)))
         parent, _, last = name.rpartition(".")
         if parent:
             setattr(modules[parent], last, modules[name])
-    Later.rows = {row[0]: row for row in later}
-    sys.meta_path[:0] = [Later]
+    sys.meta_path[:0] = [Finder({row[0]: row for row in later}, bundle)]
     sys.meta_path.append(modules["pylink.command.sites"].Sites)
     modules["pylink.command.program"].run(bundled=True)
 
 
-class Later:
-    """Finds and makes the modules of `rows`."""
+def load(mark: bytes) -> "tuple[list[Row], list[Later], str, memoryview] | None":
+    """The rows, those for later, the object with the kernels, and the bundle.
 
-    rows: "dict[str, Row]" = {}  # noqa: RUF012 -- would need typing
+    None when a source has changed, or another bundle has taken the place of this one.
+    """
+    try:
+        file = open(sys.argv[0], O_RDONLY)
+        # At once: the interpreter itself reads large files in small parts.
+        bundle = memoryview(read(file, fstat(file).st_size))
+        close(file)
+    except OSError:
+        return None
+    if bundle[-END:-4] != mark:
+        return None
+    rows, later, objects, folder = loads(bundle[int.from_bytes(bundle[-4:], "little") :])
+    good = is_in_place(folder) and fit(rows) and fit(later)
+    return (rows, later, objects, bundle) if good else None
 
-    @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> "ModuleSpec | None":
-        if name not in Later.rows:
+
+class Finder:
+    """Finds and makes the modules of `rows`, whose code is in the bundle."""
+
+    def __init__(self, rows: "dict[str, Later]", bundle: memoryview) -> None:
+        self.rows = rows
+        self.bundle = bundle
+
+    def find_spec(
+        self, name: str, path: object = None, target: object = None
+    ) -> "ModuleSpec | None":
+        if name not in self.rows:
             return None
-        return ModuleSpec(name, Later, origin=Later.rows[name][1])  # type: ignore[arg-type]
+        return ModuleSpec(name, self, origin=self.rows[name][1])  # type: ignore[arg-type]
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> None:
         """Leave that to the interpreter."""
 
-    @staticmethod
-    def exec_module(module: "ModuleType") -> None:
-        _, module.__file__, _, _, code = Later.rows[module.__name__]
-        exec(loads(code), module.__dict__)
+    def exec_module(self, module: "ModuleType") -> None:
+        _, module.__file__, _, _, place = self.rows[module.__name__]
+        exec(loads(self.bundle[place:]), module.__dict__)
 
 
 def is_in_place(folder: str) -> bool:
@@ -90,7 +111,7 @@ def is_in_place(folder: str) -> bool:
     return made.st_ino == here.st_ino and made.st_dev == here.st_dev
 
 
-def fit(rows: "list[Row]") -> bool:
+def fit(rows: "Iterable[Row | Later]") -> bool:
     """Whether every source is what it was when its row was made."""
     try:
         for _, path, size, time, _ in rows:
