@@ -6,8 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from pylink.fleet.fragment import Part
-from pylink.fleet.update import make_named
+from pylink.fleet.update import Part, make_named
 
 
 def lost_marks(root: bytes) -> Path:

@@ -58,12 +58,12 @@ def test_a_walk_finds_what_is_there(tmp_path: Path) -> None:
     for start in (root, root + b"/", root + b"//"):
         found = Census()
         assert found.walk([start, start], b"", 5, 1 << 62) == []
-        count, changed = found.compare()
+        changed = found.compare()
         expected = reference(start, 5)
-        assert count == len(expected)
+        assert found.count() == len(changed) == len(expected)
         assert {path: stamp for _, path, stamp in changed} == expected
         assert {one for one, _, _ in changed} == {start}
-        assert sorted(found.found()) == sorted((start, path) for path in expected)
+        assert sorted(found.files()) == sorted((start, path) for path in expected)
         assert found.unseen() == []
 
 
@@ -122,3 +122,63 @@ def test_columns_that_do_not_fit_are_refused() -> None:
     for name, value, error in wrong:
         with pytest.raises(error):
             Census().know(**{**good, name: value})  # type: ignore[arg-type]
+
+
+def test_some_files_alone_are_looked_at(tmp_path: Path) -> None:
+    """As a walk finds them: whatever the list holds, more than once or not there at all."""
+    root = bytes(tmp_path)
+    for name in ("a", "b", "in/c", "in/deep/d", "inside", "own/e"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x" * len(name))
+    (tmp_path / "empty").touch()
+    os.symlink("b", tmp_path / "link")
+    whole = reference(root, 1 << 20)
+    known = Census()
+    known.walk([root], b"", 1 << 20, 1 << 62)
+    known.compare()
+    assert known.known()[1:] == (b"", bytes(4), b"", b"", b"")  # found is not known
+
+    found = Census()
+    text = b"".join(whole)
+    ends = [sum(map(len, [*whole][:number])) for number in range(len(whole) + 1)]
+    stamps = b"".join(struct.pack("<4q", *stamp) for stamp in whole.values())
+    rows = (
+        [root],
+        bytes(4 * len(whole)),
+        struct.pack(f"<{len(ends)}i", *ends),
+        text,
+        stamps,
+        bytes(len(whole)),
+    )
+    found.know(*rows)
+    assert found.known() == rows
+    (tmp_path / "a").write_bytes(b"other bytes")
+    (tmp_path / "in/deep/new").write_bytes(b"new")
+    (tmp_path / "in/c").unlink()
+    (tmp_path / "in/deep/d").unlink()
+    os.rename(tmp_path / "own", tmp_path / "in/own")
+    names = [b"a", b"in", b"a", b"link", b"in/deep", b"nothing", b"empty", b"own", b"insid"]
+    closed, rest = found.look(root, names, b"", 1 << 20, 1 << 62)
+    assert closed == []
+    assert rest == [b"in", b"in/deep", b"nothing", b"empty", b"own", b"insid"]
+    changed = found.compare()
+    assert sorted(path for _, path, _ in changed) == [b"a", b"in/deep/new", b"in/own/e"]
+    assert sorted(row[1] for row in found.unseen_of(root, rest)) == [
+        b"in/c",
+        b"in/deep/d",
+        b"own/e",
+    ]
+    assert found.unseen_of(root, [b""]) == found.unseen()
+    assert found.count() == len(whole) + 2
+    # What is in the index itself is nobody's file.
+    index = Census()
+    assert index.look(root, [b"in", b"in/own/e", b"b"], root + b"/in", 9, 1 << 62) == ([], [])
+    assert [path for _, path, _ in index.compare()] == [b"b"]
+
+
+def test_a_folder_that_goes_while_it_is_looked_at_has_nothing_in_it(tmp_path: Path) -> None:
+    """Not so a root: who names it wants to know. `..` is a name that no walk finds."""
+    root = bytes(tmp_path)
+    (tmp_path / "file").write_bytes(b"x")
+    closed = Census().walk([root + b"/gone", root + b"/file"], b"", 1, 0)
+    assert [error for _, error in closed] == [errno.ENOENT, errno.ENOTDIR]

@@ -6,8 +6,8 @@ level by two threads.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.errno cimport ENOMEM, errno
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.errno cimport ENOENT, ENOMEM, ENOTDIR, errno
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset, strcmp, strlen
 
@@ -30,6 +30,7 @@ cdef extern from "<dirent.h>" nogil:
 
 cdef extern from "<fcntl.h>" nogil:
     enum:
+        AT_FDCWD
         AT_SYMLINK_NOFOLLOW
 
 cdef extern from *:
@@ -78,7 +79,7 @@ cdef struct Known:
     uint32_t root
     Stamp stamp
     bint there                  # as of the last run
-    bint seen                   # by this one
+    bint seen                   # by this one, which is all where it is not there
 
 # A file of the tree; the path is in the text of its folder.
 cdef struct File:
@@ -108,14 +109,14 @@ cdef class Census:
 
     cdef list roots             # bytes, in order of mention
     cdef list held              # buffers that rows point into
-    cdef Vec known              # Known
+    cdef Vec known_files        # Known
     cdef Vec indices            # NameIndex by root: number of the Known
     cdef Vec folders            # Folder
     cdef set walked             # numbers of roots
 
     def __cinit__(self):
         self.roots, self.held, self.walked = [], [], set()
-        vec_init(&self.known, sizeof(Known))
+        vec_init(&self.known_files, sizeof(Known))
         vec_init(&self.indices, sizeof(NameIndex))
         vec_init(&self.folders, sizeof(Folder))
 
@@ -130,7 +131,7 @@ cdef class Census:
             vec_free(&folder.inner)
             vec_free(&folder.text)
             free(folder.path)
-        vec_free(&self.known)
+        vec_free(&self.known_files)
         vec_free(&self.indices)
         vec_free(&self.folders)
 
@@ -173,42 +174,113 @@ cdef class Census:
             if slot == NULL:
                 raise MemoryError
             if slot.value < 0:
-                row = <Known*>vec_push(&self.known)
-                if row == NULL:
-                    raise MemoryError
-                slot.value = <int32_t>(self.known.count - 1)
-                index.count += 1
-                row.path, row.size = slot.text, slot.size
-                row.root = numbers[root[i]]
-                row.seen = False
-            row = <Known*>self.known.data + slot.value
+                self.add_known(index, slot, <uint32_t>numbers[root[i]])
+            row = <Known*>self.known_files.data + slot.value
             row.stamp = stamp[i]
             row.there = not is_gone[i]
+
+    cdef Known* add_known(self, NameIndex* index, NameSlot* slot, uint32_t root) except NULL:
+        """A row for a file that has none; nothing of it is known yet."""
+        cdef Known* row = <Known*>vec_push(&self.known_files)
+        if row == NULL:
+            raise MemoryError
+        slot.value = <int32_t>(self.known_files.count - 1)
+        index.count += 1
+        row.path, row.size, row.root = slot.text, slot.size, root
+        row.there = row.seen = False
+        return row
+
+    def known(self):
+        """What `know` takes, of all files that are there; see census.pyi."""
+        cdef size_t i, rows = 0, size = 0
+        cdef const Known* row = <const Known*>self.known_files.data
+        cdef bytes roots, offsets, text, stamps
+        cdef int32_t* root
+        cdef int32_t* offset
+        cdef Stamp* stamp
+        cdef char* place
+        for i in range(self.known_files.count):
+            if row[i].there:
+                rows += 1
+                size += row[i].size
+        if size > INT32_MAX:
+            raise OverflowError("paths of more than 2 GiB")
+        roots = PyBytes_FromStringAndSize(NULL, 4 * rows)
+        offsets = PyBytes_FromStringAndSize(NULL, 4 * (rows + 1))
+        text = PyBytes_FromStringAndSize(NULL, size)
+        stamps = PyBytes_FromStringAndSize(NULL, rows * sizeof(Stamp))
+        root = <int32_t*>PyBytes_AS_STRING(roots)
+        offset = <int32_t*>PyBytes_AS_STRING(offsets)
+        stamp = <Stamp*>PyBytes_AS_STRING(stamps)
+        place = PyBytes_AS_STRING(text)
+        offset[0] = 0
+        rows = 0
+        for i in range(self.known_files.count):
+            if row[i].there:
+                memcpy(place + offset[rows], row[i].path, row[i].size)
+                offset[rows + 1] = offset[rows] + <int32_t>row[i].size
+                root[rows], stamp[rows] = <int32_t>row[i].root, row[i].stamp
+                rows += 1
+        return list(self.roots), roots, offsets, text, stamps, bytes(rows)
 
     def known_roots(self):
         """The roots that files are known of."""
         cdef size_t i
         cdef set found = set()
-        for i in range(self.known.count):
-            if (<Known*>self.known.data + i).there:
-                found.add((<Known*>self.known.data + i).root)
+        for i in range(self.known_files.count):
+            if (<Known*>self.known_files.data + i).there:
+                found.add((<Known*>self.known_files.data + i).root)
         return [self.roots[number] for number in sorted(found)]
 
     def walk(self, list roots, bytes skipped, int64_t largest, int64_t youngest):
         """Look at all files below these roots; see census.pyi."""
-        cdef Level level
-        cdef size_t first = self.folders.count, end, i, k
-        cdef Folder* folder
-        cdef const uint64_t* inner
-        cdef list closed = []
-        level.skipped = PyBytes_AS_STRING(skipped)
-        level.largest, level.youngest = largest, youngest
+        cdef size_t first = self.folders.count
         for root in roots:
             number = self.root_number(root)
             if number not in self.walked:
                 self.walked.add(number)
                 self.add_folder(number, PyBytes_AS_STRING(root), len(root),
                                 len(root.rstrip(b"/")) + 1)
+        return self.enter(first, skipped, largest, youngest)
+
+    def look(self, bytes root, list paths, bytes skipped, int64_t largest, int64_t youngest):
+        """Look at some files below a root, and at all in some folders; see census.pyi."""
+        cdef Level level
+        cdef uint32_t number = self.root_number(root)
+        cdef bytes base = root.rstrip(b"/") + b"/", path, full
+        cdef size_t place = self.folders.count, files
+        cdef Folder* folder
+        cdef Stat status
+        cdef list rest = []
+        level.largest, level.youngest = largest, youngest
+        # One for all files, from which paths start; nobody enters it.
+        self.add_folder(number, PyBytes_AS_STRING(base), len(base), len(base))
+        for path in paths:
+            full = base + path
+            if skipped and (full + b"/").startswith(skipped + b"/"):
+                continue
+            if fstatat(AT_FDCWD, PyBytes_AS_STRING(full), &status, AT_SYMLINK_NOFOLLOW) == 0 and (
+                    S_ISDIR(status.st_mode)):
+                rest.append(path)
+                self.add_folder(number, PyBytes_AS_STRING(full), len(full), len(base))
+                continue
+            folder = <Folder*>self.folders.data + place
+            files = folder.files.count
+            if not add_file(&level, folder, AT_FDCWD, PyBytes_AS_STRING(full), len(base)):
+                raise MemoryError
+            if folder.files.count == files:
+                rest.append(path)
+        return self.enter(place + 1, skipped, largest, youngest), rest
+
+    cdef list enter(self, size_t first, bytes skipped, int64_t largest, int64_t youngest):
+        """Read the folders from number `first` on, and those in them; who was closed, and why."""
+        cdef Level level
+        cdef size_t roots = self.folders.count, end, i, k
+        cdef Folder* folder
+        cdef const uint64_t* inner
+        cdef list closed = []
+        level.skipped = PyBytes_AS_STRING(skipped)
+        level.largest, level.youngest = largest, youngest
         while first < self.folders.count:
             end = self.folders.count
             level.folders = <Folder*>self.folders.data + first
@@ -218,8 +290,10 @@ cdef class Census:
                 folder = <Folder*>self.folders.data + i
                 if folder.error == ENOMEM:
                     raise MemoryError
-                if folder.error:
+                # Inside, what is not there any more has nothing in it.
+                if folder.error and (i < roots or folder.error not in (ENOENT, ENOTDIR)):
                     closed.append((folder.path[:folder.size], folder.error))
+                if folder.error:
                     folder.files.count = folder.inner.count = 0
                 k = 0
                 while k < folder.inner.count:
@@ -249,58 +323,101 @@ cdef class Census:
         return 0
 
     def compare(self):
-        """How many files there are, and which of them an index does not know as they are."""
-        cdef size_t i, k, count = 0
+        """The files that were found and are not known as they are; see census.pyi."""
+        cdef size_t i, k
         cdef Folder* folder
         cdef File* file
+        cdef NameIndex* index
         cdef NameSlot* slot
         cdef Known* row
         cdef list changed = []
         for i in range(self.folders.count):
             folder = <Folder*>self.folders.data + i
-            count += folder.files.count
+            index = <NameIndex*>self.indices.data + folder.root
             for k in range(folder.files.count):
                 file = <File*>folder.files.data + k
-                slot = index_find(<NameIndex*>self.indices.data + folder.root,
-                                  folder.text.data + file.path, file.size)
+                slot = index_find(index, folder.text.data + file.path, file.size)
                 if slot == NULL:
                     raise MemoryError
-                if slot.value >= 0:
-                    row = <Known*>self.known.data + slot.value
+                if slot.value < 0:
+                    self.add_known(index, slot, folder.root)
+                row = <Known*>self.known_files.data + slot.value
+                if row.seen or row.there and is_as_it_was(&row.stamp, &file.stamp):
                     row.seen = True
-                    if row.there and is_as_it_was(&row.stamp, &file.stamp):
-                        continue
-                changed.append(self.tell(folder.root, folder.text.data + file.path, file.size,
-                                         &file.stamp))
-        return count, changed
+                    continue
+                row.seen = True
+                changed.append(self.tell(row, &file.stamp))
+        return changed
 
     def unseen(self):
         """The files that an index knows and that were not found, below whatever root."""
         cdef size_t i
         cdef Known* row
         cdef list found = []
-        for i in range(self.known.count):
-            row = <Known*>self.known.data + i
+        for i in range(self.known_files.count):
+            row = <Known*>self.known_files.data + i
             if row.there and not row.seen:
-                found.append(self.tell(row.root, row.path, row.size, &row.stamp))
+                found.append(self.tell(row, &row.stamp))
         return found
 
-    def found(self):
-        """The root and path of every file that was found."""
-        cdef size_t i, k
-        cdef Folder* folder
-        cdef File* file
+    def unseen_of(self, bytes root, list paths):
+        """Of these those that are files of these paths, or in folders of these paths."""
+        cdef NameIndex index
+        cdef NameSlot* slot = NULL
+        cdef Known* row
+        cdef bytes path
+        cdef uint32_t number = self.root_number(root)
+        cdef size_t i
+        cdef int64_t size
         cdef list found = []
-        for i in range(self.folders.count):
-            folder = <Folder*>self.folders.data + i
-            for k in range(folder.files.count):
-                file = <File*>folder.files.data + k
-                found.append((self.roots[folder.root], PyBytes_FromStringAndSize(
-                    <const char*>folder.text.data + file.path, file.size)))
+        if not index_init(&index, len(paths)):
+            raise MemoryError
+        try:
+            for path in paths:
+                slot = index_find(&index, <const uint8_t*>PyBytes_AS_STRING(path),
+                                  <uint32_t>len(path))
+                if slot == NULL:
+                    raise MemoryError
+                index.count += slot.value < 0
+                slot.value = 0
+            for i in range(self.known_files.count):
+                row = <Known*>self.known_files.data + i
+                if row.root != number or row.seen or not row.there:
+                    continue
+                for size in range(<int64_t>row.size, -1, -1):
+                    if size in (0, row.size) or row.path[size] == c"/":
+                        slot = index_find(&index, row.path, <uint32_t>size)
+                        if slot != NULL and slot.value == 0:
+                            found.append(self.tell(row, &row.stamp))
+                            break
+        finally:
+            index_free(&index)
         return found
 
-    cdef tuple tell(self, uint32_t root, const uint8_t* path, uint32_t size, const Stamp* stamp):
-        return (self.roots[root], PyBytes_FromStringAndSize(<const char*>path, size),
+    def files(self):
+        """The root and path of every file that is known or was found."""
+        cdef size_t i
+        cdef Known* row
+        cdef list found = []
+        for i in range(self.known_files.count):
+            row = <Known*>self.known_files.data + i
+            if row.there or row.seen:
+                found.append((self.roots[row.root], PyBytes_FromStringAndSize(
+                    <const char*>row.path, row.size)))
+        return found
+
+    def count(self):
+        """How many files are known or were found."""
+        cdef size_t i, count = 0
+        cdef Known* row
+        for i in range(self.known_files.count):
+            row = <Known*>self.known_files.data + i
+            count += row.there or row.seen
+        return count
+
+    cdef tuple tell(self, const Known* row, const Stamp* stamp):
+        return (self.roots[row.root],
+                PyBytes_FromStringAndSize(<const char*>row.path, row.size),
                 (stamp.size, stamp.mtime, stamp.ctime, stamp.inode))
 
 
@@ -332,7 +449,7 @@ cdef void read_folder(void* context, size_t item) noexcept nogil:
                 and S_ISDIR(status.st_mode)):
             entry.d_type = DT_DIR
         if not (add_inner(level, folder, entry.d_name) if entry.d_type == DT_DIR
-                else add_file(level, folder, dirfd(stream), entry.d_name)):
+                else add_file(level, folder, dirfd(stream), entry.d_name, 0)):
             folder.error = ENOMEM
             break
     closedir(stream)
@@ -365,8 +482,12 @@ cdef bint add_inner(Level* level, Folder* folder, const char* name) noexcept nog
     return True
 
 
-cdef bint add_file(Level* level, Folder* folder, int descriptor, const char* name) noexcept nogil:
-    """Note a file that may be an input; False without memory."""
+cdef bint add_file(Level* level, Folder* folder, int descriptor, const char* name,
+                   uint64_t skip) noexcept nogil:
+    """Note a file that may be an input; False without memory.
+
+    `skip` bytes of the name are not behind the folder's, but in it.
+    """
     cdef Stat status
     cdef File* file
     cdef uint64_t at = folder.text.count
@@ -376,7 +497,7 @@ cdef bint add_file(Level* level, Folder* folder, int descriptor, const char* nam
     if (not S_ISREG(status.st_mode) or status.st_size <= 0 or status.st_size > level.largest):
         return True
     file = <File*>vec_push(&folder.files)
-    if file == NULL or not add_path(folder, name, folder.start):
+    if file == NULL or not add_path(folder, name + skip, folder.start):
         return False
     file.path = at
     file.size = <uint32_t>(folder.text.count - at)

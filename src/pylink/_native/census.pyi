@@ -26,6 +26,12 @@ class Census:
         path that is in none.
         """
 
+    def known(self) -> tuple[list[bytes], bytes, bytes, bytes, bytes, bytes]:
+        """What ``know`` takes, of all files that are known to be there.
+
+        ``OverflowError`` when their paths have more than 2 GiB.
+        """
+
     def known_roots(self) -> list[bytes]:
         """The roots below which files are known, in order of mention."""
 
@@ -39,11 +45,26 @@ class Census:
         entered, each with its errno. ``MemoryError`` when there is none.
         """
 
-    def compare(self) -> tuple[int, list[Row]]:
-        """How many files were found, and those that are not known as they are, in any order."""
+    def look(
+        self, root: bytes, paths: list[bytes], skipped: bytes, largest: int, youngest: int
+    ) -> tuple[list[tuple[bytes, int]], list[bytes]]:
+        """Look at files below a root, and at all files in those that are folders.
 
-    def found(self) -> list[tuple[bytes, bytes]]:
-        """Root and path of every file that was found, in any order."""
+        Otherwise as ``walk``. Returns also the paths that are no files: folders, and what is not
+        there or is passed over.
+        """
+
+    def compare(self) -> list[Row]:
+        """Each file that was found and is not known as it is, once, in any order."""
+
+    def files(self) -> list[tuple[bytes, bytes]]:
+        """After ``compare``: root and path of every file that is known or was found."""
+
+    def count(self) -> int:
+        """After ``compare``: how many these are."""
 
     def unseen(self) -> list[Row]:
         """After ``compare``: what is known, below whatever root, and was not found."""
+
+    def unseen_of(self, root: bytes, paths: list[bytes]) -> list[Row]:
+        """Of these the files below ``root`` that are one of ``paths``, or in such a folder."""

@@ -13,6 +13,7 @@ from pylink.command.packages import need
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 # Bits of a number below the part, and below the run.
 ROW_BITS, PART_BITS = 24, 20
@@ -39,6 +40,11 @@ SECTION_ROW = [
     ("align", "<u8"),
 ]
 DIGEST_SIZE = 16
+
+TABLES = ("files", "objects", "sections")
+
+# The kind of a file that is not there any more.
+GONE = "gone"
 
 
 def first_number(run: int, part: int) -> int:
@@ -111,6 +117,12 @@ def as_parquet(table: Any, **options: Any) -> bytes:
     pq.write_table(table, sink, compression="lz4", **options)
     made: bytes = sink.getvalue().to_pybytes()
     return made
+
+
+def read_table(path: Path, columns: Sequence[str] | None = None) -> Any:
+    """A table of a file; by the reader of single files, since that of data sets loads pandas."""
+    with need("pyarrow.parquet").ParquetFile(path) as file:
+        return file.read(columns)
 
 
 def section_table(numbers: Any, native: Sequence[bytes]) -> Any:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pylink.diagnostics.stream import printable, show, write
+from pylink.errors import reason_of
 from pylink.fleet import arguments
 from pylink.fleet.engine import engine
 from pylink.fleet.index import Index
 from pylink.fleet.update import update
+from pylink.inputs.incoming import read_incoming
 from pylink.watch.progress import Progress
 
 if TYPE_CHECKING:
@@ -42,6 +45,12 @@ def parser() -> argparse.ArgumentParser:
         help="which target has which files: a .ninja file, rules of make, or .json; remembered. "
         "An empty name goes back to what folders say",
     )
+    options.add_argument(
+        "--changed-from",
+        metavar="FILE",
+        help="look at no other files than those that this one lists, a name a line or each ended "
+        "by NUL, and at all in the folders that it lists; - is standard input",
+    )
     arguments.add_scheduler(options)
     return options
 
@@ -57,17 +66,37 @@ def _main(found: argparse.Namespace) -> int:
         if not os.path.isdir(name):
             raise ValueError(f"{name}: no folder")
     index = Index.open_or_make(Path(found.output))
+    names = None if found.changed_from is None else read_names(found.changed_from)
     targets = os.path.abspath(found.targets) if found.targets else found.targets
     runner = engine(found.scheduler)
     try:
         with Progress("indexing") as progress:
-            done = update(index, roots, runner, progress.reach, targets)
+            done = update(index, roots, runner, progress.reach, targets, names)
     finally:
         runner.close()
     for folder, reason in done.closed:
         write(None, f"pylink dedup index: {printable(folder)}: {reason}\n")
+    if done.outside:
+        write(
+            None,
+            f"pylink dedup index: {done.outside} of {len(names or ())} names are in no folder that "
+            "is indexed\n",
+        )
     show(
         f"{done.files} files: {done.read} read ({done.read_bytes} bytes), {done.gone} gone, "
         f"{done.files - done.read} as they were\n"
     )
     return 0
+
+
+def read_names(file: str) -> list[bytes]:
+    """The names that a file lists, of `git diff --name-only -z`, `find -print0` and the like.
+
+    ValueError when it cannot be read.
+    """
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else read_incoming(file)
+    except OSError as error:
+        raise ValueError(f"{file}: {reason_of(error)}") from error
+    end = b"\0" if b"\0" in data else b"\n"
+    return [name for name in data.split(end) if name]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pylink.command.packages import need
+from pylink.fleet.columns import read_table
 from pylink.fleet.fragment import stored
 from pylink.fleet.index import FragmentName
 
@@ -86,4 +87,4 @@ def _count(fragment: Path) -> int:
 
 
 def _read(fragment: Path, name: str, columns: Sequence[str] | None = None) -> Any:
-    return need("pyarrow.parquet").read_table(fragment / f"{name}.parquet", columns=columns)
+    return read_table(fragment / f"{name}.parquet", columns)

@@ -16,8 +16,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from pylink.command.packages import need
-from pylink.fleet.columns import as_parquet, schema_of
-from pylink.fleet.fragment import GONE
+from pylink.fleet.columns import GONE, as_parquet, schema_of
 from pylink.fleet.index import BrokenIndex
 from pylink.fleet.templates import describe
 from pylink.outputs.wholefile import write_whole

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pylink.command.packages import need
 from pylink.facts.elf import ET_EXEC
 from pylink.fleet.columns import (
     FILES,
+    GONE,
     MOST_ROWS,
     OBJECT_ROW,
     OBJECTS,
     SECTIONS,
+    TABLES,
     as_parquet,
     first_number,
     schema_of,
@@ -27,12 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.fleet.contents import Source
-    from pylink.fleet.walk import Found
-
-TABLES = ("files", "objects", "sections")
-
-# A file that is not there any more.
-GONE = "gone"
+    from pylink.fleet.update import Part
 
 FAULTS = {
     1: "it has no ELF header of a cubin",
@@ -43,20 +39,6 @@ FAULTS = {
     6: "sections up to number {} have more than four times the bytes of the file",
     7: "names of sections up to number {} have more bytes than the file",
 }
-
-
-@dataclass(frozen=True)
-class Part:
-    """What one task of a run does: `files` are read, and `gone` are known to be no longer there."""
-
-    run: int
-    number: int
-    files: tuple[Found, ...] = ()
-    gone: tuple[Found, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return f"{self.run:06d}-{self.number:06d}"
 
 
 def make_fragment(part: Part) -> dict[str, bytes]:

@@ -2,6 +2,7 @@
 
     INDEX/index.json           format, description of targets
     INDEX/fragments/RUN-PART/  files.parquet, objects.parquet, sections.parquet
+    INDEX/state                what follows from that for the next run, see `state`
     INDEX/targets.parquet      which file is of which target, where a description says
     INDEX/folding/KEY.json     what folding does for one target, see `folding`
 
@@ -20,15 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylink.command.packages import need
-from pylink.fleet.columns import MEMBERS, as_parquet, schema_of
-from pylink.fleet.fragment import GONE, TABLES
+from pylink.fleet.columns import GONE, MEMBERS, TABLES, as_parquet, read_table, schema_of
 from pylink.fleet.walk import Stamp
 from pylink.outputs.wholefile import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from pylink._native.census import Census
     from pylink.fleet.targets import Member
 
 # Another number for every change after which an older index cannot be gone on with.
@@ -36,9 +35,6 @@ FORMAT = 1
 
 MARK = "index.json"
 UNFINISHED = ".unfinished"
-
-# What says which files there were, and as what each was read.
-_STATE = ["root", "path", *Stamp._fields, "kind"]
 
 _NAME = re.compile(r"(?P<first>\d+-\d+)(?:\+(?P<last>\d+-\d+)\.(?P<serial>\d+))?")
 
@@ -101,7 +97,7 @@ class Index:
                 raise BrokenIndex(f"{folder}: it has files and is no index: name another folder")
             (folder / "fragments").mkdir(exist_ok=True)
             (folder / "folding").mkdir(exist_ok=True)
-            write_settings(folder, {"format": FORMAT, "targets": None})
+            write_settings(folder, {"format": FORMAT, "targets": None, "described": None})
         return cls(folder)
 
     @property
@@ -127,8 +123,10 @@ class Index:
     def read_state(self) -> dict[tuple[bytes, bytes], Stamp]:
         """What was read of each file, (root, path), that was there at the last run."""
         state: dict[tuple[bytes, bytes], Stamp] = {}
-        for table in self._read_files():
-            rows = zip(*(table[name].to_pylist() for name in _STATE), strict=True)
+        columns = ["root", "path", *Stamp._fields, "kind"]
+        for fragment in self.fragments:
+            table = self.read_files(fragment, columns)
+            rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
             for root, name, size, mtime, ctime, inode, kind in rows:
                 if kind == GONE:
                     state.pop((root, name), None)
@@ -136,37 +134,14 @@ class Index:
                     state[root, name] = Stamp(size, mtime, ctime, inode)
         return state
 
-    def read_census(self) -> Census:
-        """The same for a walk, which is to find what has changed since."""
-        from pylink._native.census import Census  # noqa: PLC0415 -- most questions need none
-
-        np, pc = need("numpy"), need("pyarrow.compute")
-        census = Census()
-        for table in self._read_files():
-            columns = {name: table[name].combine_chunks() for name in _STATE}
-            roots = columns["root"].dictionary_encode()
-            _, offsets, text = columns["path"].buffers()
-            rows = len(table)
-            # Of one type before they meet: numpy makes floats of both signs.
-            stamps = [columns[name].to_numpy().astype("i8") for name in Stamp._fields]
-            census.know(
-                roots.dictionary.to_pylist(),
-                roots.indices.to_numpy().astype("i4").tobytes(),
-                np.frombuffer(offsets, "i4", rows + 1).tobytes() if rows else bytes(4),
-                text.to_pybytes() if text is not None else b"",
-                np.column_stack(stamps).tobytes(),
-                pc.equal(columns["kind"], GONE).to_numpy(zero_copy_only=False).tobytes(),
-            )
-        return census
-
-    def _read_files(self) -> Iterator[Any]:
-        """The tables of files, oldest first, with the columns that the state of files is in."""
-        pa, pq = need("pyarrow"), need("pyarrow.parquet")
-        for path in self.tables("files"):
-            try:
-                yield pq.read_table(path, columns=_STATE)
-            except (OSError, pa.ArrowException) as error:
-                raise BrokenIndex(f"{path}: {error}: remove the index and make it again") from error
+    def read_files(self, fragment: Path, columns: list[str]) -> Any:
+        """Columns of the table of files of a fragment. BrokenIndex where it cannot be read."""
+        pa = need("pyarrow")
+        path = fragment / "files.parquet"
+        try:
+            return read_table(path, columns)
+        except (OSError, pa.ArrowException) as error:
+            raise BrokenIndex(f"{path}: {error}: remove the index and make it again") from error
 
     def publish(self, name: str, tables: dict[str, bytes]) -> None:
         """Add a fragment, whole or not at all."""
@@ -185,15 +160,23 @@ class Index:
             if one not in counting:
                 shutil.rmtree(one, ignore_errors=True)
 
-    def write_targets(self, description: str | None, rows: Sequence[Member]) -> None:
-        """Replace the table of targets, and remember the file that describes them."""
-        if description is not None:
+    def is_described(self, description: str, stamp: Stamp | None) -> bool:
+        """Whether the table of targets is of this file as it is, and of the files there were."""
+        known = (self.settings["targets"], self.settings.get("described"))
+        return stamp is not None and known == (description, [*stamp])
+
+    def write_targets(
+        self, description: str | None, stamp: Stamp | None, rows: Sequence[Member] | None
+    ) -> None:
+        """Remember the file that describes targets, and replace the table of these by `rows`."""
+        if rows is not None:
             members = [one._asdict() for one in rows]
             table = need("pyarrow").Table.from_pylist(members, schema=schema_of(MEMBERS))
             data = as_parquet(table, write_statistics=False)
             write_whole(str(self.folder / "targets.parquet"), data)
-        if description != self.settings["targets"]:
-            self.settings["targets"] = description
+        said = {"targets": description, "described": None if stamp is None else [*stamp]}
+        if self.settings != {**self.settings, **said}:
+            self.settings.update(said)
             write_settings(self.folder, self.settings)
 
 

@@ -1,0 +1,279 @@
+"""Runs after the first: what they look at, load and remember."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from helpers.fleet_reference import bytes_of, plant, settle, unit
+
+import pylink
+from pylink.command.cli import main
+from pylink.fleet import state, update
+from pylink.fleet.engine import Local
+from pylink.fleet.index import Index
+from pylink.fleet.state import FILE, State
+from pylink.fleet.targets import by_description
+from pylink.fleet.update import NothingToRead, Update
+from pylink.fleet.walk import below
+
+pytest.importorskip("pyarrow")
+
+
+def run(index: Index, *roots: Path, names: list[bytes] | None = None) -> Update:
+    return update.update(index, [bytes(root) for root in roots], Local(), names=names)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return plant(tmp_path / "tree").root
+
+
+@pytest.fixture
+def index(tmp_path: Path, tree: Path) -> Index:
+    made = Index.open_or_make(tmp_path / "index")
+    assert run(made, tree).read == 7
+    return made
+
+
+def counts(done: Update) -> tuple[int, int, int]:
+    return done.files, done.read, done.gone
+
+
+LOADED = """
+import sys
+from pylink.command.cli import main
+main(sys.argv[1:])
+heavy = ("pyarrow", "numpy", "pandas", "duckdb", "pylink.fleet.contents", "pylink.fleet.compact")
+print([name for name in heavy if name in sys.modules])
+"""
+
+
+def test_where_nothing_changed_no_package_is_loaded(index: Index, tree: Path) -> None:
+    def loaded(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", LOADED, "dedup", "index", "-o", str(index.folder), *words],
+            env={**os.environ, "PYTHONPATH": str(Path(pylink.__file__).parents[1])},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.splitlines()[-1]
+
+    assert loaded() == "[]"
+    assert loaded("--changed-from", os.devnull) == "[]"
+    (tree / "new.cubin").write_bytes(unit("new"))
+    assert "pyarrow" in loaded()
+
+
+def of(state: State) -> list[tuple[bytes, bytes]]:
+    state.census.compare()
+    return sorted(state.census.files())
+
+
+def lose(file: Path) -> None:
+    file.unlink()
+
+
+def cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+def spoil(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+
+
+def make_foreign(file: Path) -> None:
+    file.write_bytes(b"#!/bin/sh\n" * 100)
+
+
+def make_endless(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[16:24] = b"\xff" * 8
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", [lose, cut, spoil, make_foreign, make_endless])
+def test_a_state_that_is_damaged_is_made_anew(index: Index, damage: Callable[[Path], None]) -> None:
+    assert State(index).is_saved
+    damage(index.folder / FILE)
+    assert not State(index).is_saved
+    assert counts(run(index)) == (7, 0, 0)
+    assert State(index).is_saved
+    assert of(State(index)) == sorted(index.read_state())
+
+
+def test_every_byte_of_a_state_counts(index: Index) -> None:
+    file = index.folder / FILE
+    good = file.read_bytes()
+    for at in range(0, len(good), 3):
+        data = bytearray(good)
+        data[at] ^= 0x41
+        file.write_bytes(data)
+        assert not State(index).is_saved, at
+
+
+def test_a_state_of_other_fragments_does_not_count(index: Index, tree: Path) -> None:
+    """One that lacks the last ones is completed; one that has more is made anew."""
+    older = (index.folder / FILE).read_bytes()
+    (tree / "new.cubin").write_bytes(unit("new"))
+    (tree / "notes.txt").unlink()
+    settle()
+    assert counts(run(index)) == (7, 1, 1)
+    (index.folder / FILE).write_bytes(older)
+    known = State(index)
+    known.read_rest()
+    assert of(known) == sorted(index.read_state())
+    assert not known.is_saved
+    assert counts(run(index)) == (7, 0, 0)
+    assert State(index).is_saved
+    # As of one who removes the last fragment, to have its files read again.
+    shutil.rmtree(index.fragments[-1])
+    assert counts(run(index)) == (7, 1, 1)
+
+
+def test_a_state_that_cannot_be_written_is_no_error(
+    index: Index, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(state, "write_whole", full)
+    (tree / "new.cubin").write_bytes(unit("new"))
+    settle()
+    assert counts(run(index)) == (8, 1, 0)
+    assert counts(run(index)) == (8, 0, 0)
+
+
+def test_only_what_a_list_names_is_looked_at(index: Index, tree: Path, tmp_path: Path) -> None:
+    """And then the index is as after a run that looks at all."""
+    other = Index.open_or_make(tmp_path / "other")
+    run(other, tree)
+    (tree / "CMakeFiles/app.dir/new.cubin").write_bytes(unit("new"))
+    (tree / "CMakeFiles/app.dir/b.cubin").write_bytes(unit("b", "changed"))
+    (tree / "notes.txt").unlink()
+    shutil.rmtree(tree / "lib/CMakeFiles")
+    settle()
+    names = [b"CMakeFiles/app.dir/new.cubin", b"CMakeFiles/app.dir/b.cubin", b"notes.txt"]
+    names = [os.path.join(bytes(tree), name) for name in names]
+    done = run(index, names=[*names, names[0], b"/usr/bin/elsewhere"])
+    assert counts(done) == (7, 2, 1)
+    assert done.outside == 1
+    # A folder stands for all that is and was in it.
+    assert counts(run(index, names=[bytes(tree / "lib")])) == (6, 0, 1)
+    assert counts(run(index)) == (6, 0, 0)
+    assert counts(run(other)) == (6, 2, 2)
+    assert of(State(index)) == of(State(other))
+
+
+def test_a_list_and_a_walk_agree_on_links(tmp_path: Path) -> None:
+    real = tmp_path / "real"
+    (real / "in").mkdir(parents=True)
+    os.symlink(real, tmp_path / "alias")
+    os.symlink(real / "in", real / "to in")
+    os.symlink("in/x", real / "to x")
+    root, alias = bytes(real), bytes(tmp_path / "alias")
+    names = {
+        b"/in/x": [b"in/x"],
+        b"/to in/x": [b"in/x"],
+        b"/to x": [b"to x"],
+        b"/in/../in/x/": [b"in/x"],
+        b"/gone/y": [b"gone/y"],
+        b"": [b""],
+        b"/.": [b""],
+        b"/..": [b""],
+    }
+    for name, paths in names.items():
+        assert below([root + name], [root]) == ({root: paths}, 0), name
+    assert below([root + b"/in/x"], [alias]) == ({alias: [b"in/x"]}, 0)
+    assert below([root + b"/in/x"], [root, root + b"/in"]) == (
+        {root: [b"in/x"], root + b"/in": [b"x"]},
+        0,
+    )
+    assert below([root + b"al", b"/", b"nowhere"], [root]) == ({root: [b""]}, 2)
+    assert below([b"/etc"], [b"/"]) == ({b"/": [b"etc"]}, 0)
+
+
+def test_the_command_takes_lists_of_any_kind(
+    index: Index,
+    tree: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tree)
+    folder = str(index.folder)
+    strange = tree / "new\nline.cubin"
+    lists: list[tuple[bytes, bytes]] = [
+        (b"one.cubin", b"one.cubin\n\nnone\n"),
+        (b"two.cubin", b"./two.cubin"),
+        (os.fsencode(strange.name), os.fsencode(strange) + b"\0one.cubin\0"),
+        (b"\xff.cubin", b"\xff.cubin\nhost/../one.cubin\n"),
+    ]
+    for number, (name, text) in enumerate(lists):
+        Path(os.fsdecode(name)).write_bytes(unit(f"f{number}"))
+        settle()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text)))
+            assert main(["dedup", "index", "-o", folder, "--changed-from", "-"]) == 0
+        shown = capfd.readouterr()
+        assert shown.out == (
+            f"{8 + number} files: 1 read ({len(unit('f0'))} bytes), 0 gone, "
+            f"{7 + number} as they were\n"
+        )
+        assert shown.err == ""
+    (tree / "list").write_text("/elsewhere\n")
+    assert main(["dedup", "index", "-o", folder, "--changed-from", "list"]) == 0
+    assert "1 of 1 names are in no folder that is indexed" in capfd.readouterr().err
+    assert main(["dedup", "index", "-o", folder, "--changed-from", "no list"]) == 1
+    assert capfd.readouterr().err == "pylink dedup index: no list: No such file or directory\n"
+    words = [str(tree / "host"), "-o", folder, "--changed-from", "list"]
+    assert main(["dedup", "index", *words]) == 1
+    assert "not indexed yet" in capfd.readouterr().err
+
+
+def test_a_list_is_no_beginning(tmp_path: Path, tree: Path) -> None:
+    fresh = Index.open_or_make(tmp_path / "fresh")
+    with pytest.raises(NothingToRead, match="run once without"):
+        run(fresh, tree, names=[bytes(tree / "notes.txt")])
+    assert bytes_of(fresh.folder) == {}
+
+
+def test_a_description_is_read_when_it_or_a_file_changed(
+    index: Index, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described = tree.parent / "targets.json"
+    described.write_text('{"all": ["tree/*"]}')
+    settle()
+    calls = []
+
+    def counted(*arguments: object) -> object:
+        calls.append(1)
+        return by_description(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(update, "by_description", counted)
+    update.update(index, [], Local(), targets=str(described))
+    assert len(calls) == 1
+    run(index)
+    assert len(calls) == 1
+    described.write_text('{"some": ["tree/host/*"]}')
+    settle()
+    run(index)
+    assert len(calls) == 2
+    (tree / "host/main.o").unlink()
+    run(index)
+    assert len(calls) == 3
+    # A run that ended before it came to the description.
+    (index.folder / FILE).unlink()
+    run(index)
+    assert len(calls) == 4
+    run(index)
+    assert len(calls) == 4
