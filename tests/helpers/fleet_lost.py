@@ -6,7 +6,8 @@ import os
 import signal
 from pathlib import Path
 
-from pylink.fleet.update import Part, make_named
+from pylink.fleet.parts import Part
+from pylink.fleet.update import make_named
 
 
 def lost_marks(root: bytes) -> Path:

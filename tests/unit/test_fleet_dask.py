@@ -13,7 +13,7 @@ from helpers.fleet_lost import lost_marks, named_unless_lost
 from helpers.fleet_reference import bytes_of, plant, settle
 
 from pylink.command.cli import main
-from pylink.fleet import engine, update
+from pylink.fleet import engine, parts, update
 from pylink.fleet.engine import Dask, EngineError, Local
 from pylink.fleet.index import Index
 
@@ -55,7 +55,7 @@ def made(folder: Path, tree: Path, runner: engine.Engine, progress: Any = None) 
 def test_the_index_is_the_same_byte_for_byte(
     cluster: Any, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(update, "PART_FILES", 5)
+    monkeypatch.setattr(parts, "PART_FILES", 5)
     alone = made(tmp_path / "alone", tree, Local())
     assert len(alone) > 3 * 9
     spread = made(tmp_path / "spread", tree, Dask(cluster.scheduler_address))
@@ -77,7 +77,7 @@ def test_a_lost_worker_loses_nothing(
     monkeypatch: pytest.MonkeyPatch,
     lost: tuple[int, ...],
 ) -> None:
-    monkeypatch.setattr(update, "PART_FILES", 5)
+    monkeypatch.setattr(parts, "PART_FILES", 5)
     alone = made(tmp_path / "alone", tree, Local())
     monkeypatch.setattr(update, "make_named", named_unless_lost)
     marks = lost_marks(bytes(tree))

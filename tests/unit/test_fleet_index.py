@@ -23,7 +23,7 @@ from helpers.fleet_reference import bytes_of, plant, sections, settle, unit
 
 from pylink._native import census
 from pylink._native.census import Census
-from pylink.fleet import compact, fragment, update
+from pylink.fleet import compact, fragment, parts, update
 from pylink.fleet.digests import fill, hasher, list_hashed
 from pylink.fleet.engine import Local
 from pylink.fleet.index import BrokenIndex, Index, Lock
@@ -158,7 +158,7 @@ def test_the_same_tree_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_only_what_changed_is_read_again(
     tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(update, "PART_FILES", 3)
+    monkeypatch.setattr(parts, "PART_FILES", 3)
     planted = plant(tmp_path / "tree")
     run(index, planted.root)
     assert len(index.fragments) == 3
@@ -292,10 +292,10 @@ def test_what_is_no_index_is_refused(tmp_path: Path) -> None:
 INTERRUPTED = """
 import os, sys, time
 from pathlib import Path
-from pylink.fleet import update
+from pylink.fleet import parts, update
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
-update.PART_FILES = 1
+parts.PART_FILES = 1
 index = Index.open_or_make(Path(sys.argv[1]))
 update.update(index, [os.fsencode(sys.argv[2])], Local(), lambda *_: time.sleep(0.2))
 """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.fleet.contents import Source
-    from pylink.fleet.update import Part
+    from pylink.fleet.parts import Part
 
 FAULTS = {
     1: "it has no ELF header of a cubin",
