@@ -73,18 +73,20 @@ def test_sections_are_those_of_a_plain_reading() -> None:
     cubins += [*cubins_of_every_size(), TEMPLATE.image(), unit("a", "b")]
     arena, extents = arena_of(cubins)
     assert hasher()  # else the fast way is not what is tested
-    native = list_hashed(arena, extents)
-    assert tuple(fill(arena, extents, native)) == tuple(native)
-    import numpy as np  # noqa: PLC0415
-
+    native = list_hashed(arena, extents, 1 << 40)
+    assert fill(arena, extents, 1 << 40, native) == native
     from pylink.fleet.columns import section_table  # noqa: PLC0415 -- after the skip
 
-    table = section_table(np.arange(len(cubins)), native).to_pylist()
+    table = section_table(native).to_pylist()
     expected = [(i, one) for i, cubin in enumerate(cubins) for one in sections(cubin)]
     assert len(table) == len(expected)
     for row, (number, one) in zip(table, expected, strict=True):
         name = row["family"] + ("." + row["suffix"] if row["suffix"] else "")
-        assert (row["object"], row["number"], name) == (number, one.number, one.name)
+        assert (row["object"], row["number"], name) == (
+            number + (1 << 40),
+            one.number,
+            one.name,
+        )
         assert (row["size"], row["stored"]) == (one.size, len(one.data))
         assert row["digest"] == one.digest
 
@@ -113,11 +115,11 @@ def test_sections_are_those_of_a_plain_reading() -> None:
 )
 def test_a_name_is_a_family_and_what_differs(name: str, family: str, suffix: str) -> None:
     arena, extents = arena_of([Cubin([Planned(name, b"x")], []).image()])
-    native = list_hashed(arena, extents)
-    families, suffixes = native[4], native[6]
+    _, _, (_, families), (ends, suffixes) = list_hashed(arena, extents, 0)
     # Section names, symbol names, then the one asked for.
     assert families.startswith(b".shstrtab.strtab" + family.encode() + b".nv.merc.symtab")
     assert suffixes == suffix.encode()
+    assert len(ends) == 8 * (3 if suffix else 2)
 
 
 def test_a_tree_is_indexed_as_it_was_planted(tmp_path: Path, index: Index) -> None:

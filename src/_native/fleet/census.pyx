@@ -12,6 +12,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset, strcmp, strlen
 
 from names cimport *
+from stamps cimport *
 from vec cimport *
 from workers cimport *
 
@@ -47,30 +48,9 @@ cdef extern from *:
     """
     Entry* next_entry "pylink_next_entry"(DIR* folder, int* error) nogil
 
-cdef extern from "<sys/stat.h>" nogil:
-    ctypedef struct Time "struct timespec":
-        int64_t tv_sec
-        int64_t tv_nsec
-    ctypedef struct Stat "struct stat":
-        uint64_t st_ino
-        int64_t st_size
-        uint32_t st_mode
-        Time st_mtim
-        Time st_ctim
-    int fstatat(int folder, const char* path, Stat* status, int flags)
-    bint S_ISREG(uint32_t mode)
-    bint S_ISDIR(uint32_t mode)
-
 cdef enum:
     # A folder is as much work as so many bytes that are moved.
     AS_BYTES = 1 << 20
-
-# By what a change of a file is noticed.
-cdef struct Stamp:
-    int64_t size
-    int64_t mtime               # ns
-    int64_t ctime
-    int64_t inode
 
 # A file that an index knows of.
 cdef struct Known:
@@ -342,10 +322,12 @@ cdef class Census:
                 if slot.value < 0:
                     self.add_known(index, slot, folder.root)
                 row = <Known*>self.known_files.data + slot.value
-                if row.seen or row.there and is_as_it_was(&row.stamp, &file.stamp):
-                    row.seen = True
+                if row.seen:
                     continue
                 row.seen = True
+                if (row.there and is_same(&row.stamp, &file.stamp)
+                        and not is_unknown(&file.stamp)):
+                    continue
                 changed.append(self.tell(row, &file.stamp))
         return changed
 
@@ -421,13 +403,6 @@ cdef class Census:
                 (stamp.size, stamp.mtime, stamp.ctime, stamp.inode))
 
 
-cdef inline bint is_as_it_was(const Stamp* known, const Stamp* found) noexcept nogil:
-    """Whether a file need not be read again; times that are all zero tell nothing."""
-    return (known.size == found.size and known.mtime == found.mtime
-            and known.ctime == found.ctime and known.inode == found.inode
-            and (found.mtime != 0 or found.ctime != 0 or found.inode != 0))
-
-
 cdef void read_folder(void* context, size_t item) noexcept nogil:
     """Fill a folder with what is in it; `error` says why that does not work."""
     cdef Level* level = <Level*>context
@@ -501,10 +476,7 @@ cdef bint add_file(Level* level, Folder* folder, int descriptor, const char* nam
         return False
     file.path = at
     file.size = <uint32_t>(folder.text.count - at)
-    file.stamp.size = status.st_size
-    file.stamp.mtime = status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec
-    file.stamp.ctime = status.st_ctim.tv_sec * 1000000000 + status.st_ctim.tv_nsec
-    file.stamp.inode = <int64_t>status.st_ino
+    file.stamp = stamp_of(&status)
     if file.stamp.ctime > level.youngest:
         file.stamp.mtime = file.stamp.ctime = file.stamp.inode = 0
     return True

@@ -15,29 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from pylink._native.sectionindex import Columns
+
 # Bits of a number below the part, and below the run.
 ROW_BITS, PART_BITS = 24, 20
 MOST_ROWS, MOST_PARTS = 1 << ROW_BITS, 1 << PART_BITS
 
-# Rows of list_sections.
+# Rows of objects of the native readers.
 OBJECT_ROW = [
     ("fault", "<u4"),
     ("section", "<u4"),
     ("sm", "<u4"),
     ("type", "<u4"),
     ("size", "<u8"),
-    ("first", "<u8"),
     ("count", "<u8"),
-]
-SECTION_ROW = [
-    ("object", "<u4"),
-    ("number", "<u4"),
-    ("type", "<u4"),
-    ("info", "<u4"),
-    ("offset", "<u8"),
-    ("size", "<u8"),
-    ("stored", "<u8"),
-    ("align", "<u8"),
 ]
 DIGEST_SIZE = 16
 
@@ -125,40 +116,57 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Any:
         return file.read(columns)
 
 
-def section_table(numbers: Any, native: Sequence[bytes]) -> Any:
-    """The sections of one call of list_sections; `numbers` is an array, those of its objects."""
+def column(kind: str, values: Sequence[Any]) -> Any:
+    """Values as a column of one of the tables; a list may have None.
+
+    It is made of buffers, since pyarrow.array loads pandas where that is installed.
+    """
     np, pa = need("numpy"), need("pyarrow")
-    rows = np.frombuffer(native[1], SECTION_ROW)
-    count = len(rows)
-    digests = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(DIGEST_SIZE), count, [None, pa.py_buffer(native[2])]
-    )
-    arrays = [
-        pa.array(numbers[rows["object"]]),
-        pa.array(rows["number"].astype("i4")),
-        _words(count, native[3], native[4]),
-        _words(count, native[5], native[6]),
-        pa.array(np.ascontiguousarray(rows["type"])),
-        pa.array(np.ascontiguousarray(rows["info"])),
-        pa.array(rows["offset"].astype("i8")),
-        pa.array(np.ascontiguousarray(rows["size"])),
-        pa.array(rows["stored"].astype("i8")),
-        pa.array(np.ascontiguousarray(rows["align"])),
-        digests,
-    ]
-    return pa.Table.from_arrays(arrays, schema=schema_of(SECTIONS))
+    validity = None
+    if isinstance(values, list) and None in values:
+        validity = np.packbits([one is not None for one in values], bitorder="little")
+        nothing: Any = {"string": "", "binary": b""}.get(kind, 0)
+        values = [nothing if one is None else one for one in values]
+    if kind in ("string", "binary"):
+        parts = values if kind == "binary" else [one.encode() for one in values]
+        ends = np.zeros(len(parts) + 1, "i4")
+        np.cumsum([*map(len, parts)], out=ends[1:])
+        data = [ends, b"".join(parts)]
+    elif kind == "bool_":
+        data = [np.packbits(np.asarray(values, bool), bitorder="little")]
+    else:
+        data = [np.asarray(values, kind)]
+    buffers = [None if one is None else pa.py_buffer(bytes(one)) for one in (validity, *data)]
+    return pa.Array.from_buffers(getattr(pa, kind)(), len(values), buffers)
 
 
-def _words(count: int, ends: bytes, text: bytes) -> Any:
-    """Names as a dictionary of text; bytes that are no UTF-8 are written as escapes."""
+def section_table(native: Columns) -> Any:
+    """The sections of one call of a native reader."""
+    pa = need("pyarrow")
+    _, parts, families, suffixes = native
+    schema = schema_of(SECTIONS)
+    count = len(parts[0]) // 8
+    words = {"family": families, "suffix": suffixes}
+    arrays = []
+    for field, part in zip(schema, parts, strict=True):
+        named = words.get(field.name)
+        kind = pa.int32() if named else field.type
+        array = pa.Array.from_buffers(kind, count, [None, pa.py_buffer(part)])
+        if named:
+            array = pa.DictionaryArray.from_arrays(array, _words(*named))
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _words(ends: bytes, text: bytes) -> Any:
+    """Names as text; those with bytes that are no UTF-8 have escapes for them."""
     pa = need("pyarrow")
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(text)]
-    coded = pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, buffers).dictionary_encode()
+    names = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(ends) // 8 - 1, buffers)
     try:
-        words = coded.dictionary.cast(pa.string())
+        return names.cast(pa.string())
     except pa.ArrowInvalid:
-        words = pa.array([show_bytes(word) for word in coded.dictionary.to_pylist()], pa.string())
-    return pa.DictionaryArray.from_arrays(coded.indices, words)
+        return column("string", [show_bytes(name) for name in names.to_pylist()])
 
 
 def show_bytes(name: bytes) -> str:

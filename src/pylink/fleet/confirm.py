@@ -17,7 +17,6 @@ from pylink.fleet.walk import Found, Stamp
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pylink.fleet.contents import FileResult
     from pylink.fleet.database import Database
     from pylink.fleet.engine import Engine
 
@@ -145,9 +144,8 @@ def read_file(root: bytes, path: bytes) -> dict[int, bytes]:
         stamp = Stamp.of(os.stat(os.path.join(root, path)))
     except OSError:
         return {}
-    results: list[FileResult] = []
     found = {}
-    for batch in read_contents([Found(root, path, stamp)], results):
+    for batch in read_contents([0], [Found(root, path, stamp)], {}):
         extents = memoryview(batch.extents).cast("Q")
         for row, source in enumerate(batch.cubins):
             offset, size = extents[2 * row], extents[2 * row + 1]

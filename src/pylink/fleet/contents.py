@@ -1,17 +1,21 @@
-"""What files hold, read some megabytes at a time: cubins in an arena, and the fate of each file.
+"""What files hold: plain cubins natively, the others some megabytes at a time.
 
-Files are read whole and at once, as a link reads them. Of large ones the beginning is looked at
-first: a build tree has more than inputs. What changes while it is read is taken as it is then, and
-read again by the next run.
+Most files of a tree that have device code may be cubins, or most may be archives and host objects:
+`read_directly` takes the first kind and what has no device code, and leaves the rest to
+`read_contents`. Files are read whole and at once, as a link reads them. Of large ones the beginning
+is looked at first: a build tree has more than inputs. What changes while it is read is taken as it
+is then, and read again by the next run.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
+from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pylink._native import inputfiles
+from pylink._native import cubinfiles, inputfiles
 from pylink.diagnostics.stream import printable
 from pylink.errors import reason_of
 from pylink.facts.elf import EM_CUDA
@@ -23,6 +27,7 @@ from pylink.tables import extent, extent_at
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pylink._native.sectionindex import Columns
     from pylink.fleet.walk import Found, Stamp
 
 # An arena of this size is still in the processor's cache when its sections are hashed.
@@ -40,6 +45,9 @@ KIND_NAMES = {
 }
 OTHER = "other"
 UNREADABLE = "unreadable"
+
+# What became of a file that was read directly: its kind, and "" for one to be looked at closely.
+FATES = (KIND_NAMES[kinds.CUBIN], OTHER, "")
 
 
 @dataclass
@@ -72,34 +80,51 @@ class Batch:
     others: list[Source] = field(default_factory=list)
 
 
-def read_contents(files: Sequence[Found], results: list[FileResult]) -> Iterator[Batch]:
-    """The device code of the files; `results` gets a row for each file, in order."""
+def read_directly(files: Sequence[Found], first: int, hasher: int) -> tuple[bytes, Columns]:
+    """A fate for each file, see FATES, and objects and sections of those that are cubins.
+
+    Their numbers begin with `first`.
+    """
+    stamps = array("q", itertools.chain.from_iterable(file.stamp for file in files))
+    paths = [file.full for file in files]
+    return cubinfiles.read_cubins(paths, stamps.tobytes(), SNIFFED, first, hasher)
+
+
+def read_contents(
+    rows: Sequence[int], files: Sequence[Found], results: dict[int, FileResult]
+) -> Iterator[Batch]:
+    """The device code of the files of these rows; `results` gets what became of each."""
     start = 0
-    while start < len(files):
+    while start < len(rows):
         end, size = start, 0
-        while end < len(files) and (end == start or size + files[end].stamp.size <= ARENA_SIZE):
-            size += files[end].stamp.size
+        while end < len(rows) and (
+            end == start or size + files[rows[end]].stamp.size <= ARENA_SIZE
+        ):
+            size += files[rows[end]].stamp.size
             end += 1
-        yield from _read_some(files[start:end], start, results)
+        yield from _read_some(rows[start:end], files, results)
         start = end
 
 
-def _read_some(files: Sequence[Found], first: int, results: list[FileResult]) -> Iterator[Batch]:
-    """The same of neighbours that fit into one arena."""
+def _read_some(
+    rows: Sequence[int], all_files: Sequence[Found], results: dict[int, FileResult]
+) -> Iterator[Batch]:
+    """The same of some that fit into one arena."""
+    files = [all_files[row] for row in rows]
     arena, extents = _arena(files)
     if arena is None:
-        for row, file in enumerate(files, first):
+        for row, file in zip(rows, files, strict=True):
             yield from _read_alone(file, row, results)
         return
     told = inputfiles.classify(arena, extents) or bytes(len(files))
     batch, places = Batch(arena), []
     containers: list[tuple[int, bytes]] = []
-    for number, (file, kind) in enumerate(zip(files, told, strict=True)):
+    for number, (row, file, kind) in enumerate(zip(rows, files, told, strict=True)):
         offset, size = extent_at(extents, number)
         result = FileResult(KIND_NAMES.get(kind, OTHER), None, file.stamp)
-        results.append(result)
+        results[row] = result
         if kind == kinds.CUBIN and _is_cubin(arena[offset : offset + 20]):
-            batch.cubins.append(Source(first + number, "", 0, "cubin", size))
+            batch.cubins.append(Source(row, "", 0, "cubin", size))
             places.append(extent(offset, size))
         elif kind in KIND_NAMES and kind != kinds.CUBIN:
             containers.append((number, arena[offset : offset + size]))
@@ -108,7 +133,7 @@ def _read_some(files: Sequence[Found], first: int, results: list[FileResult]) ->
     batch.extents = b"".join(places)
     yield batch
     for number, data in containers:
-        yield from _take_apart(files[number], first + number, data, results[first + number])
+        yield from _take_apart(files[number], rows[number], data, results[rows[number]])
 
 
 def _arena(files: Sequence[Found]) -> tuple[bytes | None, bytes]:
@@ -124,11 +149,11 @@ def _arena(files: Sequence[Found]) -> tuple[bytes | None, bytes]:
     return arena, extents
 
 
-def _read_alone(file: Found, row: int, results: list[FileResult]) -> Iterator[Batch]:
+def _read_alone(file: Found, row: int, results: dict[int, FileResult]) -> Iterator[Batch]:
     """One file, whatever it has become."""
     name = os.fsdecode(file.full)
     result = FileResult(OTHER, None, file.stamp)
-    results.append(result)
+    results[row] = result
     try:
         data = read_incoming(name, pipes=False, wanted=is_known)
     except OSError as error:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from pylink._native.sectionindex import list_sections
 from pylink.command.packages import need
-from pylink.fleet.columns import DIGEST_SIZE, SECTION_ROW
+from pylink.fleet.columns import DIGEST_SIZE, SECTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from pylink._native.sectionindex import Columns
 
 # The first chooses by the processor's instructions.
 NAMES = ("XXH3_128bits_dispatch", "XXH3_128bits")
@@ -35,22 +35,26 @@ def hasher() -> int:
     return 0
 
 
-def list_hashed(arena: bytes, extents: bytes) -> Sequence[bytes]:
+def list_hashed(arena: bytes, extents: bytes, first: int) -> Columns:
     """What list_sections returns, with digests."""
     address = hasher()
-    found = list_sections(arena, extents, address)
-    return found if address else fill(arena, extents, found)
+    found = list_sections(arena, extents, first, address)
+    return found if address else fill(arena, extents, first, found)
 
 
-def fill(arena: bytes, extents: bytes, found: Sequence[bytes]) -> Sequence[bytes]:
+def fill(arena: bytes, extents: bytes, first: int, found: Columns) -> Columns:
     """The same tables with digests that the package computes."""
     np, xxhash = need("numpy"), need("xxhash")
-    rows = np.frombuffer(found[1], SECTION_ROW)
-    starts = np.frombuffer(extents, "<u8")[::2][rows["object"]] + rows["offset"]
+    columns = dict(zip(SECTIONS, found[1], strict=True))
+    objects, offsets, sizes = (
+        np.frombuffer(columns[name], "<i8") for name in ("object", "offset", "stored")
+    )
+    starts = np.frombuffer(extents, "<i8")[::2][objects - first] + offsets
     view = memoryview(arena)
-    digests = bytearray(DIGEST_SIZE * len(rows))
+    digests = bytearray(DIGEST_SIZE * len(sizes))
     digest: Any = xxhash.xxh3_128_digest
-    for row, (start, size) in enumerate(zip(starts.tolist(), rows["stored"].tolist(), strict=True)):
+    for row, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
         place = DIGEST_SIZE * row
         digests[place : place + DIGEST_SIZE] = digest(view[start : start + size])
-    return (*found[:2], bytes(digests), *found[3:])
+    columns["digest"] = bytes(digests)
+    return found[0], tuple(columns.values()), *found[2:]

@@ -12,7 +12,7 @@ import contextlib
 import os
 import struct
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pylink._native import census
 from pylink.command.packages import need
@@ -95,7 +95,12 @@ class State:
 
     def _learn(self, fragment: Path) -> None:
         """Take the rows of one fragment, which count more than those before."""
-        np, pc = need("numpy"), need("pyarrow.compute")
+        np = need("numpy")
+
+        def values(array: Any, kind: str) -> Any:
+            """What an array without nulls has; its own `to_numpy` loads pandas."""
+            return np.frombuffer(array.buffers()[1], kind)[array.offset : array.offset + rows]
+
         table = self._index.read_files(fragment, COLUMNS)
         rows = len(table)
         if not rows:
@@ -103,15 +108,16 @@ class State:
         columns = {name: table[name].combine_chunks() for name in COLUMNS}
         roots = columns["root"].dictionary_encode()
         _, offsets, text = columns["path"].buffers()
-        # Of one type before they meet: numpy makes floats of both signs.
-        stamps = [columns[name].to_numpy().astype("i8") for name in Stamp._fields]
+        kinds = columns["kind"].dictionary_encode()
+        is_gone = np.array([name == GONE for name in kinds.dictionary.to_pylist()], bool)
+        stamps = [values(columns[name], "i8") for name in Stamp._fields]
         self.census.know(
             roots.dictionary.to_pylist(),
-            roots.indices.to_numpy().astype("i4").tobytes(),
-            np.frombuffer(offsets, "i4", rows + 1).tobytes(),
+            values(roots.indices, "i4").tobytes(),
+            np.frombuffer(offsets, "i4")[columns["path"].offset :][: rows + 1].tobytes(),
             text.to_pybytes() if text is not None else b"",
             np.column_stack(stamps).tobytes(),
-            pc.equal(columns["kind"], GONE).to_numpy(zero_copy_only=False).tobytes(),
+            is_gone[values(kinds.indices, "i4")].tobytes(),
         )
 
 

@@ -1,0 +1,102 @@
+"""The sections of cubins of a build tree, file after file, as columns for an index.
+
+One file is in memory at a time, in a buffer that is used again, so that its bytes are still in the
+processor's cache when they are hashed and no fresh memory is taken. What is no plain cubin, and
+what is not as it was when the tree was looked at, is left to those who take a closer look.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.errno cimport EINTR, errno
+from libc.stdint cimport uintptr_t
+
+from elfkinds cimport *
+from sectioncolumns cimport *
+from stamps cimport *
+
+cdef extern from "<fcntl.h>" nogil:
+    int c_open "open"(const char* path, int flags)
+    int O_RDONLY
+    int O_CLOEXEC
+    int O_NOCTTY
+    int O_NONBLOCK
+
+cdef extern from "<unistd.h>" nogil:
+    ssize_t c_read "read"(int fd, void* data, size_t size)
+    int c_close "close"(int fd)
+
+# What became of a file; pylink.fleet.contents has the same numbers.
+cdef enum Fate:
+    F_CUBIN = 0                 # its sections are listed
+    F_OTHER = 1                 # there is no device code in it
+    F_CLOSER = 2                # it is to be looked at closely
+
+
+def read_cubins(list paths not None, bytes stamps not None, int64_t largest, int64_t first,
+                uintptr_t hasher):
+    """The objects and sections of cubins, and what became of each file; see cubinfiles.pyi."""
+    cdef Py_ssize_t n = len(paths), i
+    cdef const Stamp* stamp = <const Stamp*>PyBytes_AS_STRING(stamps)
+    cdef bytes fates = PyBytes_FromStringAndSize(NULL, n), path
+    cdef bytes sources = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
+    cdef uint8_t* fate = <uint8_t*>PyBytes_AS_STRING(fates)
+    cdef const char** source = <const char**>PyBytes_AS_STRING(sources)
+    cdef Columns columns
+    cdef uint8_t* buffer
+    cdef bint good
+    if PyBytes_GET_SIZE(stamps) != n * <Py_ssize_t>sizeof(Stamp) or largest < 0:
+        raise ValueError("a stamp for each path")
+    for i in range(n):
+        path = paths[i]
+        source[i] = PyBytes_AS_STRING(path)
+    buffer = <uint8_t*>malloc(largest + 1)
+    try:
+        with nogil:
+            good = columns_init(&columns, <Hasher>hasher, first) and buffer != NULL
+            for i in range(n):
+                if not good:
+                    break
+                fate[i] = F_CLOSER
+                if 0 <= stamp[i].size <= largest:
+                    good = read_one(&columns, source[i], &stamp[i], buffer, &fate[i])
+        if not good:
+            raise MemoryError
+        return fates, columns_take(&columns)
+    finally:
+        columns_free(&columns)
+        free(buffer)
+
+
+cdef bint read_one(Columns* columns, const char* path, const Stamp* stamp, uint8_t* buffer,
+                   uint8_t* fate) noexcept nogil:
+    """Read a file and list it; False when memory is exhausted."""
+    cdef Stat status
+    cdef Stamp now
+    cdef uint64_t size = 0, wanted = <uint64_t>stamp.size + 1
+    cdef ssize_t got = 1
+    cdef uint8_t kind
+    # What has become a pipe meanwhile neither blocks nor has the size of a file.
+    cdef int descriptor = c_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+    if descriptor < 0:
+        return True
+    # One byte more than there should be; the end is where a second call would find it.
+    while got > 0 and size < wanted - 1:
+        got = c_read(descriptor, buffer + size, wanted - size)
+        if got < 0 and errno == EINTR:
+            got = 1
+            continue
+        size += max(got, 0)
+    if fstat(descriptor, &status) != 0:
+        status.st_mode = 0
+    c_close(descriptor)
+    now = stamp_of(&status)
+    if (size != wanted - 1 or not S_ISREG(status.st_mode) or now.size != stamp.size
+            or not (is_unknown(stamp) or is_same(&now, stamp))):
+        return True
+    kind = input_kind(buffer, size)
+    if kind in (IN_HOST, IN_FATBIN, IN_ARCHIVE, IN_THIN_ARCHIVE, IN_SHARED):
+        return True
+    fate[0] = F_OTHER
+    if kind == IN_CUBIN and size >= 20 and (<const Ehdr*>buffer).e_machine == EM_CUDA:
+        fate[0] = F_CUBIN
+        return list_object(columns, buffer, size)
+    return True

@@ -1,0 +1,43 @@
+# By what a change of a file is noticed, as `pylink.fleet.walk.Stamp`.
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+cdef extern from "<sys/stat.h>" nogil:
+    ctypedef struct Time "struct timespec":
+        int64_t tv_sec
+        int64_t tv_nsec
+    ctypedef struct Stat "struct stat":
+        uint64_t st_ino
+        int64_t st_size
+        uint32_t st_mode
+        Time st_mtim
+        Time st_ctim
+    int fstatat(int folder, const char* path, Stat* status, int flags)
+    int fstat(int file, Stat* status)
+    bint S_ISREG(uint32_t mode)
+    bint S_ISDIR(uint32_t mode)
+
+cdef struct Stamp:
+    int64_t size
+    int64_t mtime               # ns
+    int64_t ctime
+    int64_t inode
+
+
+cdef inline Stamp stamp_of(const Stat* status) noexcept nogil:
+    cdef Stamp stamp
+    stamp.size = status.st_size
+    stamp.mtime = status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec
+    stamp.ctime = status.st_ctim.tv_sec * 1000000000 + status.st_ctim.tv_nsec
+    stamp.inode = <int64_t>status.st_ino
+    return stamp
+
+
+cdef inline bint is_same(const Stamp* one, const Stamp* other) noexcept nogil:
+    return (one.size == other.size and one.mtime == other.mtime and one.ctime == other.ctime
+            and one.inode == other.inode)
+
+
+cdef inline bint is_unknown(const Stamp* stamp) noexcept nogil:
+    """Whether it tells nothing but the size: the file was too young, or nobody knows."""
+    return stamp.mtime == 0 and stamp.ctime == 0 and stamp.inode == 0

@@ -1,0 +1,186 @@
+"""The native reader of cubins, beside the one of arenas, and what it leaves to a closer look."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers import demo
+from helpers.archive_builder import gnu, thin
+from helpers.dedup_cubin import Cubin
+from helpers.dedup_cubin import Section as Planned
+from helpers.fatbin_builder import container, entry, host_object
+from helpers.fleet_reference import plant, settle, unit
+from helpers.privileges import ordinary_user
+
+import pylink
+from pylink._native.cubinfiles import read_cubins
+from pylink.fleet import fragment
+from pylink.fleet.contents import FATES, SNIFFED, read_directly
+from pylink.fleet.digests import hasher, list_hashed
+from pylink.fleet.fragment import make_fragment
+from pylink.fleet.parts import Part
+from pylink.fleet.walk import Found, Stamp
+
+pytest.importorskip("pyarrow")
+
+CUBIN, OTHER, CLOSER = range(3)
+
+
+def found(path: Path) -> Found:
+    return Found(bytes(path.parent), os.fsencode(path.name), Stamp.of(path.stat()))
+
+
+def fates(*files: Found) -> list[int]:
+    return list(read_directly(files, 0, hasher())[0])
+
+
+def written(folder: Path, *contents: bytes) -> list[Found]:
+    files = []
+    for number, data in enumerate(contents):
+        (folder / f"{number}").write_bytes(data)
+        files.append(found(folder / f"{number}"))
+    return files
+
+
+def damaged_cubins() -> list[bytes]:
+    source = random.Random(5)
+    cubins = []
+    for path in demo.cubins("sm_100")[:4]:
+        good = path.read_bytes()
+        cubins += [good, good[: source.randrange(64, len(good))]]
+        for _ in range(10):
+            data = bytearray(good)
+            at = source.choice([40, 58, 60, 62, int.from_bytes(good[40:48], "little")])
+            data[at + source.randrange(8)] = source.randrange(256)
+            cubins.append(bytes(data))
+    names = [f".text.f{source.randrange(40)}.{n}" for n in range(500)]
+    cubins.append(Cubin([Planned(name, name.encode()) for name in names], []).image())
+    cubins.append(Cubin([Planned(".n" * 40_000, b"x"), Planned(".m" * 10, b"y")], []).image())
+    return cubins
+
+
+def test_files_are_listed_as_an_arena_is(tmp_path: Path) -> None:
+    cubins = damaged_cubins()
+    files = written(tmp_path, *cubins)
+    told, columns = read_directly(files, 1 << 50, hasher())
+    # Even in these bytes the machine stays; who is cut off before the header ends is no cubin.
+    assert list(told) == [CUBIN] * len(cubins)
+    extents, at = b"", 0
+    for cubin in cubins:
+        extents += at.to_bytes(8, "little") + len(cubin).to_bytes(8, "little")
+        at += len(cubin)
+    expected = list_hashed(b"".join(cubins), extents, 1 << 50)
+    assert columns == expected
+    assert len(columns[1][0]) // 8 > 1000
+
+
+def test_what_is_no_plain_cubin_is_looked_at_closely(tmp_path: Path) -> None:
+    cubin = unit("a")
+    contents = {
+        CLOSER: [
+            gnu([("a.o", cubin)]),
+            thin(["a.o"], [len(cubin)]),
+            container(entry(cubin, 100)),
+            host_object([("__nv_relfatbin", container(entry(cubin, 100)))]),
+            cubin + bytes(SNIFFED),
+        ],
+        OTHER: [b"text", b"x", cubin[:19], b"\x7fELF", b".version 8.0\n", b"!<arch>", bytes(100)],
+        CUBIN: [cubin, cubin[:64], cubin + bytes(SNIFFED - len(cubin))],
+    }
+    for fate, some in contents.items():
+        assert fates(*written(tmp_path, *some)) == [fate] * len(some)
+    assert FATES[CUBIN] == "cubin"
+    assert FATES[CLOSER] == ""
+
+
+def test_what_changed_since_the_walk_is_looked_at_closely(tmp_path: Path) -> None:
+    cubin = unit("a")
+    names = ["grown", "cut", "gone", "pipe", "folder", "other", "same", "young", "empty", "null"]
+    files = {}
+    for name in names:
+        (tmp_path / name).write_bytes(cubin)
+        files[name] = found(tmp_path / name)
+    files["young"] = files["young"]._replace(stamp=files["young"].stamp.forgotten())
+    settle()
+    (tmp_path / "grown").write_bytes(cubin + b"x")
+    (tmp_path / "cut").write_bytes(cubin[:-1])
+    (tmp_path / "empty").write_bytes(b"")
+    for name in ("gone", "pipe", "folder", "other", "null"):
+        (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "other").write_bytes(cubin)
+    (tmp_path / "null").symlink_to("/dev/zero")
+    told = dict(zip(names, fates(*files.values()), strict=True))
+    assert {name for name, fate in told.items() if fate == CUBIN} == {"same", "young"}
+    assert set(told.values()) == {CUBIN, CLOSER}
+    # And who looks closely says what each has become.
+    made = make_fragment(Part(1, 0, tuple(files.values())))
+    kinds = dict(zip(names, rows_of(made["files"], "kind"), strict=True))
+    for name in ("gone", "folder", "pipe", "null"):
+        assert kinds.pop(name) == "unreadable", name
+    assert kinds.pop("empty") == "other"
+    assert set(kinds.values()) == {"cubin"}
+
+
+def rows_of(table: bytes, name: str) -> list[object]:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows: list[object] = pq.read_table(pa.BufferReader(table))[name].to_pylist()
+    return rows
+
+
+def test_what_may_not_be_read_is_looked_at_closely(tmp_path: Path) -> None:
+    (file,) = written(tmp_path, unit("a"))
+    os.chmod(file.full, 0)
+    with ordinary_user():
+        assert fates(file) == [CLOSER]
+
+
+def test_a_fragment_is_the_same_without_the_function_of_xxhash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then all goes the long way; rows come in another order there, with other numbers."""
+    planted = plant(tmp_path / "tree")
+    files = [found(path) for path in sorted(planted.root.rglob("*")) if path.is_file()]
+    tables = []
+    for address in (hasher(), 0):
+        monkeypatch.setattr(fragment, "hasher", lambda: address)  # noqa: B023
+        made = make_fragment(Part(3, 4, tuple(files)))
+        names = [("objects", "file"), ("objects", "member"), ("sections", "digest")]
+        tables.append([made["files"], *(sorted(rows_of(made[t], c), key=repr) for t, c in names)])
+    assert tables[0] == tables[1]
+
+
+def test_stamps_and_paths_go_together() -> None:
+    assert read_cubins([], b"", 10, 0, 0)[0] == b""
+    for stamps, largest in ((b"", 10), (bytes(33), 10), (bytes(32), -1)):
+        with pytest.raises(ValueError, match="a stamp for each path"):
+            read_cubins([b"x"], stamps, largest, 0, 0)
+    negative = (-1).to_bytes(8, "little", signed=True) + bytes(24)
+    assert read_cubins([b"x"], negative, 10, 0, 0)[0] == bytes([CLOSER])
+
+
+LOADED = """
+import sys
+from pylink.command.cli import main
+main(["dedup", "index", *sys.argv[1:]])
+print("pandas" in sys.modules, "pyarrow.parquet" in sys.modules)
+"""
+
+
+def test_an_index_is_made_without_pandas(tmp_path: Path) -> None:
+    """pyarrow would load it for many of its calls, for longer than reading 10,000 objects takes."""
+    planted = plant(tmp_path / "tree")
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, str(planted.root), "-o", str(tmp_path / "index")],
+        env={**os.environ, "PYTHONPATH": str(Path(pylink.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "False True"
