@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import product
 
 import pytest
 from differential.check import as_pylink
@@ -24,6 +25,25 @@ def function(addend: int) -> str:
     return f'extern "C" __device__ __noinline__ int f(int x) {{ return x + {addend}; }}\n'
 
 
+# What two files may say of a variable, with code that uses it.
+VARIABLES = {
+    "managed": "__managed__ int v;",
+    "extern managed": "extern __managed__ int v;",
+    "global": "__device__ int v;",
+    "extern global": "extern __device__ int v;",
+    "constant": "__constant__ int v;",
+    "larger": "__device__ int v[3];",
+}
+
+
+MANAGED = [name for name in VARIABLES if "managed" in name]
+PLAIN = [name for name in VARIABLES if name not in MANAGED]
+
+
+def says(name: str, declaration: str) -> str:
+    return declaration + "\n" + use(name, "*q = *(volatile int *)&v;")
+
+
 CLASHES = {
     "constant, then global": (
         'extern "C" { __constant__ int f; }',
@@ -33,6 +53,11 @@ CLASHES = {
     "other size, never defined": (
         'extern "C" __device__ int f; ' + use("a", "*q = f;"),
         'extern "C" __device__ double f; ' + use("b", "*q = f;"),
+    ),
+    "function, then a managed variable": (function(1), 'extern "C" { __managed__ int f; }'),
+    "managed variable, then a function that is called": (
+        'extern "C" { __managed__ int f; }',
+        function(1) + use("call", "*q = f(1);"),
     ),
     "variable, then a function that is called": (
         'extern "C" { __device__ int f; }',
@@ -74,6 +99,10 @@ CLASHES = {
         function(1),
         'extern "C" __constant__ int f; ' + use("b", "*q = f;"),
     ),
+    **{
+        f"{one} and {other}": (says("a", VARIABLES[one]), says("b", VARIABLES[other]))
+        for one, other in [*product(MANAGED, PLAIN), *product(PLAIN, MANAGED)]
+    },
 }
 
 

@@ -71,6 +71,7 @@ def test_numbers_and_names_are_unique_and_every_kind_has_help() -> None:
         (405, "space-mismatch"),
         (406, "prototype-mismatch"),
         (407, "function-as-variable"),
+        (420, "managed-mismatch"),
         (501, "stack-size"),
         (901, "internal-error"),
         (1508, "error-limit"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from itertools import permutations, product
 
 import pytest
@@ -48,6 +49,9 @@ class Resolved:
             name = entity_name(self.merged, number)
             self.rows[name] = row
             self.winners[name] = self.symbols[row.winner].file
+
+
+STO_MANAGED = 4
 
 
 def function(bind: int, registers: int = 8) -> Cubin:
@@ -103,6 +107,23 @@ def test_two_strong_definitions_clash() -> None:
 def test_sizes_must_agree() -> None:
     linked = Resolved(variable(WEAK, 4), variable(WEAK, 8))
     assert linked.clashes.column("kind") == [2]
+
+
+def test_all_files_must_agree_on_what_is_managed() -> None:
+    """Also copies that lose and files that only mention the variable; functions use the bit."""
+    mentioned = Cubin()
+    mentioned.symbol(Symbol("v", other=IN_GLOBAL, size=4))
+    plain = [variable(WEAK), variable(GLOBAL), common(4), mentioned]
+    managed = deepcopy(plain)
+    for cubin in managed:
+        cubin.symbols[-1].other |= STO_MANAGED
+    for one, other in product(managed, plain):
+        assert 7 in Resolved(one, other).clashes.column("kind")
+        assert 7 in Resolved(other, one).clashes.column("kind")
+    assert not Resolved(managed[0], managed[3]).clashes
+    unified = function(WEAK)
+    unified.symbols[-1].other |= STO_MANAGED
+    assert not Resolved(unified, function(WEAK)).clashes
 
 
 def test_of_weak_variables_the_first_wins() -> None:

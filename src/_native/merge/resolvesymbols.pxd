@@ -183,6 +183,9 @@ cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noex
         return False
     if kind_of(r, s) != e.kind and not clash(r, CLASH_SPACE, at, old):
         return False
+    if ((s.info & 15) != STT_FUNC and (s.other ^ r.symbols[old].other) & STO_MANAGED
+            and not clash(r, CLASH_MANAGED, at, old)):
+        return False
     # Common symbols may differ from each other and from mentions, not from definitions.
     cdef bint common = s.shndx == SHN_COMMON or e.flags & EF_COMMON
     cdef bint both = s.shndx == SHN_COMMON and e.flags & EF_COMMON

@@ -162,6 +162,7 @@ cdef enum Clash:
     CLASH_PROTOTYPE = 4
     CLASH_NO_NODE = 5           # a function whose name was that of a variable before
     CLASH_GLOBAL = 6            # a kernel here, another function there
+    CLASH_MANAGED = 7           # a variable of unified memory here, none there
 
 cdef packed struct ClashRow:
     uint32_t kind               # Clash

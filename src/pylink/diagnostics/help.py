@@ -239,6 +239,8 @@ HELP: dict[str, str] = {
     "merge-failed": "The inputs do not fit together. The errors before this one say why.",
     "space-mismatch": "Two files disagree on what a name is: a variable of global, constant or "
     "shared memory, or a function. Use one declaration in a common header.",
+    "managed-mismatch": "A variable is `__managed__` in one file and not in another, whose code "
+    "would take its address for another. Use one declaration in a common header.",
     "prototype-mismatch": "Two files give a function different parameters or results, which then "
     "pass in different registers. Use one declaration in a common header.",
     "function-as-variable": "A function has the name of a variable in an earlier input, and code "

@@ -220,6 +220,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
     "merge-failed": (404, CATASTROPHE, "merge_elf failed"),
     "space-mismatch": (405, ERROR,
         "Memory space doesn't match for '{symbol}' in '{file}', first specified in '{first}'"),
+    "managed-mismatch": (420, ERROR,
+        "Managed attribute doesn't match for '{symbol}' in '{file}', first specified in '{first}'"),
     "prototype-mismatch": (406, ERROR,
         "Prototype doesn't match for '{symbol}' in '{file}', first defined in '{first}'"),
     "function-as-variable": (407, CATASTROPHE, "Internal error: no callgraph node{at}"),

@@ -69,12 +69,14 @@ COMPILED = (kinds.PTX, kinds.LTOIR)
 ALWAYS: dict[str, Value] = {"allow_empty": True, "ignore_host_info": True, "merc_dedup": "off"}
 
 # Errors of a link that the real library does not end with: it compiles, and of two definitions,
-# sizes or memory spaces it keeps the first and tells so. The last is what nvlink adds to that.
+# sizes, memory spaces or managed attributes it keeps the first and tells so. The last is what
+# nvlink adds to that.
 REAL_LINKS = {
     "needs-compiler",
     "multiple-definition",
     "size-mismatch",
     "space-mismatch",
+    "managed-mismatch",
     "merge-failed",
 }
 

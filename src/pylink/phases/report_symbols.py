@@ -25,6 +25,7 @@ CLASHES: dict[int, tuple[str, str | None]] = {
     3: ("space-mismatch", "first-defined-here"),
     4: ("prototype-mismatch", "first-defined-here"),
     6: ("not-global", None),
+    7: ("managed-mismatch", "first-defined-here"),
 }
 NO_NODE = 5
 
