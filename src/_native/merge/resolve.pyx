@@ -59,6 +59,7 @@ def resolve(MergedTables merged not None):
     r.met = <int32_t*>met.rows
     r.met_count = 0
     r.replaced = False
+    r.const0_size = -1
     memset(r.entity, 0xff, symbol_count * 4)
     memset(r.role, ROLE_NONE, symbol_count)
     r.regcount = <uint32_t*>calloc(symbol_count + 1, 4)

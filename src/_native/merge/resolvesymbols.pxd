@@ -26,6 +26,7 @@ ctypedef struct Resolver:
     int32_t* met            # symbol rows in the order in which they get their entities
     size_t met_count
     bint replaced           # some definition was
+    int32_t const0_size     # the entity of .nv.ptx.const0.size, or -1
     uint32_t* regcount      # by symbol row, from the file's .nv.info
     uint32_t* frame
     uint16_t* first_sm      # by entity: that of the file of its first definition
@@ -69,6 +70,10 @@ cdef inline bint is_unified(const uint8_t* name, uint32_t size) noexcept nogil:
             or (size == 15 and memcmp(name + 5, b"_CANONICAL", 10) == 0))
 
 
+cdef inline bint names_const0_size(Resolver* r, const SymbolRow* s) noexcept nogil:
+    return s.name_size == 19 and memcmp(r.arena + s.name, b".nv.ptx.const0.size", 19) == 0
+
+
 cdef inline uint32_t kind_of(Resolver* r, const SymbolRow* s) noexcept nogil:
     cdef const uint8_t* name = r.arena + s.name
     cdef uint8_t kind
@@ -80,7 +85,7 @@ cdef inline uint32_t kind_of(Resolver* r, const SymbolRow* s) noexcept nogil:
             return kind
     if s.name_size >= 17 and memcmp(name, b".nv.reservedSmem.", 17) == 0:
         return E_RESERVED
-    if s.name_size == 19 and memcmp(name, b".nv.ptx.const0.size", 19) == 0:
+    if names_const0_size(r, s):
         return E_CONST0_SIZE
     if s.section < 0 and s.shndx == SHN_UNDEF and is_unified(name, s.name_size):
         return E_UNIFIED
@@ -268,6 +273,12 @@ cdef inline bint enter(Resolver* r, int32_t at) noexcept nogil:
         if slot.value >= 0:
             r.entity[at] = slot.value
             return again(r, at, <EntityRow*>r.entities.data + slot.value, defined)
+    elif names_const0_size(r, s):
+        # Local in each file, but the link's own, which has one.
+        if r.const0_size >= 0:
+            r.entity[at] = r.const0_size
+            return True
+        r.const0_size = <int32_t>r.entities.count
     e = <EntityRow*>vec_push(&r.entities)
     if e == NULL:
         return False

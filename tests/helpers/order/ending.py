@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from helpers.order.lists import Section, Symbol
-from helpers.order.reader import COMMON, LOCAL, Input
+from helpers.order.reader import COMMON, CONST0_SIZE, LOCAL, Input
 from helpers.order.reading import Reading
 from helpers.order.shared import choose_shared
 
@@ -126,7 +126,7 @@ class Ending(Reading):
                 symbol.named = symbol.shown = False
             elif self.relocatable:
                 continue
-            elif space == "shared" or internal or symbol.name == ".nv.ptx.const0.size":
+            elif space == "shared" or internal or symbol.name == CONST0_SIZE:
                 symbol.named = symbol.shown = False
             elif space == "unified":
                 symbol.shown = False

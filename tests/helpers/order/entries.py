@@ -5,7 +5,18 @@ from __future__ import annotations
 import re
 
 from helpers.order.lists import Lists, Section, Symbol
-from helpers.order.reader import COMMON, FUNC, SECTION, UND, WEAK, Entry, Input, Mention, Part
+from helpers.order.reader import (
+    COMMON,
+    CONST0_SIZE,
+    FUNC,
+    SECTION,
+    UND,
+    WEAK,
+    Entry,
+    Input,
+    Mention,
+    Part,
+)
 
 UNIFIED = re.compile(r"__U[FD]T(_OFFSET|_CANONICAL|_END)?$")
 LINES = (".debug_frame", ".debug_line", ".nv_debug_line_sass")
@@ -108,7 +119,7 @@ class Entries:
         if space == "unified":
             stays = self.relocatable and self.family == "B" and entry.type not in (102, 103, 114)
             return "kept" if stays else "resolved"
-        return "resolved" if mention.name == ".nv.ptx.const0.size" else "kept"
+        return "resolved" if mention.name == CONST0_SIZE else "kept"
 
 
 def _lost_bytes(file: Input, target: Part) -> list[tuple[int, int]]:

@@ -22,6 +22,7 @@ NOTYPE, FUNC, SECTION = 0, 2, 3
 MERCURY = 0x10000000
 ENTRY = 0x10  # in st_other: a kernel
 REGCOUNT = 0x2F
+CONST0_SIZE = ".nv.ptx.const0.size"
 SYMBOL = struct.Struct("<IBBHQQ")
 
 # Kinds of sections that the type alone tells.

@@ -6,7 +6,17 @@ from collections.abc import Callable
 
 from helpers.order.entries import LINES, Entries
 from helpers.order.lists import Lists, Section, Symbol
-from helpers.order.reader import COMMON, FUNC, LOCAL, SECTION, WEAK, Input, Mention, Part
+from helpers.order.reader import (
+    COMMON,
+    CONST0_SIZE,
+    FUNC,
+    LOCAL,
+    SECTION,
+    WEAK,
+    Input,
+    Mention,
+    Part,
+)
 
 # Sections that all files share, by the class of the output's.
 SHARED_BY_FILES = {
@@ -75,9 +85,11 @@ class Reading(Entries):
 
     def _mention(self, mention: Mention) -> tuple[Symbol, bool]:
         """The symbol of a mention, and whether it is new; definitions are settled here."""
-        found = self.by_name.get(mention.name) if mention.bind != LOCAL else None
+        # This name is local in each file, but the link's own, which has one.
+        shared = mention.bind != LOCAL or mention.name == CONST0_SIZE
+        found = self.by_name.get(mention.name) if shared else None
         symbol = found or Symbol(mention.name, mention=mention)
-        if mention.bind != LOCAL:
+        if shared:
             self.by_name[mention.name] = symbol
         mention.symbol = symbol
         if found is None:
