@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -55,7 +56,7 @@ def body(
     used = rng.sample(shared, min(len(shared), rng.randrange(3)))
     lines = [f"{head}(.param .u64 p) {{", ".reg .b64 %p; .reg .b32 %v;", "ld.param.u64 %p, [p];"]
     if own and rng.random() < 0.4:
-        lines.append(".shared .align 8 .b8 own[24];")
+        lines.append(f".shared .align {rng.choice([8, 32, 128])} .b8 own[24];")
         used.append("own")
     for at, name in enumerate(used):
         lines += [f"mov.u32 %v, {name};", f"st.volatile.global.u32 [%p+{4 * at}], %v;"]
@@ -95,4 +96,27 @@ def test_second_stages_with_shared_memory(seed: int, arch: str) -> None:
         for inputs in ([first], [first, cubins[1]])
         for options in ([], ["-r"], ["-g"], ["-preserve-relocs"])
     }
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize("release", [oracle.DEFAULT, *oracle.others()[-1:]])
+@pytest.mark.parametrize("arch", ["75", "90", "100"])
+@pytest.mark.parametrize("seed", range(12, 16))
+def test_third_stages_with_shared_memory(seed: int, arch: str, release: str) -> None:
+    """Three links, each with and without -g; the second or the third has one more file."""
+    found = {}
+    partial = [["-r"], ["-r", "-g"]]
+    with oracle.release(release):
+        files = [oracle.assemble(program(seed, part, arch), arch) for part in range(2)]
+        for stages in itertools.product(partial, partial, [[], ["-g"], *partial]):
+            debug = ["-g" in options for options in stages]
+            if arch == "100" and debug != sorted(debug):
+                continue  # nvlink takes barriers out again: docs/nvlink-differences.md
+            for grown in (0, 1):
+                inputs = files[:1]
+                for more, options in zip((0, grown, 1 - grown), stages, strict=True):
+                    inputs = inputs + files[1 : 1 + more]
+                    lines = differences(inputs, arch, options)
+                    found[f"{grown} {stages} {options}"] = lines[:2]
+                    inputs = [oracle.link(inputs, arch, options).image or b""]
     assert {name: lines for name, lines in found.items() if lines} == {}

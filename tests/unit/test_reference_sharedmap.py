@@ -157,7 +157,7 @@ def test_symbols_agree_with_the_page(seed: int, family: int, *, keeps: bool) -> 
     link = Link(program, family, DEBUG * keeps)
     whole = link.merged()
     shares = sharedmap.gather(whole)
-    shared.layout_shared(shares, family, keeps)
+    shared.layout_shared(shares, family, keeps, False, False)
     offsets = list(shares.offsets)
     entities = link.count + len(program.variables)
     placed = PlacedTables(

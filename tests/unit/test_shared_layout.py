@@ -49,7 +49,7 @@ def sections_of(shared: SharedTables) -> list[Section]:
 def layout(family: int, program: Program) -> Layout:
     """Call the native kernel with the arguments of the reference."""
     tables = tables_of(program)
-    shared.layout_shared(tables, family, program.keeps_common)
+    shared.layout_shared(tables, family, program.keeps_common, False, False)
     *sections, debug_shared = sections_of(tables)
     return Layout(list(tables.offsets), sections, list(tables.ties), debug_shared)
 
@@ -57,7 +57,7 @@ def layout(family: int, program: Program) -> Layout:
 def relocatable(program: Program) -> tuple[list[Section], list[int]]:
     """Call the native kernel for relocatable links with the arguments of the reference."""
     tables = tables_of(program)
-    shared.layout_relocatable(tables)
+    shared.layout_relocatable(tables, False, False)
     return sections_of(tables), list(tables.ties)
 
 
@@ -236,6 +236,7 @@ def test_relocatable_kernel_with_extern_array_has_the_recorded_size(
         (20, 16, 16, (0x20, 16), 0x20),
         (0, 32, 32, (0x40, 32), 0x20),
         (0, 16, 32, (0x40, 32), 0x10),
+        (40, 16, 32, (0x40, 32), 0x30),
         (7, 16, 64, (0x80, 64), 0x10),
         (70, 16, 64, (0x80, 64), 0x50),
         (70, 64, 64, (0x80, 64), 0x80),
@@ -248,7 +249,7 @@ def test_an_array_that_says_its_alignment_with_r(
     variables = b"".join(struct.pack("=QQiI", *row) for row in rows)
     use = struct.pack("=IiQI", 0, -1, array, 0)
     tables = SharedTables(1, 0, variables=variables, uses=b"", extern_uses=use)
-    shared.layout_relocatable(tables)
+    shared.layout_relocatable(tables, True, False)
     kernel = tables.kernels[0]
     assert (kernel.size, kernel.align, kernel.extern_address) == (*recorded, address)
 
@@ -259,9 +260,22 @@ def test_an_array_that_says_its_alignment(array: int, size: int) -> None:
     variables += struct.pack("=QQiI", 12, 4, 0, 1)
     use = struct.pack("=IiQI", 0, -1, array, 0)
     tables = SharedTables(1, 0, variables=variables, uses=b"", extern_uses=use)
-    shared.layout_shared(tables, 0, False)
+    shared.layout_shared(tables, 0, False, True, False)
     kernel = tables.kernels[0]
     assert (kernel.size, kernel.align, kernel.extern_address) == (size, max(array, 16), size)
+
+
+@pytest.mark.parametrize(("ties", "size", "address"), [(False, 0x80, 0x10), (True, 0x80, 0x80)])
+def test_a_kernel_with_an_array_has_a_multiple_of_its_alignment(
+    ties: bool, size: int, address: int
+) -> None:
+    """From 13.1 on; with -g, where arrays have an address each, the array is aligned, too."""
+    variables = struct.pack("=QQiI", 0, 1, -1, 3) + struct.pack("=QQiI", 12, 128, 0, 1)
+    use = struct.pack("=IiQI", 0, 0 if ties else -1, 0, 0)
+    tables = SharedTables(1, 1, variables=variables, uses=b"", extern_uses=use)
+    shared.layout_shared(tables, 0, False, True, ties)
+    kernel = tables.kernels[0]
+    assert (kernel.size, kernel.align, kernel.extern_address) == (size, 128, address)
 
 
 @pytest.mark.parametrize(("flags", "align"), [(0, 64), (4, 16)])
@@ -271,8 +285,8 @@ def test_a_section_for_arrays_alone_is_no_more_aligned(flags: int, align: int) -
     linked, relocatable = (
         SharedTables(1, 0, variables=variables, uses=b"", extern_uses=use) for _ in range(2)
     )
-    shared.layout_shared(linked, 0, True)
-    shared.layout_relocatable(relocatable)
+    shared.layout_shared(linked, 0, True, False, False)
+    shared.layout_relocatable(relocatable, False, False)
     assert linked.kernels[0].align == relocatable.kernels[0].align == align
 
 
@@ -280,7 +294,7 @@ def test_bad_tables_are_refused() -> None:
     good = [Variable(4, 4, 0)]
 
     def lay_out(program: Program, family: int = 0) -> None:
-        shared.layout_shared(tables_of(program), family, False)
+        shared.layout_shared(tables_of(program), family, False, False, False)
 
     lay_out(Program(1, 0, good, [], []))
     with pytest.raises(ValueError, match="family"):

@@ -38,11 +38,10 @@ cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
             out.st_size = 0
         out.st_value = s.value
         if e.kind == E_SHARED and w.homes[row.entity] >= 0:
-            # The link gives extern arrays their place; with -r instances stay as they were made.
+            # The link gives extern arrays their place.
             if is_instance(e):
                 binding = STB_WEAK
-            if w.executable or not is_instance(e):
-                out.st_value = w.values[row.entity]
+            out.st_value = w.values[row.entity]
             set_section(w, w.homes[row.entity], out, wide)
         elif is_missing(e, s):
             out.st_value = w.values[row.entity]
@@ -92,8 +91,7 @@ cdef inline void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const 
             out.st_other = w.symbols[e.winner].other
             if w.preserved and w.executable and e.kind == E_SHARED:
                 out.st_other |= STV_INTERNAL
-            if not is_instance(e):
-                out.st_value = values[row.entity]
+            out.st_value = values[row.entity]
             if e.kind == E_SYSTEM_SHARED and w.executable:
                 out.st_value = values[row.entity] - SYSTEM_RESERVE
         elif e.kind == E_RESERVED:

@@ -18,7 +18,8 @@ Sort. Ties come out in the order of one particular merge sort of linked lists: p
 alternately to the front of two lists, sort both, merge; on a tie the first list goes first.
 Extern arrays (`extern __shared__ int x[]`) are no variables, yet they take part in the first
 sort, with size 0, and so move ties. Their address is the end of the kernel, rounded up to 16, or
-to their alignment, which compilers name since CUDA 13.1. In
+to their alignment, which compilers name since CUDA 13.1; since then the size of such a kernel is
+rounded up to its alignment, and so is the address with -g. In
 a function it is the same for all kernels that reach it, so they all grow to the largest of them.
 With -g it is each extern array that ties its kernels in this way.
 Alignment. Every kernel has at least that of the most aligned common variable, as soon as one of
@@ -63,7 +64,7 @@ ctypedef struct Placing:
     uint32_t* spare
     uint32_t* group
     uint32_t* leader        # union-find over kernels, then ties
-    int64_t* address        # of extern arrays, at the leader
+    int64_t* address        # of extern arrays, at the leader, then alignments
     uint64_t* group_size
     uint64_t* group_align
 
@@ -72,13 +73,13 @@ cdef bint work_init(Placing* w, size_t tie_count) noexcept nogil:
     """Arrays of the counts in w, all zero; False when memory is exhausted."""
     cdef size_t v = w.variable_count + 2, k = w.kernel_count + 2
     cdef uint32_t* at
-    w.group_size = <uint64_t*>calloc((2 * v + k + tie_count) * 8
+    w.group_size = <uint64_t*>calloc((2 * v + 2 * (k + tie_count)) * 8
                                      + (5 * v + 2 * w.use_count + 2 * k + tie_count) * 4, 1)
     if w.group_size == NULL:
         return False
     w.group_align = w.group_size + v
     w.address = <int64_t*>(w.group_align + v)
-    at = <uint32_t*>(w.address + k + tie_count)
+    at = <uint32_t*>(w.address + 2 * (k + tie_count))
     w.first_user = at
     w.items = at + v
     w.order = at + 2 * v
@@ -227,8 +228,8 @@ cdef void place_private(const VariableRow* rows, Placing* w, KernelRow* kernels,
             kernels[k].align = max(kernels[k].align, rows[v].align)
 
 
-cdef void decide_sections(int family, bint keeps_common, bint has_extern, uint64_t most_aligned,
-                          const Placing* w, KernelRow* kernels) noexcept nogil:
+cdef void decide_sections(int family, bint keeps_common, bint has_extern, bint aligns_arrays,
+                          uint64_t most_aligned, const Placing* w, KernelRow* kernels) noexcept nogil:
     """Which sections survive, and with what; the last row is that of .nv_debug.shared."""
     cdef size_t i
     cdef KernelRow* row
@@ -239,6 +240,8 @@ cdef void decide_sections(int family, bint keeps_common, bint has_extern, uint64
         if not row.flags & LATE:
             row.align = max(row.align, most_aligned)
         row.flags = 0
+        if aligns_arrays and row.extern_address >= 0:
+            row.size = round_up(row.size, row.align)
         if is_common and has_extern:
             row.align = max(row.align, <uint64_t>EXTERN_ALIGN)
         if is_common and not keeps_common:
@@ -274,7 +277,8 @@ cdef bint check_tables(SharedTables shared) except -1:
     return has_extern
 
 
-def layout_shared(SharedTables shared not None, int family, bint keeps_common):
+def layout_shared(SharedTables shared not None, int family, bint keeps_common, bint aligns_arrays,
+                  bint ties_arrays):
     shared.fill()
     cdef Placing w
     cdef Py_ssize_t kernel_count = shared.kernel_count, tie_count = shared.tie_count, i
@@ -319,9 +323,11 @@ def layout_shared(SharedTables shared not None, int family, bint keeps_common):
         if common_size >= 0:
             place_private(rows, &w, kernel, offset)
             place_externs(extern_use, extern_count, w.kernel_count, <size_t>tie_count,
-                          w.leader, w.address, kernel, address, False)
+                          w.leader, w.address, kernel, address, False,
+                          most_aligned if aligns_arrays and ties_arrays else 0)
             kernel[kernel_count].size = <uint64_t>common_size
-            decide_sections(family, keeps_common, has_extern, most_aligned, &w, kernel)
+            decide_sections(family, keeps_common, has_extern, aligns_arrays, most_aligned,
+                            &w, kernel)
     free(w.group_size)
     if common_size < 0:
         raise MemoryError
@@ -330,14 +336,14 @@ def layout_shared(SharedTables shared not None, int family, bint keeps_common):
     shared.ties = Offsets(addresses)
 
 
-def layout_relocatable(SharedTables shared not None):
+def layout_relocatable(SharedTables shared not None, bint aligns_arrays, bint ties_arrays):
     shared.fill()
     cdef Py_ssize_t kernel_count = shared.kernel_count, tie_count = shared.tie_count
     cdef const VariableRow* rows = shared.variables.rows
     cdef Py_ssize_t count = shared.variables.count, i, k
     cdef size_t use_count = shared.extern_uses.count
     cdef const ExternUseRow* use = shared.extern_uses.rows
-    cdef uint64_t most_aligned = 1, array_align = EXTERN_ALIGN
+    cdef uint64_t most_aligned = 1
     cdef bint has_extern
     if not (0 <= kernel_count < 2**30 and 0 <= tie_count < 2**30):
         raise ValueError("a count does not fit 31 bits")
@@ -347,7 +353,7 @@ def layout_relocatable(SharedTables shared not None):
     cdef bytes addresses = PyBytes_FromStringAndSize(NULL, tie_count * 8)
     cdef KernelRow* kernel = <KernelRow*>PyBytes_AS_STRING(kernels)
     cdef int64_t* address = <int64_t*>PyBytes_AS_STRING(addresses)
-    cdef int64_t* best = <int64_t*>malloc(<size_t>(kernel_count + tie_count + 1) * 12)
+    cdef int64_t* best = <int64_t*>malloc(<size_t>(kernel_count + tie_count + 1) * 20)
     if best == NULL:
         raise MemoryError
     with nogil:
@@ -363,14 +369,13 @@ def layout_relocatable(SharedTables shared not None):
                 most_aligned = max(most_aligned, rows[i].align)
             else:
                 k = rows[i].owner
-            if rows[i].flags & SAYS_ALIGN:
-                array_align = max(array_align, rows[i].align)
             kernel[k].size += rows[i].size
             kernel[k].align = max(kernel[k].align, rows[i].align)
         if has_extern:
             kernel[kernel_count].align = max(kernel[kernel_count].align, <uint64_t>EXTERN_ALIGN)
         place_externs(use, use_count, <size_t>kernel_count, <size_t>tie_count,
-                      <uint32_t*>(best + kernel_count + tie_count), best, kernel, address, True)
+                      <uint32_t*>(best + 2 * (kernel_count + tie_count)), best, kernel, address, True,
+                      most_aligned if aligns_arrays and ties_arrays else 0)
         for k in range(kernel_count + 1):
             if not kernel[k].flags & LATE:
                 kernel[k].align = max(kernel[k].align, most_aligned)
@@ -381,8 +386,8 @@ def layout_relocatable(SharedTables shared not None):
                 kernel[k].flags = SURVIVES
             else:
                 continue
-            if kernel[k].extern_address >= 0:
-                kernel[k].size = round_up(kernel[k].size, array_align)
+            if aligns_arrays and kernel[k].extern_address >= 0:
+                kernel[k].size = round_up(kernel[k].size, kernel[k].align)
             if kernel[k].size <= kernel[k].align:
                 kernel[k].size += kernel[k].align
     free(best)

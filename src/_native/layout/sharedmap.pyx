@@ -539,7 +539,9 @@ cdef void place_variable(SharedPlaces* p, int32_t v, int64_t offset, int32_t use
     if array:
         if p.keep_symbols and <int64_t>p.dynamic[v] == NOWHERE:
             p.dynamic[v] = 0            # no kernel uses it
-        p.value[v] = p.dynamic[v] if p.executable or p.keep_symbols else 0
+        # With -r it has the address that a link with -g gave it, if any.
+        p.value[v] = (p.dynamic[v] if p.executable or p.keep_symbols
+                      else p.symbols[e.winner].value)
         p.home[v] = p.common
     elif common:
         p.lost[v] = p.executable and offset < 0

@@ -77,27 +77,32 @@ cdef inline uint32_t find(uint32_t* leader, uint32_t node) noexcept nogil:
 
 cdef inline void place_externs(const ExternUseRow* uses, size_t count, size_t kernel_count,
                         size_t tie_count, uint32_t* leader, int64_t* best, KernelRow* kernels,
-                        int64_t* addresses, bint reserve) noexcept nogil:
+                        int64_t* addresses, bint reserve, uint64_t least) noexcept nogil:
     """Tied kernels share the largest of their addresses.
 
-    With `reserve` (-r) that of an instance, which has no tie, is at least the alignment that the
-    array's symbol says.
-    `leader` and `best` have room for every kernel and tie.
+    With `least`, an alignment, this is aligned as the most aligned of their sections. With
+    `reserve` (-r) that of an instance, which has no tie, is at least what the array's symbol says.
+    `leader` has room for every kernel and tie, `best` for twice as many.
     """
+    cdef int64_t* aligns = best + kernel_count + tie_count
     cdef size_t i
     cdef uint32_t k, root
     cdef int64_t end
     for i in range(kernel_count + tie_count):
         leader[i] = <uint32_t>i
         best[i] = -1
+        aligns[i] = max(EXTERN_ALIGN, <int64_t>least)
     for i in range(count):
         if uses[i].tie >= 0:
             root = find(leader, uses[i].kernel)
             leader[root] = find(leader, <uint32_t>(kernel_count + uses[i].tie))
+    for i in range(count if least else 0):
+        root = find(leader, uses[i].kernel)
+        aligns[root] = max(aligns[root], <int64_t>kernels[uses[i].kernel].align)
     for i in range(count):
         k = uses[i].kernel
         root = find(leader, k)
-        end = <int64_t>round_up(kernels[k].size, max(uses[i].align, <uint64_t>EXTERN_ALIGN))
+        end = <int64_t>round_up(kernels[k].size, max(uses[i].align, <uint64_t>aligns[root]))
         if reserve and uses[i].tie < 0:
             end = max(end, <int64_t>uses[i].align)
         best[root] = max(best[root], end)

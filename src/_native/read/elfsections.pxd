@@ -57,7 +57,9 @@ cdef inline bint read_sections(Reader* r, int32_t file, FileRow* row,
                           row.size)
         else:
             s.offset = row.offset + h.sh_offset
-        if h.sh_addralign & (h.sh_addralign - 1):
+        if (h.sh_addralign & (h.sh_addralign - 1)
+                # That of shared memory is the address of an array, where -r gave it one.
+                and (KIND[s.kind].holds != E_SHARED or h.sh_addralign % 16)):
             return refuse(r, file, <int32_t>i, -1, F_ALIGN, h.sh_addralign, MAX_ALIGN)
         if h.sh_addralign > MAX_ALIGN:
             return refuse(r, file, <int32_t>i, -1, F_ALIGN_LIMIT, h.sh_addralign, MAX_ALIGN)

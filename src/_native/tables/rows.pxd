@@ -328,8 +328,7 @@ cdef packed struct PatchRow:
 
 cdef inline bint is_instance(const EntityRow* e) noexcept nogil:
     """An instance of an extern array, made by an earlier -r link; the output may keep its name."""
-    return (e.kind == E_SHARED and e.flags & (EF_UNSIZED | EF_DEFINED | EF_WEAK)
-            == EF_UNSIZED | EF_WEAK)
+    return e.kind == E_SHARED and e.flags & (EF_UNSIZED | EF_WEAK) == EF_UNSIZED | EF_WEAK
 
 
 cdef inline bint is_missing(const EntityRow* e, const SymbolRow* s) noexcept nogil:

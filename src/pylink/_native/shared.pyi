@@ -34,21 +34,29 @@ tie        i64                            address of extern arrays in that funct
 
 from pylink._native.tables import SharedTables
 
-def layout_shared(shared: SharedTables, family: int, keeps_common: bool) -> None:
+def layout_shared(
+    shared: SharedTables,
+    family: int,
+    keeps_common: bool,
+    aligns_arrays: bool,
+    ties_arrays: bool,
+) -> None:
     """Lay out shared memory: fills ``offsets``, ``kernels`` and ``ties``.
 
     ``family`` is 0 for sm_75 to sm_89, 1 for sm_90, 2 from sm_100 on; sizes of the last two
     include the 0x400 bytes that the system reserves, addresses and offsets do not.
     ``keeps_common`` (``-g`` and ``--preserve-relocs``): ``.nv_debug.shared`` has the size of the
-    part that kernels have in common, not 0.
+    part that kernels have in common, not 0. ``aligns_arrays``: the size of a kernel that uses an
+    array is a multiple of its alignment, and with ``ties_arrays`` (``-g``) so is the address.
 
     ``ValueError`` for sizes over 32 bits, ``IndexError`` for rows that name no variable, kernel or
     tie.
     """
 
-def layout_relocatable(shared: SharedTables) -> None:
+def layout_relocatable(shared: SharedTables, aligns_arrays: bool, ties_arrays: bool) -> None:
     """Sizes for ``-r``, which places nothing: fills ``kernels`` and ``ties``; all families alike.
 
     Extern uses are those of the kernels' own code only, with tie -1, or with ``-g`` the array.
-    A kernel's extern address is the value of its ``externsharedinstance``. Errors as above.
+    A kernel's extern address is the value of its ``externsharedinstance``. The last two
+    arguments and errors as above.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pylink._native import shared, sharedmap
+from pylink.facts.releases import TRAIT_ALIGNS_ARRAYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +19,10 @@ def place_shared(placed: Placed, sink: Sink) -> None:
     job = objects.job
     # With -r all stay, and without -g no array has a place yet.
     keeps_symbols = job.debug or (job.executable and job.options.preserve_relocs)
+    aligns_arrays = objects.traits & TRAIT_ALIGNS_ARRAYS != 0
     shares = sharedmap.gather(merged)
     if job.executable:
-        shared.layout_shared(shares, job.target.family, keeps_symbols)
+        shared.layout_shared(shares, job.target.family, keeps_symbols, aligns_arrays, job.debug)
         limit = job.target.shared_limit
         oversized = sharedmap.find_oversized(shares, limit, job.target.family)
         if oversized:
@@ -31,7 +33,7 @@ def place_shared(placed: Placed, sink: Sink) -> None:
 
             report_shared(merged, oversized, shares_of, limit, sink)
     else:
-        shared.layout_relocatable(shares)
+        shared.layout_relocatable(shares, aligns_arrays, job.debug)
     sharedmap.apply(placed, shares.seal(), keeps_symbols)
 
 
