@@ -229,7 +229,8 @@ cdef void place_private(const VariableRow* rows, Placing* w, KernelRow* kernels,
 
 
 cdef void decide_sections(int family, bint keeps_common, bint has_extern, bint aligns_arrays,
-                          uint64_t most_aligned, const Placing* w, KernelRow* kernels) noexcept nogil:
+                          uint64_t most_aligned, const Placing* w,
+                          KernelRow* kernels) noexcept nogil:
     """Which sections survive, and with what; the last row is that of .nv_debug.shared."""
     cdef size_t i
     cdef KernelRow* row
@@ -374,8 +375,8 @@ def layout_relocatable(SharedTables shared not None, bint aligns_arrays, bint ti
         if has_extern:
             kernel[kernel_count].align = max(kernel[kernel_count].align, <uint64_t>EXTERN_ALIGN)
         place_externs(use, use_count, <size_t>kernel_count, <size_t>tie_count,
-                      <uint32_t*>(best + 2 * (kernel_count + tie_count)), best, kernel, address, True,
-                      most_aligned if aligns_arrays and ties_arrays else 0)
+                      <uint32_t*>(best + 2 * (kernel_count + tie_count)), best, kernel, address,
+                      True, most_aligned if aligns_arrays and ties_arrays else 0)
         for k in range(kernel_count + 1):
             if not kernel[k].flags & LATE:
                 kernel[k].align = max(kernel[k].align, most_aligned)
