@@ -383,6 +383,27 @@ def test_sizes_are_measured_of_ordinary_files_alone(tmp_path: Path) -> None:
     assert inputfiles.measure([], 8, []) == []
 
 
+def test_changed_files_are_noticed(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("first", "second", "odd \udcff")]
+    for path in paths:
+        path.write_bytes(b"12")
+    rows = [("of no file", "", 0, 0, None)]
+    for path in paths:
+        os.utime(path, ns=(0, 1_700_000_000_000_000_123))
+        rows.append(("name", str(path), 2, 1_700_000_000_000_000_123, None))
+    assert inputfiles.are_unchanged(rows)
+    assert inputfiles.are_unchanged([])
+    for number in range(1, len(rows)):
+        name, file, size, time, code = rows[number]
+        for row in (
+            (name, file, size + 1, time, code),
+            (name, file, size, time + 1, code),
+            (name, file, size, time - 10**9, code),
+            (name, f"{file}.", size, time, code),
+        ):
+            assert not inputfiles.are_unchanged([*rows[:number], row, *rows[number + 1 :]])
+
+
 def test_names_that_no_file_can_have(output: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a\0b", "\ud800"):
         assert main([ARCH, name, "-o", str(output)]) == 1

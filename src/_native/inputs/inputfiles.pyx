@@ -15,6 +15,9 @@ from pages cimport *
 from picks cimport *
 from workers cimport *
 
+cdef extern from "Python.h":
+    bytes PyUnicode_EncodeFSDefault(object name)
+
 cdef extern from "<fcntl.h>" nogil:
     int c_open "open"(const char* path, int flags)
     int O_RDONLY
@@ -27,6 +30,8 @@ cdef extern from "<sys/stat.h>" nogil:
         uint64_t st_ino
         int64_t st_size
         uint32_t st_mode
+        int64_t seconds "st_mtim.tv_sec"
+        int64_t nanoseconds "st_mtim.tv_nsec"
     int c_stat "stat"(const char* path, Stat* status)
     bint S_ISREG(uint32_t mode)
 
@@ -197,6 +202,25 @@ def measure(list paths, uint64_t largest, list outputs):
     with nogil:
         for_each(measure_input, &m, n, n * AS_BYTES)
     return [m.size[i] for i in range(n)]
+
+
+def are_unchanged(files):
+    """Whether each has the size in bytes and the time in ns that its row says behind a name.
+
+    A row begins (name, path, size, time); one of no file has an empty path.
+    """
+    cdef Stat status
+    cdef int64_t size, time
+    cdef bytes name
+    cdef tuple row
+    for row in files:
+        if not row[1]:
+            continue
+        name, size, time = PyUnicode_EncodeFSDefault(row[1]), row[2], row[3]
+        if (c_stat(PyBytes_AS_STRING(name), &status) != 0 or status.st_size != size
+                or status.seconds * 1000000000 + status.nanoseconds != time):
+            return False
+    return True
 
 
 cdef enum:

@@ -1,6 +1,8 @@
 """Files into one arena: their sizes, their bytes, and what kind of input each of them is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+from pylink.command.bundle import Later, Row
 
 def measure(paths: list[bytes | None], largest: int, outputs: list[tuple[int, int]]) -> list[int]:
     """The size of each file in bytes, -1 where it takes a closer look.
@@ -49,6 +51,12 @@ def keep_memory() -> None:
     """Make the heap of this process one region of large pages that nothing is returned from.
 
     For a process that is all the link's; has an effect with glibc on Linux only.
+    """
+
+def are_unchanged(files: Iterable[Row | Later]) -> bool:
+    """Whether the file of each row has the size in bytes and the time in ns that the row says.
+
+    False where one is not there. Rows without a path are those of no file.
     """
 
 def classify(arena: bytes, extents: bytes) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pylink._native import elfread, poolrelocs, pools, resolve
+from pylink._native import elfread, pools, resolve
 from pylink._native import functions as native_functions
 from pylink._native import merge as native_merge
 from pylink._native.tables import Marks
@@ -68,6 +68,8 @@ def merge(objects: Objects, sink: Sink) -> Merged | None:
     native_merge.merge(merged)
     steps.done("merge_sections")
     if job.target.family == FAMILY_C and merged.pools:
+        from pylink._native import poolrelocs  # noqa: PLC0415 -- few device functions have pools
+
         poolrelocs.adopt_relocations(merged)
         steps.done("adopt_relocations")
     if job.options.preserve_relocs:

@@ -6,7 +6,6 @@ from pylink._native import elfread
 from pylink.facts.objectformats import VERSIONED
 from pylink.facts.releases import NEWEST, TRAIT_PARTS_ACCELERATED, followed
 from pylink.facts.target import FAMILY_A, FAMILY_C
-from pylink.phases.faults import report_fault
 from pylink.phases.results import Objects
 from pylink.tables import NARROW, SPECIFIC, UNCLASSED
 
@@ -28,6 +27,8 @@ def read(loaded: Loaded, sink: Sink) -> Objects | None:
     files, sections, symbols, faults = elfread.parse(arena, loaded.extents, times)
     job.steps.done("parse", times)
     if faults:
+        from pylink.phases.faults import report_fault  # noqa: PLC0415 -- an error
+
         report_fault(faults[0], arena, files, sections, loaded.extents, names, job, sink)
         return None
     told = [(number, files[number]) for number in elfread.find_changes(files)]
