@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 
@@ -66,14 +67,16 @@ class Resident:
             self._process.communicate()
 
 
+# Bytes at a time: memory that stays in the processor's cache.
+COPY_SIZE = 1 << 18
+
+
 def copy(inputs: Sequence[str], output: str) -> None:
-    """Read every input whole and write the bytes to one file: no linker can do less."""
-    contents = []
-    for name in inputs:
-        with open(name, "rb") as stream:
-            contents.append(stream.read())
-    with open(output, "wb") as file:
-        file.writelines(contents)
+    """Write the bytes of all inputs to one file, each as it is read: no linker can do less."""
+    with open(output, "wb", buffering=0) as file:
+        for name in inputs:
+            with open(name, "rb", buffering=0) as stream:
+                shutil.copyfileobj(stream, file, COPY_SIZE)
 
 
 def _copy() -> Once:
