@@ -14,6 +14,7 @@ from attributetypes cimport *
 from elf64 cimport *
 from graph cimport *
 from infoinherit cimport *
+from infopreexit cimport *
 from inforecords cimport *
 from pylink._native.tables cimport MergedTables, ObjectTables, PlacedTables, Spans
 from kinds cimport *
@@ -67,10 +68,12 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     m.next = &next_row
     m.info_out = <int32_t*>calloc(m.entity_count + 1, 4)
     m.gives = <uint8_t*>calloc(m.entity_count + 1, 1)
-    ok = ok and m.info_out != NULL and m.gives != NULL
+    m.preexits = <uint8_t*>calloc(m.entity_count + 1, 1)
+    ok = ok and m.info_out != NULL and m.gives != NULL and m.preexits != NULL
     if ok:
         with nogil:
             ok = find_givers(&m)
+            find_preexits(&m)
     for i in range(2):
         halves[i] = m
         ok = start_half(&halves[i], nodes) and ok
@@ -90,6 +93,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
     graph_free(&m.graph)
     free(m.info_out)
     free(m.gives)
+    free(m.preexits)
     vec_free(&m.givers)
     if not ok:
         raise MemoryError
@@ -143,7 +147,7 @@ cdef bint emit_row(Info* m, size_t i) noexcept nogil:
             return False
     elif not emit_function_info(m, out.entity, KIND[out.kind].mercury):
         return False
-    elif not KIND[out.kind].mercury and not put_closing(m):
+    elif not KIND[out.kind].mercury and not put_closing(m, out.entity):
         return False
     span = <SpanRow*>vec_push(&m.spans)
     if span == NULL:
@@ -493,7 +497,3 @@ cdef bint put_sass_only(Info* m, const SectionRow* sass) noexcept nogil:
 cdef inline bint closes(Info* m, uint8_t attribute) noexcept nogil:
     """Whether the link writes the record anew, whatever inputs say."""
     return m.closing_size and find_record(m.closing, m.closing_size, attribute) != NULL
-
-
-cdef inline bint put_closing(Info* m) noexcept nogil:
-    return not m.closing_size or put(m, m.closing, m.closing_size) != NULL

@@ -66,6 +66,8 @@ ctypedef struct Info:
     uint8_t unknown_bits            # attribute of bits that are unknown where it is missing, or 0
     const uint8_t* closing          # records that end those of each function
     uint32_t closing_size
+    uint32_t preexit_at             # of PREEXIT_USED's value among these; 0 where no code does it
+    uint8_t* preexits               # by entity: its own code does
     Vec blob
     Vec spans                       # SpanRow
     size_t* next                    # the first row that no thread has begun with
