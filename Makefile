@@ -13,6 +13,9 @@ ALL_ORACLES := 12.9 13.1 13.2 13.3 13.4 13.5
 # A header for the kernels is made of the tables of facts.
 NATIVE := $(wildcard src/_native/*/* src/pylink/_native/*.pxd src/pylink/facts/*.py)
 
+# The program `pylink` is made by an install.
+LAUNCHER := setup.py $(wildcard src/_native/launcher/*)
+
 .PHONY: help demo test test-releases matrix lint types pytest bench fuzz test-gpu wheels site package clean
 
 help:
@@ -36,11 +39,11 @@ $(VENV)/bin/python:
 # the first run from doing it.
 INSTALL := PYLINK_NATIVE=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
-$(VENV)/base: $(VENV)/bin/python pyproject.toml
+$(VENV)/base: $(VENV)/bin/python pyproject.toml $(LAUNCHER)
 	$(INSTALL) '.[build,plot]'
 	@touch $@
 
-$(VENV)/extras: $(VENV)/bin/python pyproject.toml
+$(VENV)/extras: $(VENV)/bin/python pyproject.toml $(LAUNCHER)
 	$(INSTALL) '.[build,$(EXTRAS)]'
 	@touch $(VENV)/base $@
 

@@ -1,6 +1,7 @@
 """Builds the native kernels; every other fact about the package is in pyproject.toml."""
 
 import os
+import subprocess
 import sys
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
@@ -123,6 +124,14 @@ class BuildNative(build_ext):
         return made
 
 
+def has_static_library(compiler: list[str]) -> bool:
+    """Whether the C library is there as one that is linked into programs."""
+    asked = subprocess.run(
+        [*compiler, "-print-file-name=libc.a"], capture_output=True, text=True, check=False
+    )
+    return Path(asked.stdout.strip()).is_absolute()
+
+
 class BuildScripts(build_scripts):
     """Adds the program `pylink`, which is compiled, to the scripts.
 
@@ -155,8 +164,10 @@ class BuildScripts(build_scripts):
                 macros=list(facts.items()),
                 extra_postargs=["-Os", "-g0"],
             )
-            # Compilers bring start code with debug data of their own.
-            compiler.link_executable(objects, str(folder / "pylink"), extra_postargs=["-s"])
+            # Compilers bring start code with debug data of their own. Loading the C library takes
+            # longer than all that the launcher does.
+            words = ["-s", "-static"] if has_static_library(compiler.linker_exe) else ["-s"]
+            compiler.link_executable(objects, str(folder / "pylink"), extra_postargs=words)
 
 
 setup(

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from helpers.installed import Installed, build_scripts
 import pylink
 from pylink.command.lean import compile_lean
 
+PT_INTERP = 3
 BY_SCRIPT = "from the script\n"
 
 
@@ -39,6 +41,18 @@ def test_the_second_link_starts_from_a_bundle(installed: Installed) -> None:
     assert installed.link() == ""
     assert (installed.folder / "out.cubin").read_bytes() == first
     assert installed.bundle.stat().st_mtime_ns == made
+
+
+def test_the_launcher_loads_no_library_where_it_need_not(scripts: Path) -> None:
+    compiler = sysconfig.get_config_var("CC").split()
+    asked = subprocess.run(
+        [*compiler, "-print-file-name=libc.a"], capture_output=True, text=True, check=True
+    )
+    is_there = asked.stdout.startswith("/")
+    program = (scripts / "pylink").read_bytes()
+    start, count = (int.from_bytes(program[at : at + 2], "little") for at in (32, 56))
+    types = [program[start + 56 * number] for number in range(count)]
+    assert (PT_INTERP in types) != is_there
 
 
 def test_a_bundle_of_older_sources_is_not_used(installed: Installed) -> None:
