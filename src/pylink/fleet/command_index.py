@@ -20,6 +20,9 @@ from pylink.watch.progress import Progress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# Reading from memory is no faster with more; a part that is being read may need 0.2 GB.
+MOST_THREADS = 4
+
 
 def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
@@ -68,7 +71,7 @@ def _main(found: argparse.Namespace) -> int:
     index = Index.open_or_make(Path(found.output))
     names = None if found.changed_from is None else read_names(found.changed_from)
     targets = os.path.abspath(found.targets) if found.targets else found.targets
-    runner = engine(found.scheduler)
+    runner = engine(found.scheduler, min(MOST_THREADS, len(os.sched_getaffinity(0))))
     try:
         with Progress("indexing") as progress:
             done = update(index, roots, runner, progress.reach, targets, names)

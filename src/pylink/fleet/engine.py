@@ -7,6 +7,7 @@ made. Workers read the files where they lie: they need the same paths and the sa
 
 from __future__ import annotations
 
+import collections
 import itertools
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -43,10 +44,31 @@ class Engine(Protocol):
 
 
 class Local:
-    """This process, one task after the other."""
+    """This process: one task after the other, or so many at once where more than one is to be done.
+
+    Results come in the order of the tasks.
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        self._threads = threads
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-        return map(function, tasks)
+        waiting = iter(tasks)
+        first = [*itertools.islice(waiting, self._threads)]
+        if len(first) < 2:
+            yield from map(function, itertools.chain(first, waiting))
+            return
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 -- for much work only
+
+        pool = ThreadPoolExecutor(self._threads)
+        try:
+            running = collections.deque(pool.submit(function, task) for task in first)
+            while running:
+                result = running.popleft().result()
+                running.extend(pool.submit(function, task) for task in itertools.islice(waiting, 1))
+                yield result
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def close(self) -> None:
         pass
@@ -113,6 +135,6 @@ def checked(expected: tuple[str, ...], function: Callable[[T], R], task: T) -> R
     return function(task)
 
 
-def engine(scheduler: str | None) -> Engine:
-    """The engine that a command line asks for."""
-    return Local() if scheduler is None else Dask(scheduler)
+def engine(scheduler: str | None, threads: int = 1) -> Engine:
+    """The engine that a command line asks for; `threads` is for tasks of this process."""
+    return Local(threads) if scheduler is None else Dask(scheduler)
