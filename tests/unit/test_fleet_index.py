@@ -146,15 +146,43 @@ def test_a_tree_is_indexed_as_it_was_planted(tmp_path: Path, index: Index) -> No
     assert len(listed) == total == sum(one["sections"] for one in objects)
 
 
-def test_the_same_tree_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_tree_gives_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever, and by however many threads."""
+    monkeypatch.setattr(parts, "PART_FILES", 2)
     planted = plant(tmp_path / "tree")
-    made = []
-    for name in ("one", "two"):
-        index = Index.open_or_make(tmp_path / name)
-        run(index, planted.root)
+    made: list[dict[str, bytes]] = []
+    for threads in (1, 1, 2, 3, 9):
+        index = Index.open_or_make(tmp_path / str(len(made)))
+        update.update(index, [bytes(planted.root)], Local(threads))
         made.append(bytes_of(index.folder))
-    assert made[0] == made[1]
-    assert len(made[0]) == 3
+    assert made == [made[0]] * 5
+    assert len(made[0]) == 3 * 4
+
+
+def test_results_come_in_the_order_of_tasks() -> None:
+    """And not much is begun before it is wanted, or after one failed."""
+    begun = []
+
+    def work(task: int) -> int:
+        begun.append(task)
+        time.sleep(0.01 if task % 2 else 0)
+        if task == 20:
+            raise ValueError("20")
+        return task
+
+    for threads in (1, 2, 5):
+        begun.clear()
+        results = Local(threads).map(work, iter(range(100)))
+        for task in range(20):
+            assert next(results) == task
+            assert len(begun) <= task + 1 + threads
+        with pytest.raises(ValueError, match="20"):
+            next(results)
+        assert len(begun) <= 21 + threads
+        assert [*Local(threads).map(work, [])] == []
+        assert [*Local(threads).map(work, [1])] == [1]
 
 
 def test_only_what_changed_is_read_again(
@@ -294,24 +322,31 @@ def test_what_is_no_index_is_refused(tmp_path: Path) -> None:
 INTERRUPTED = """
 import os, sys, time
 from pathlib import Path
+import signal
 from pylink.fleet import parts, update
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
 parts.PART_FILES = 1
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 index = Index.open_or_make(Path(sys.argv[1]))
-update.update(index, [os.fsencode(sys.argv[2])], Local(), lambda *_: time.sleep(0.2))
+update.update(index, [os.fsencode(sys.argv[2])], Local(2), lambda *_: time.sleep(0.2))
 """
 
 
-def test_a_run_that_is_killed_leaves_what_it_finished(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_is_ended_leaves_what_it_finished(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     planted = plant(tmp_path / "tree")
     folder = tmp_path / "index"
-    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(folder), planted.root])
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, str(folder), planted.root], stderr=subprocess.DEVNULL
+    )
     while not folder.is_dir() or len(list(folder.glob("fragments/0*"))) < 2:
         assert process.poll() is None
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.send_signal(number)
+    assert process.wait() != 0
     index = Index(folder)
     done = len(index.fragments)
     assert 2 <= done < 7

@@ -46,6 +46,7 @@ def compact(index: Index, live: int) -> None:
 
 def replace(index: Index, fragments: Sequence[Path], counting: Any) -> None:
     """One fragment for some that follow each other, with the rows of files in `counting` alone."""
+    index.check(fragments)
     pa, pc = need("pyarrow"), need("pyarrow.compute")
     files = pa.concat_tables([_files(one, counting) for one in fragments])
     objects = pa.concat_tables([_read(one, "objects") for one in fragments])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pylink.command.packages import need
 from pylink.fleet.columns import GONE, as_parquet, schema_of
-from pylink.fleet.index import BrokenIndex
+from pylink.fleet.index import AGAIN, BrokenIndex
 from pylink.fleet.templates import describe
 from pylink.outputs.wholefile import write_whole
 
@@ -91,6 +91,7 @@ class Database:
         """Make the tables of an index. BrokenIndex when it cannot be read."""
         if not index.fragments:
             raise BrokenIndex(f"{index.folder}: nothing is indexed: run `pylink dedup index`")
+        index.check(index.fragments)
         self._indexes[schema] = index
         try:
             if schema != "main":
@@ -109,9 +110,7 @@ class Database:
             )
             self._connection.execute(text)
         except self._duckdb.Error as error:
-            raise BrokenIndex(
-                f"{index.folder}: {str(error).splitlines()[0]}: remove the index and make it again"
-            ) from error
+            raise BrokenIndex(f"{index.folder}: {str(error).splitlines()[0]}: {AGAIN}") from error
 
     def ask(self, text: str, values: Sequence[object] = ()) -> Answer:
         """The answer to a query. Raises BadQuery."""

@@ -1,7 +1,7 @@
 """An index on disk: a folder with fragments, targets, and what is known of folding.
 
     INDEX/index.json           format, description of targets
-    INDEX/fragments/RUN-PART/  files.parquet, objects.parquet, sections.parquet
+    INDEX/fragments/RUN-PART/  files.parquet, objects.parquet, sections.parquet, and their sums
     INDEX/state                what follows from that for the next run, see `state`
     INDEX/targets.parquet      which file is of which target, where a description says
     INDEX/folding/KEY.json     what folding does for one target, see `folding`
@@ -17,24 +17,28 @@ import json
 import os
 import re
 import shutil
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylink.command.packages import need
+from pylink.errors import reason_of
 from pylink.fleet.columns import GONE, MEMBERS, TABLES, as_parquet, read_table, schema_of
 from pylink.fleet.walk import Stamp
 from pylink.outputs.wholefile import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pylink.fleet.targets import Member
 
 # Another number for every change after which an older index cannot be gone on with.
-FORMAT = 1
+FORMAT = 2
 
 MARK = "index.json"
 UNFINISHED = ".unfinished"
+SUMS = "sums"
+AGAIN = "remove the index and make it again"
 
 _NAME = re.compile(r"(?P<first>\d+-\d+)(?:\+(?P<last>\d+-\d+)\.(?P<serial>\d+))?")
 
@@ -81,12 +85,14 @@ class Index:
             raise BrokenIndex(
                 f"{folder}: no index: make one with `pylink dedup index DIR -o {folder}`"
             ) from None
-        except (OSError, ValueError) as error:
-            raise BrokenIndex(f"{folder / MARK}: {error}") from error
+        except OSError as error:
+            raise BrokenIndex(f"{folder / MARK}: {reason_of(error)}: {AGAIN}") from error
+        except (ValueError, RecursionError) as error:
+            raise BrokenIndex(f"{folder / MARK}: it is damaged: {AGAIN}") from error
         if not isinstance(self.settings, dict) or self.settings.get("format") != FORMAT:
-            raise BrokenIndex(
-                f"{folder}: an index of another release of pylink: remove it and make it again"
-            )
+            raise BrokenIndex(f"{folder}: an index of another release of pylink: {AGAIN}")
+        if not isinstance(self.settings.get("targets", 0), str | None):
+            raise BrokenIndex(f"{folder / MARK}: it is damaged: {AGAIN}")
 
     @classmethod
     def open_or_make(cls, folder: Path) -> Index:
@@ -103,11 +109,12 @@ class Index:
     @property
     def fragments(self) -> list[Path]:
         """The folders of the fragments that count, oldest first."""
-        found = [
-            (name, one)
-            for one in (self.folder / "fragments").iterdir()
-            if (name := FragmentName.of(one.name)) is not None
-        ]
+        try:
+            there = [*(self.folder / "fragments").iterdir()]
+        except OSError as error:
+            reason = reason_of(error)
+            raise BrokenIndex(f"{self.folder / 'fragments'}: {reason}: {AGAIN}") from error
+        found = [(name, one) for one in there if (name := FragmentName.of(one.name)) is not None]
         joined = [name for name, _ in found if name.serial]
         return sorted(one for name, one in found if not any(map(name.is_in, joined)))
 
@@ -119,6 +126,25 @@ class Index:
     def tables(self, name: str) -> list[str]:
         """The Parquet files of one table, oldest first."""
         return [str(one / f"{name}.parquet") for one in self.fragments]
+
+    def check(self, fragments: Iterable[Path]) -> None:
+        """Compare tables with the sums that were written with them; BrokenIndex for another one.
+
+        Readers of Parquet notice only some of what can happen to a file.
+        """
+        for one in fragments:
+            try:
+                sums = (one / SUMS).read_bytes()
+                found = [_sum(table, (one / f"{table}.parquet").read_bytes()) for table in TABLES]
+            except OSError as error:
+                raise BrokenIndex(f"{one}: {reason_of(error)}: {AGAIN}") from error
+            if sums != b"".join(found):
+                wrong = [
+                    f"{t}.parquet"
+                    for t, line in zip(TABLES, found, strict=True)
+                    if line not in sums
+                ]
+                raise BrokenIndex(f"{one / (wrong or [SUMS])[0]}: it is damaged: {AGAIN}")
 
     def read_state(self) -> dict[tuple[bytes, bytes], Stamp]:
         """What was read of each file, (root, path), that was there at the last run."""
@@ -141,7 +167,7 @@ class Index:
         try:
             return read_table(path, columns)
         except (OSError, pa.ArrowException) as error:
-            raise BrokenIndex(f"{path}: {error}: remove the index and make it again") from error
+            raise BrokenIndex(f"{path}: {error}: {AGAIN}") from error
 
     def publish(self, name: str, tables: dict[str, bytes]) -> None:
         """Add a fragment, whole or not at all."""
@@ -151,6 +177,7 @@ class Index:
         draft.mkdir()
         for table in TABLES:
             (draft / f"{table}.parquet").write_bytes(tables[table])
+        (draft / SUMS).write_bytes(b"".join(_sum(table, tables[table]) for table in TABLES))
         draft.rename(folder / name)
 
     def clean(self) -> None:
@@ -198,6 +225,11 @@ class Lock:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)
+
+
+def _sum(table: str, data: bytes) -> bytes:
+    """A line of the sums of a fragment."""
+    return f"{table} {len(data)} {zlib.crc32(data):08x}\n".encode()
 
 
 def write_settings(folder: Path, settings: dict[str, Any]) -> None:

@@ -1,0 +1,209 @@
+"""Indexes that somebody damaged, trees that change under a run, disks that are full."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from helpers.fleet_reference import bytes_of, plant, settle, unit
+
+from pylink.command.cli import main
+from pylink.fleet import update
+from pylink.fleet.compact import current, replace
+from pylink.fleet.database import Database
+from pylink.fleet.engine import Local
+from pylink.fleet.index import FORMAT, MARK, SUMS, BrokenIndex, Index
+from pylink.fleet.walk import walk
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("duckdb")
+
+
+def run(index: Index, *roots: Path) -> update.Update:
+    return update.update(index, [bytes(root) for root in roots], Local())
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return plant(tmp_path / "tree").root
+
+
+@pytest.fixture
+def index(tmp_path: Path, tree: Path) -> Index:
+    made = Index.open_or_make(tmp_path / "index")
+    run(made, tree)
+    return made
+
+
+def of_a_fragment(index: Index) -> Iterator[Path]:
+    yield from sorted(index.fragments[0].iterdir())
+
+
+def test_no_byte_of_a_fragment_changes_unnoticed(index: Index) -> None:
+    """Nor may its end be missing, or a file of it."""
+    for file in [*of_a_fragment(index)]:
+        good = file.read_bytes()
+        wrong = [good[:-1], good + b"\n", b"", None]
+        for at in range(0, len(good), 61):
+            wrong.append(good[:at] + bytes([good[at] ^ 0x10]) + good[at + 1 :])
+        for data in wrong:
+            file.unlink()
+            if data is not None:
+                file.write_bytes(data)
+            with pytest.raises(BrokenIndex, match="remove the index and make it again"):
+                Database().add(index)
+            with pytest.raises(BrokenIndex):
+                replace(index, index.fragments, None)
+            file.write_bytes(good)
+        Database().add(index)
+
+
+def remove_fragments(folder: Path) -> None:
+    shutil.rmtree(folder / "fragments")
+
+
+def make_fragment_file(folder: Path) -> None:
+    remove_fragments(folder)
+    (folder / "fragments").touch()
+
+
+def add_empty_fragment(folder: Path) -> None:
+    (folder / "fragments/000009-000000").mkdir()
+
+
+def marked(text: bytes) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        (folder / MARK).write_bytes(text)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        remove_fragments,
+        make_fragment_file,
+        add_empty_fragment,
+        marked(b""),
+        marked(b"\xff\xfe"),
+        marked(b"[]"),
+        marked(b"[" * 100_000),
+        marked(b'{"format": %d}' % FORMAT),
+        marked(b'{"format": %d, "targets": 5}' % FORMAT),
+        marked(b'{"format": %d, "targets": null}' % (FORMAT - 1)),
+        marked(b'{"format": %d, "targets": null}' % (FORMAT + 1)),
+    ],
+)
+def test_an_index_that_is_damaged_is_refused_in_one_line(
+    index: Index, damage: Callable[[Path], None], capfd: pytest.CaptureFixture[str]
+) -> None:
+    damage(index.folder)
+    folder = str(index.folder)
+    for words in (["index", "-o", folder], ["ask", folder, "files"], ["compare", folder, folder]):
+        capfd.readouterr()
+        assert main(["dedup", *words]) == 1
+        shown = capfd.readouterr()
+        assert shown.out == ""
+        assert shown.err.startswith(f"pylink dedup {words[0]}: {folder}")
+        assert shown.err.endswith(": remove the index and make it again\n")
+        assert shown.err.count("\n") == 1
+
+
+def test_a_damaged_fragment_is_not_joined(index: Index, tree: Path) -> None:
+    (tree / "new.cubin").write_bytes(unit("new"))
+    settle()
+    run(index)
+    sums = index.fragments[1] / SUMS
+    sums.write_text(sums.read_text().replace("sections", "section"))
+    with pytest.raises(BrokenIndex, match=r"000002-000000/sections\.parquet: it is damaged"):
+        replace(index, index.fragments, current(index))
+    assert len(index.fragments) == 2
+
+
+def test_a_full_disk_leaves_the_index_as_it_was(
+    index: Index,
+    tree: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    before = bytes_of(index.folder)
+    (tree / "new.cubin").write_bytes(unit("new"))
+    settle()
+    whole = Path.write_bytes
+
+    def full(path: Path, data: bytes) -> int:
+        if path.name == "sections.parquet":
+            whole(path, data[: len(data) // 2])
+            raise OSError(28, "No space left on device", str(path))
+        return whole(path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        assert main(["dedup", "index", "-o", str(index.folder)]) == 1
+    assert capfd.readouterr().err.endswith("sections.parquet: No space left on device\n")
+    assert len(index.fragments) == 1
+    Database().add(index)
+    assert run(index).read == 1
+    after = bytes_of(index.folder)
+    assert {name: after[name] for name in before} == before
+    assert not [name for name in after if "unfinished" in name]
+
+
+def test_folders_that_go_while_they_are_walked_have_nothing_in_them(
+    index: Index, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that go between the walk and the reading have a reason, and are gone the next time."""
+    (tree / "CMakeFiles/app.dir/late.cubin").write_bytes(unit("late"))
+    settle()
+
+    def late(*arguments: object) -> object:
+        found = walk(*arguments)  # type: ignore[arg-type]
+        shutil.rmtree(tree / "CMakeFiles")
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(update, "walk", late)
+        done = run(index)
+    assert (done.files, done.read, done.gone) == (8, 1, 0)
+    done = run(index)
+    assert (done.files, done.read, done.gone) == (5, 0, 3)
+
+
+NAMES = [
+    "it's",
+    "a'); DROP TABLE files; --",
+    'a "b"',
+    "new\nline",
+    "{s}",
+    "%s",
+    "$1",
+    "back\\slash",
+]
+
+
+def test_no_name_is_a_part_of_a_question(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Whatever files, targets, members, functions and the index itself are called."""
+    tree = tmp_path / "tr'ee"
+    for name in NAMES:
+        (tree / name).mkdir(parents=True)
+        (tree / name / f"{name}.cubin").write_bytes(unit(name, "f"))
+        (tree / name / "second.cubin").write_bytes(unit(name, "f"))
+    settle()
+    folder = str(tmp_path / "in'dex")
+    assert main(["dedup", "index", str(tree), "-o", folder]) == 0
+    capfd.readouterr()
+    for question in ("repeats", "contents", "templates", "targets", "files", "faults"):
+        assert main(["dedup", "ask", folder, question, "--csv", "--confirm"]) == 0
+    query = "SELECT DISTINCT target FROM members ORDER BY target"
+    database = Database()
+    database.add(Index(Path(folder)))
+    assert [row[0] for row in database.ask(query).rows] == sorted(NAMES)
+    database.add_functions()
+    functions = {row[0] for row in database.ask("SELECT function FROM functions").rows}
+    assert functions == {*NAMES, "f"}
+    database.protect()
+    assert main(["dedup", "compare", folder, folder, "objects"]) == 0
+    assert "questions" not in os.listdir(tmp_path)
