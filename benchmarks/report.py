@@ -189,11 +189,13 @@ def goals(outcomes: list[Outcome]) -> list[str]:
             found.append(verdict(f"nvlink / CLI at {one.count}", cli, 1, least=True))
         if one.count == 1600:
             floor = one.ratio(API, COPY)
+            rested = ratio(one.rested[API], one.rested[COPY])
             room = 4 * one.input_bytes / MB + 40
             found += [
                 verdict("nvlink / API at 1600", api, 40 if mercury else 2, least=True),
                 verdict("nvlink / CLI at 1600", cli, 30 if mercury else 1.5, least=True),
-                verdict("API / copy at 1600", floor, 4 if mercury else 2.5, least=False),
+                verdict("API / copy at 1600", floor, 1.5, least=False),
+                verdict("API / copy at 1600, rested", rested, 1.5, least=False),
                 verdict("peak MB of the CLI at 1600", one.peaks[CLI] / MB, room, least=False),
             ]
     return [line for line in found if line]
