@@ -176,6 +176,49 @@ cdef inline bint replace_common(Resolver* r, int32_t at, EntityRow* e) noexcept 
     return True
 
 
+cdef inline bint has_bytes(Resolver* r, int32_t at) noexcept nogil:
+    """Whether the symbol defines a variable that has an initializer."""
+    cdef int32_t section = r.symbols[at].section
+    return section >= 0 and KIND[r.sections[section].kind].given
+
+
+cdef inline int32_t largest_common(Resolver* r, int32_t at, const EntityRow* e) noexcept nogil:
+    """The common symbol that gave the variable of symbol `at` its size.
+
+    Once for an error about sizes, and only where a later common symbol was larger: all symbols.
+    """
+    cdef int32_t i
+    for i in range(at if r.symbols[e.winner].size < e.size else 0):
+        if (r.entity[i] == r.entity[at] and r.symbols[i].shndx == SHN_COMMON
+                and r.symbols[i].size == e.size):
+            return i
+    return e.winner
+
+
+cdef inline bint compare_sizes(Resolver* r, int32_t at, EntityRow* e) noexcept nogil:
+    """Report that symbol `at` has another size than its entity, if that is an error.
+
+    Common symbols may differ from each other, and have less bytes than a definition with bytes.
+    From 13.3 on what is said of those that have more is said of one in front of any definition.
+    """
+    cdef const SymbolRow* s = &r.symbols[at]
+    cdef bint common = s.shndx == SHN_COMMON
+    cdef int32_t first = e.winner
+    if common and e.flags & EF_COMMON:
+        return True
+    if e.flags & EF_COMMON:
+        first = largest_common(r, at, e)
+    if common and e.flags & EF_DEFINED and has_bytes(r, e.winner):
+        return s.size < e.size or clash(r, CLASH_COMMON, at, at)
+    if e.flags & EF_COMMON and s.section >= 0:
+        if e.size > s.size and (has_bytes(r, at) or r.traits & TRAIT_COMMON_YIELDS) and not clash(
+                r, CLASH_COMMON, first, first):
+            return False
+        if has_bytes(r, at):
+            return True
+    return clash(r, CLASH_SIZE, at, first)
+
+
 cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noexcept nogil:
     """Symbol `at` names an entity that an earlier symbol named."""
     cdef const SymbolRow* s = &r.symbols[at]
@@ -191,13 +234,9 @@ cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noex
     if ((s.info & 15) != STT_FUNC and (s.other ^ r.symbols[old].other) & STO_MANAGED
             and not clash(r, CLASH_MANAGED, at, old)):
         return False
-    # Common symbols may differ from each other and from mentions, not from definitions.
-    cdef bint common = s.shndx == SHN_COMMON or e.flags & EF_COMMON
-    cdef bint both = s.shndx == SHN_COMMON and e.flags & EF_COMMON
     if (s.size != e.size and s.size and e.size and (s.info & 15) != STT_FUNC
-            and (not common or (defined and e.flags & EF_DEFINED and not both))):
-        if not clash(r, CLASH_SIZE, at, old):
-            return False
+            and not compare_sizes(r, at, e)):
+        return False
     if not defined:
         if not weak and not e.flags & EF_DEFINED:
             e.flags &= ~<uint32_t>EF_WEAK
@@ -212,14 +251,19 @@ cdef inline bint again(Resolver* r, int32_t at, EntityRow* e, bint defined) noex
         return True
     r.role[at] = ROLE_LOST
     if s.shndx == SHN_COMMON:
-        if r.traits & TRAIT_COMMON_YIELDS and not e.flags & EF_COMMON:
+        if not e.flags & EF_COMMON and (
+                r.traits & TRAIT_COMMON_YIELDS or has_bytes(r, e.winner)):
             return True
         if not e.flags & (EF_COMMON | EF_WEAK):
             return clash(r, CLASH_MULTIPLE, at, old)
-        if e.flags & EF_COMMON and s.size > e.size:
+        if not e.flags & EF_COMMON:
+            e.align = s.value if s.value else 1     # a weak one without a value, which moves
+        elif s.size > e.size:
             e.size = s.size
         return True
     if e.flags & EF_COMMON:
+        if weak and not r.traits & TRAIT_COMMON_YIELDS and not has_bytes(r, at):
+            return True
         return replace_common(r, at, e)
     if not weak and not e.flags & EF_WEAK:
         return clash(r, CLASH_MULTIPLE, at, old)

@@ -163,6 +163,7 @@ cdef enum Clash:
     CLASH_NO_NODE = 5           # a function whose name was that of a variable before
     CLASH_GLOBAL = 6            # a kernel here, another function there
     CLASH_MANAGED = 7           # a variable of unified memory here, none there
+    CLASH_COMMON = 8            # a common symbol with more bytes than its definition
 
 cdef packed struct ClashRow:
     uint32_t kind               # Clash

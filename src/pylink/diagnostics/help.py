@@ -236,6 +236,8 @@ HELP: dict[str, str] = {
     "others static, inline or weak.",
     "size-mismatch": "Two files give a variable different sizes. Use one declaration in a common "
     "header.",
+    "common-too-large": "PTX has a `.common` variable with more bytes than a definition of it in "
+    "another file has. Declare both with one size.",
     "merge-failed": "The inputs do not fit together. The errors before this one say why.",
     "space-mismatch": "Two files disagree on what a name is: a variable of global, constant or "
     "shared memory, or a function. Use one declaration in a common header.",

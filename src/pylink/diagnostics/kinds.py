@@ -226,6 +226,8 @@ KINDS: dict[str, tuple[int, int, str]] = {
         "Prototype doesn't match for '{symbol}' in '{file}', first defined in '{first}'"),
     "function-as-variable": (407, CATASTROPHE, "Internal error: no callgraph node{at}"),
     "not-global": (408, ERROR, "Function '{name}' not declared __global__ in all source files"),
+    "common-too-large": (421, ERROR,
+        "Common symbol '{symbol}' in file '{file}' has larger size than initialization"),
     "first-defined-here": (410, NOTE, "{where}: '{symbol}' is first defined here"),
     "first-specified-here": (411, NOTE, "{where}: size {size} of '{symbol}' is first given here"),
     "referenced-here": (412, NOTE, "{where}: '{symbol}' is referenced here"),

@@ -75,6 +75,7 @@ REAL_LINKS = {
     "needs-compiler",
     "multiple-definition",
     "size-mismatch",
+    "common-too-large",
     "space-mismatch",
     "managed-mismatch",
     "merge-failed",

@@ -6,8 +6,13 @@ from pylink import __version__
 from pylink._native import notes
 from pylink.diagnostics.stream import to_bytes
 from pylink.facts import compat
-from pylink.facts.releases import TRAIT_EARLY_FILES, TRAIT_SURE_FEATURES
+from pylink.facts.releases import (
+    TRAIT_EARLY_FILES,
+    TRAIT_PARTS_ACCELERATED,
+    TRAIT_SURE_FEATURES,
+)
 from pylink.facts.target import FAMILY_A, FAMILY_C
+from pylink.tables import SPECIFIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +28,8 @@ NT_CUINFO = 1000
 REL_ACTION = bytes.fromhex("73000000000000000000001125000536")
 
 FASTPATH_CODE = 0x08  # bit of attribute 0x0b of .nv.compat that depends on the instructions
+# Bits of it that code for a target with the suffix `a` has for itself: 3 of sm_100a, 6 of sm_120a.
+OWN_FEATURES = 0x48
 
 
 def note(kind: int, contents: bytes) -> bytes:
@@ -101,6 +108,10 @@ def compat_note(merged: Merged, *, has_code: bool) -> bytes:
         return specific + (bytes((4, 0x0B, 8, *[0] * 9)) if target.family == FAMILY_C else b"")
     known = has_code or objects.traits & TRAIT_SURE_FEATURES
     features = target.features if known else 0
+    # From 13.1 on code that other targets run as well promises less to one with the suffix.
+    apart = has_code and target.specific and objects.traits & TRAIT_PARTS_ACCELERATED
+    if apart and not all(says & SPECIFIC for says in objects.files.column("says")):
+        features &= ~OWN_FEATURES
     fastpath = 0
     if features & FASTPATH_CODE:
         fastpath = notes.fastpath_bits(merged)

@@ -26,6 +26,7 @@ CLASHES: dict[int, tuple[str, str | None]] = {
     4: ("prototype-mismatch", "first-defined-here"),
     6: ("not-global", None),
     7: ("managed-mismatch", "first-defined-here"),
+    8: ("common-too-large", None),
 }
 NO_NODE = 5
 
