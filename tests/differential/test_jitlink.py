@@ -142,10 +142,13 @@ def test_files_that_do_not_agree() -> None:
         "smaller": f"extern __device__ int grid[90]; {use.format('n')}",
         "other": f"extern __device__ int grid[80]; {use.format('o')}",
         "constant": f"__constant__ int grid[100]; {use.format('q')}",
+        "managed": f"__managed__ int grid[100]; {use.format('r')}",
+        "managed elsewhere": f"extern __managed__ int grid[100]; {use.format('s')}",
     }
     made = {name: oracle.compile(text, "90a") for name, text in texts.items()}
     pairs = [("first", name) for name in texts if name != "first"]
     pairs += [("smaller", "first"), ("constant", "first"), ("smaller", "other")]
+    pairs += [("managed", "first"), ("managed elsewhere", "first"), ("managed", "smaller")]
     steps = [[data(CUBIN, made[one], one.encode()) for one in names] for names in pairs]
     requests: list[Request] = [(["-arch=sm_90a"], [*two, DONE]) for two in steps]
     for names, (ours, theirs) in zip(pairs, both(requests), strict=True):
