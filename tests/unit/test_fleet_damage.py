@@ -137,13 +137,14 @@ def test_a_full_disk_leaves_the_index_as_it_was(
     def full(path: Path, data: bytes) -> int:
         if path.name == "sections.parquet":
             whole(path, data[: len(data) // 2])
-            raise OSError(28, "No space left on device", str(path))
+            raise OSError(28, "No space left on device")
         return whole(path, data)
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
         assert main(["dedup", "index", "-o", str(index.folder)]) == 1
-    assert capfd.readouterr().err.endswith("sections.parquet: No space left on device\n")
+    place = index.folder / "fragments/000002-000000/sections.parquet"
+    assert capfd.readouterr().err == f"pylink dedup index: {place}: No space left on device\n"
     assert len(index.fragments) == 1
     Database().add(index)
     assert run(index).read == 1

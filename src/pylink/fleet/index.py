@@ -174,10 +174,15 @@ class Index:
         folder = self.folder / "fragments"
         draft = folder / (UNFINISHED + name)
         shutil.rmtree(draft, ignore_errors=True)
+        files = {f"{table}.parquet": tables[table] for table in TABLES}
+        files[SUMS] = b"".join(_sum(table, tables[table]) for table in TABLES)
         draft.mkdir()
-        for table in TABLES:
-            (draft / f"{table}.parquet").write_bytes(tables[table])
-        (draft / SUMS).write_bytes(b"".join(_sum(table, tables[table]) for table in TABLES))
+        for file, data in files.items():
+            try:
+                (draft / file).write_bytes(data)
+            except OSError as error:
+                error.filename = str(folder / name / file)  # a full disk names none
+                raise
         draft.rename(folder / name)
 
     def clean(self) -> None:
