@@ -51,8 +51,8 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--changed-from",
         metavar="FILE",
-        help="look at no other files than those that this one lists, a name a line or each ended "
-        "by NUL, and at all in the folders that it lists; - is standard input",
+        help="look only at the files that FILE lists, and at all in folders that it lists: a name "
+        "a line, or each ended by NUL; - is standard input. Names start at the current folder",
     )
     arguments.add_scheduler(options)
     return options
