@@ -198,19 +198,16 @@ class Life:
 
     folder: Path
     count: int
+    launcher: Launcher
     costs: dict[str, Cost] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # As installed: compiling all modules anew is no part of the work.
-        environment = {**os.environ, "PYTHONPATH": str(Path(pylink.__file__).parents[1])}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        self._launcher = Launcher(environment)
         self.tree = Tree(self.folder / "tree")
         self.index = self.folder / "index"
 
     def run(self, *words: str) -> Cost:
         """What a process of Python takes."""
-        done = self._launcher.run([sys.executable, *words], self.folder)
+        done = self.launcher.run([sys.executable, *words], self.folder)
         return Cost(done.seconds, done.cpu, done.rss / 1e6)
 
     def step(self, label: str, *words: str, rounds: int = 1, fresh: bool = False) -> None:
@@ -321,8 +318,10 @@ def compare_with_dask(life: Life) -> None:
 @pytest.mark.parametrize(
     "count", [2000, pytest.param(100_000, marks=pytest.mark.bench_large)], ids=str
 )
-def test_bench_fleet(benchmark: BenchmarkFixture, tmp_path: Path, count: int) -> None:
-    life = Life(tmp_path, count)
+def test_bench_fleet(
+    benchmark: BenchmarkFixture, launcher: Launcher, tmp_path: Path, count: int
+) -> None:
+    life = Life(tmp_path, count, launcher)
     benchmark.group = "index of a build tree"
     benchmark.pedantic(life.live, rounds=1)
     costs = {label: cost.processor for label, cost in life.costs.items()}
@@ -340,13 +339,18 @@ def main() -> None:
     )
     found = options.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="pylink-fleet-", dir=found.folder))
+    # As installed: compiling all modules anew is no part of the work.
+    environment = {**os.environ, "PYTHONPATH": str(Path(pylink.__file__).parents[1])}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    launcher = Launcher(environment)
     try:
-        life = Life(folder, found.objects)
+        life = Life(folder, found.objects, launcher)
         life.live(disk=found.disk)
         life.ask()
         if found.dask:
             compare_with_dask(life)
     finally:
+        launcher.close()
         shutil.rmtree(folder)
 
 
