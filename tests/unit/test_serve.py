@@ -385,10 +385,11 @@ def test_a_socket_is_where_one_can_be(installed: Installed, tmp_path: Path) -> N
     odd.mkdir()
     variables = {"TMPDIR": str(odd), "PYTHONDONTWRITEBYTECODE": "1"}
     for folder in ("", "/no/such/folder"):
-        script = 'eval "$(timeout 2 "$0" serve | grep export)"; echo "$PYLINK_SERVER"'
+        serve = '"$0" serve --idle-timeout 0.1'  # seconds that count from the setting on
+        script = f'eval "$({serve} | grep export)"; echo "$PYLINK_SERVER"'
         words = ["-c", script, str(installed.program)]
         done = installed.run(*words, name="/bin/sh", XDG_RUNTIME_DIR=folder, **variables)
-        assert done.stdout.startswith(f"{odd}/pylink-")
+        assert done.stdout.startswith(f"{odd}/pylink-serve-")
 
 
 def is_held(folder: Path) -> bool:
