@@ -380,7 +380,7 @@ def test_closed_streams_are_not_lent(server: Server, closed: str) -> None:
     assert server.link() == ""
 
 
-def test_a_socket_is_where_one_can_be(installed: Installed, tmp_path: Path) -> None:
+def test_where_a_socket_is(installed: Installed, tmp_path: Path) -> None:
     odd = tmp_path / "a b;c"
     odd.mkdir()
     variables = {"TMPDIR": str(odd), "PYTHONDONTWRITEBYTECODE": "1"}
