@@ -55,7 +55,7 @@ cdef inline void for_each(Task task, void* context, size_t count, size_t size) n
     work.task = task
     work.context = context
     work.count = count
-    work.run = max(1, min(RUN, count // SHARES))
+    work.run = max(<size_t>1, min(<size_t>RUN, count // SHARES))
     work.next = 0
     helped = (size >= WORTH_A_THREAD and count > 1
               and pthread_create(&helper, NULL, take_items, &work) == 0)
