@@ -31,7 +31,7 @@ from pylink.inputs.payload import open_library
 from pylink.tables import extent
 
 MEMBERS = 2000
-ROUNDS = 3
+ROUNDS = 9
 # Targets that every object has code for, as a library that is shipped does; only one is linked.
 TARGETS = {"75": 75, "90a": 90, "100": 100}
 # How many times as long as pylink nvlink is to take.
