@@ -5,6 +5,7 @@ import subprocess
 import sys
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +13,7 @@ from tempfile import TemporaryDirectory
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import LinkError
 from setuptools.modified import newer
 
 # Those of setuptools, which has to be imported first.
@@ -166,8 +168,12 @@ class BuildScripts(build_scripts):
             )
             # Compilers bring start code with debug data of their own. Loading the C library takes
             # longer than all that the launcher does.
-            words = ["-s", "-static"] if has_static_library(compiler.linker_exe) else ["-s"]
-            compiler.link_executable(objects, str(folder / "pylink"), extra_postargs=words)
+            program = str(folder / "pylink")
+            if has_static_library(compiler.linker_exe):
+                with suppress(LinkError):  # the library may be that of another system
+                    compiler.link_executable(objects, program, extra_postargs=["-s", "-static"])
+                    return
+            compiler.link_executable(objects, program, extra_postargs=["-s"])
 
 
 setup(
