@@ -19,7 +19,7 @@ from pylink.tables import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pylink.diagnostics import Diagnostic, Sink
     from pylink.phases.results import Merged, Placed
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 # So many rows of a table are shown, the largest; the rest is one sum.
 MOST_SHARES = 10
+
+# No constant is read in larger pieces, so nvlink keeps to no larger alignment where room is short.
+PACKED_ALIGN = 8
 
 # The bank of literal pools and jump tables.
 POOL_BANK = 2
@@ -84,6 +87,8 @@ def report_constants(placed: Placed, size: int, limit: int, sink: Sink) -> None:
         and entity.flags & DEFINED
         and _is_of_file(merged, entity.winner)
     ]
+    packed = packed_size(share for _, share in shares)
+    size = packed if packed > limit else size
     sink.report(
         "too-much-file-memory",
         explain=_explained(merged, -1, shares, size, limit),
@@ -91,6 +96,17 @@ def report_constants(placed: Placed, size: int, limit: int, sink: Sink) -> None:
         size=size,
         limit=limit,
     )
+
+
+def packed_size(sizes: Iterable[int]) -> int:
+    """The bytes that nvlink gives variables before it refuses them: whole, whatever they declare.
+
+    Small ones are aligned to their size, which need not be a power of two, and come last.
+    """
+    end = 0
+    for size in sorted(sizes, key=lambda size: (-min(size, PACKED_ALIGN), size)):
+        end += -end % max(min(size, PACKED_ALIGN), 1) + size
+    return end
 
 
 def _is_of_file(merged: Merged, symbol: int) -> bool:
