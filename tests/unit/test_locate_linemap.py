@@ -55,6 +55,15 @@ def test_offsets_have_the_line_of_the_row_before(version: int, implicit: bool) -
     assert places(cubin, "f", 0, 16) == [("/src/k.cu", 30, 0), ("/src/k.cu", 4, 7)]
 
 
+@pytest.mark.parametrize("line", [-5, 1 << 31, 1 << 40])
+def test_lines_and_columns_that_no_file_has_are_unknown(line: int) -> None:
+    cubin = Cubin()
+    lines = Lines()
+    lines.function(cubin.function("k"), [Row(0, line, column=max(line, 0))])
+    lines.add_to(cubin)
+    assert places(cubin, "k", 0) == [("/src/k.cu", 0, 0)]
+
+
 def test_version_5_counts_files_and_directories_from_0() -> None:
     lines = Lines(
         version=5,

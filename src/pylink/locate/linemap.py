@@ -43,11 +43,14 @@ _LARGEST_INFO = 1 << 21
 _PTX_VARIABLE = re.compile(rb"\s*(?:\.\w+ )*\.(?:global|const|shared) [^;=]*")
 _WORD = re.compile(rb"[\w$]+")
 
+# Line number programs add and subtract as they like; remarks have room for lines up to this one.
+_LAST = 0x7FFFFFFF
+
 _NAMES = ("DW_AT_MIPS_linkage_name", "DW_AT_linkage_name")
 
 
 class Frame:
-    """A line: 1-based, with column 0 where it is unknown.
+    """A line: 1-based; line or column are 0 where they are unknown, or beyond all files.
 
     `function` is the mangled name of the inlined function that the line belongs to, None in the
     outermost frame. `text` is the line itself where the cubin has it and `file` is no file.
@@ -64,8 +67,8 @@ class Frame:
         text: str | None = None,
     ) -> None:
         self.file = file
-        self.line = line
-        self.column = column
+        self.line = line if 0 <= line <= _LAST else 0
+        self.column = column if 0 <= column <= _LAST else 0
         self.function = function
         self.text = text
 
