@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
-import fcntl
 import gc
 import os
 import resource
@@ -21,12 +20,13 @@ import shutil
 import signal
 import socket
 import sys
-import tempfile
 import time
 
 from pylink._native import OBJECT
 from pylink.diagnostics.stream import printable, write
+from pylink.serve.folder import SOCKET, make_folder
 from pylink.serve.request import REFUSED, STREAMS, TAKEN, Request, close_streams, link
+from pylink.serve.signals import Signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,23 +49,15 @@ LOADED = (
 
 IDLE = 3600.0
 PATIENCE = 0.5  # seconds without a byte of a request; clients wait no longer for an answer
-STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 MEBIBYTE = 1 << 20
 
 # A process links again after a link that succeeded and loaded nothing new; not after so many, or
 # when one has taken so much memory (KiB).
 MOST_LINKS = 1000
-# Where the socket lies. Its path has at most 107 bytes; mkdtemp adds 8 to the prefix.
-PREFIX = "pylink-serve-"
-SOCKET = "socket"
-LONGEST_PARENT = 107 - len(f"/{PREFIX}XXXXXXXX/{SOCKET}")
 MOST_MEMORY = 256 << 10
 
 # As of shells, for a command that there is not, or that is no program.
 NOT_FOUND, NOT_STARTED = 127, 126
-
-# Bytes of sigset_t, of struct signalfd_siginfo, and SI_KERNEL.
-SIGNALS, SIGNAL_INFO, BY_KERNEL = 128, 128, 0x80
 
 # What a child tells.
 TOOK, WAITS = 0, 1
@@ -133,58 +125,6 @@ def main(words: Sequence[str]) -> int:
         return 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def make_folder() -> str:
-    """A new folder of mode 0700 in which the path of a socket is not too long for the system.
-
-    Those of servers that were killed are removed.
-    """
-    places = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp")
-    for parent in places:
-        short = len(os.fsencode(parent)) <= LONGEST_PARENT
-        if short and os.access(parent, os.W_OK | os.X_OK):
-            break
-    with contextlib.suppress(OSError), os.scandir(parent) as entries:
-        for entry in entries:
-            if entry.name.startswith(PREFIX):
-                remove_left(entry.path)
-    while True:
-        folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
-        if hold(folder):
-            return folder
-
-
-def hold(folder: str) -> bool:
-    """Tell others that a server has this folder, until this process and all that it forks end.
-
-    False when it is gone, since another server came first.
-    """
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    with contextlib.suppress(OSError):  # no locks on this file system: none will be removed there
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-    return os.fstat(descriptor).st_nlink > 0
-
-
-def remove_left(folder: str) -> None:
-    """Remove a folder of this user's that no server has."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return
-    try:
-        if os.fstat(descriptor).st_uid == os.geteuid():
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(SOCKET, dir_fd=descriptor)
-            os.rmdir(folder)
-    except OSError:  # a server has it
-        pass
-    finally:
-        os.close(descriptor)
 
 
 def find_script() -> str | None:
@@ -401,72 +341,6 @@ class Server:
     def tell(self, what: int) -> None:
         """Tell the process that forked this one what it does now."""
         os.write(self.writer, (os.getpid() << 1 | what).to_bytes(4, "little"))
-
-
-class Signals:
-    """The signals that this process is sent, of which `taken` are for it or its command."""
-
-    def __init__(self, *, with_command: bool) -> None:
-        wake, waken = os.pipe()
-        os.set_blocking(waken, False)
-        signal.set_wakeup_fd(waken)
-        self.taken: list[int] = []
-        self._heard = [number for number in STOPS if signal.getsignal(number) != signal.SIG_IGN]
-        for number in self._heard:
-            signal.signal(number, lambda number, _: self.taken.append(number))
-        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        self._interrupts = None
-        self.sources = [wake]  # what can be read when there are some
-        if with_command and signal.SIGINT in self._heard:
-            self._interrupts = Interrupts()
-            self.sources.append(self._interrupts.descriptor)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-
-    def start(self, command: list[str], environment: dict[str, str]) -> int:
-        """Start the command with the signals that this process was started with; OSError."""
-        # What nohup or a shell has ignored stays so; the interpreter ignores two more.
-        defaults = [*self._heard, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
-        return os.posix_spawnp(
-            command[0], command, environment, setsigdef=defaults, setsigmask=self._mask
-        )
-
-    def take(self, source: int) -> None:
-        """Take those that one of `sources` has."""
-        if self._interrupts is not None and source == self._interrupts.descriptor:
-            self.taken += [signal.SIGINT] * self._interrupts.take()
-        else:
-            os.read(source, 4096)
-
-
-class Interrupts:
-    """The interrupts of this process that its command does not get by itself.
-
-    That of a terminal comes to both. Who sent one is not told to handlers of the interpreter, so
-    interrupts are blocked and read from a descriptor.
-    """
-
-    def __init__(self) -> None:
-        """Block interrupts from now on; OSError where the system has no such descriptor."""
-        import ctypes  # noqa: PLC0415 -- not in the processes of links without a command
-
-        library = ctypes.CDLL(None, use_errno=True)
-        mask = ctypes.create_string_buffer(SIGNALS)
-        library.sigemptyset(mask)
-        library.sigaddset(mask, signal.SIGINT)
-        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
-        self.descriptor: int = library.signalfd(-1, mask, os.O_NONBLOCK | os.O_CLOEXEC)
-        if self.descriptor < 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-
-    def take(self) -> int:
-        """How many came since, without those of a terminal."""
-        try:
-            data = os.read(self.descriptor, 16 * SIGNAL_INFO)
-        except BlockingIOError:
-            return 0
-        # ssi_code of struct signalfd_siginfo.
-        codes = [data[at + 8 : at + 12] for at in range(0, len(data), SIGNAL_INFO)]
-        return sum(int.from_bytes(code, "little") != BY_KERNEL for code in codes)
 
 
 def signature(files: list[str]) -> list[tuple[int, int]]:
