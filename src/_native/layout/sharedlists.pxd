@@ -32,9 +32,9 @@ cdef inline bint list_kernels(const EntityRow* e, size_t n, int32_t* number,
 
 
 cdef inline bint list_variables(const SectionRow* s, const SymbolRow* sym, size_t symbol_count,
-                                const EntityRow* e, const int32_t* entity, const int32_t* function,
-                                const uint8_t* used, int32_t* number, bint aligned, Vec* variables,
-                                Vec* owners) noexcept nogil:
+                                const EntityRow* e, const int32_t* entity,
+                                const int32_t* function, const uint8_t* used, int32_t* number,
+                                bint aligned, Vec* variables, Vec* owners) noexcept nogil:
     """Variables by birth: one that is defined counts where its definition stands.
 
     With `aligned` arrays, and the instances of an earlier link, ask for what their symbols say.
@@ -110,7 +110,8 @@ cdef inline bint list_nameless(const SectionRow* s, size_t count, const SymbolRo
 
 
 cdef inline bint list_references(const FixRow* fix, size_t count, const OutRow* out,
-                                 const EntityRow* e, const int32_t* number, int32_t* first, Vec* references) noexcept nogil:
+                                 const EntityRow* e, const int32_t* number, int32_t* first,
+                                 Vec* references) noexcept nogil:
     cdef size_t i
     for i in range(count):
         if (fix[i].entity < 0 or e[fix[i].entity].kind != E_SHARED or fix[i].function < 0
@@ -154,9 +155,10 @@ cdef inline bint add_reference(Vec* references, int32_t variable, int32_t* newes
 
 
 cdef inline bint list_uses(const CallGraph* graph, const EntityRow* e, size_t n,
-                           const int32_t* kernels, size_t kernel_count, const VariableRow* variables,
-                           const int32_t* first, const Reference* references, size_t reference_count,
-                           uint32_t* stamp, uint32_t* stack, const int32_t* arrays, bint deep, Vec* uses,
+                           const int32_t* kernels, size_t kernel_count,
+                           const VariableRow* variables, const int32_t* first,
+                           const Reference* references, size_t reference_count, uint32_t* stamp,
+                           uint32_t* stack, const int32_t* arrays, bint deep, Vec* uses,
                            Vec* extern_uses) noexcept nogil:
     """Walk the calls of every kernel; free when nothing refers to shared memory."""
     cdef size_t k, depth
