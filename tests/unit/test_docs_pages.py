@@ -1,11 +1,12 @@
 """Every page: its links lead somewhere, what it names is there, and what it shows runs.
 
 docs/reading-diagnostics.md, docs/reports.md, docs/start.md, docs/jitlink.md and docs/fleet.md have
-tests of their own, which run what they show.
+tests of their own, which run what they show; docs/bench.md shows what takes minutes.
 """
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from fnmatch import fnmatch
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ from helpers import archive_builder, fatbin_builder
 
 import pylink
 from pylink import remarks
+from pylink.api.keywords import LinkKeywords
 from pylink.command.commands import COMMANDS
 from pylink.command.optiontable import SPELLINGS
 from pylink.command.words import command_words
@@ -44,13 +47,15 @@ RUN_ELSEWHERE = (
     "docs/start.md",
     "docs/jitlink.md",
     "docs/fleet.md",
+    "docs/bench.md",
 )
 SHOWN = {page: text for page, text in TEXTS.items() if page not in RUN_ELSEWHERE}
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PROMPT = re.compile(r"^(?: {4})?\$ (pylink .*)$", re.MULTILINE)
+PROMPT = re.compile(r"^(?:\$ | {4}(?:\$ )?)(pylink (?!error|fatal|warning).*)$", re.MULTILINE)
+CALL = re.compile(r"`((?:pylink\.)?(?:Input|LinkOptions|Linker|link)\([^`]*\))`")
 FILE = re.compile(r"\b(?:docs|src|tests|benchmarks|scripts|demo|examples)/[\w./-]*\w")
 LONG = re.compile(r"(?<![\w-])--[A-Za-z][\w-]*")
 
@@ -83,7 +88,7 @@ def blocks(wanted: str) -> list[tuple[str, str]]:
 
 
 def commands() -> list[tuple[str, str]]:
-    """What pages show as typed: behind a prompt, or in a block of the console."""
+    """What pages show as typed: behind a prompt or indented, or in a block of the console."""
     typed = [(page, line) for page, text in SHOWN.items() for line in PROMPT.findall(text)]
     for page, text in blocks("console"):
         typed += [(page, line) for line in text.replace("\\\n", "").splitlines()]
@@ -113,6 +118,10 @@ def folder(tmp_path: Path, page: str, text: str) -> Path:
     members = [("c.o", host_object(cubins / "reduction.cubin"))]
     (tmp_path / "libc.a").write_bytes(archive_builder.gnu(members))
     (tmp_path / "demo").symlink_to(ROOT / "demo")
+    (tmp_path / "Makefile").write_text("program.cubin:\n")
+    if page == "docs/builds.md":
+        (tmp_path / "program.rsp").write_text("a.cubin b.cubin")
+        pylink.link(pair, arch=arch, reproduce=tmp_path / "program.tar.zst")
     if page == "docs/inspect.md":
         pylink.link(pair, arch=arch, output=tmp_path / "pylink.cubin")
         shutil.copy(ROOT / "demo" / "linked" / f"{arch}.cubin", tmp_path / "nvlink.cubin")
@@ -177,6 +186,18 @@ def test_a_build_is_done_once(page: str, text: str, folder: Path) -> None:
     (folder / "libfilters.a").touch()
     assert len(ninja()) == 1
     assert (folder / "program.cubin").stat().st_mtime_ns == made
+
+
+def test_calls_in_sentences_name_keywords_that_there_are() -> None:
+    calls = [call for text in TEXTS.values() for call in CALL.findall(text)]
+    assert len(calls) > 3
+    for text in calls:
+        call = ast.parse(text, mode="eval").body
+        assert isinstance(call, ast.Call)
+        name = text.partition("(")[0].removeprefix("pylink.")
+        known = {*signature(getattr(pylink, name)).parameters}
+        known |= {*LinkKeywords.__annotations__} if name != "Input" else set()
+        assert {keyword.arg for keyword in call.keywords} <= known, text
 
 
 @pytest.mark.parametrize("page", TEXTS)
