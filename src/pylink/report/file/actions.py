@@ -10,7 +10,6 @@ from pylink.report.file.convert import attributes, to_message, to_model, unknown
 from pylink.report.file.values import Names, read_metric, write_metrics
 from pylink.report.model import Action, Scope, Section
 from pylink.report.proto import messages as pb
-from pylink.report.proto.messages import ProfilerSection
 
 # What is not a field of the message, or is treated apart.
 _APART = frozenset({"metrics", "sections", "scope", "process"})
@@ -87,45 +86,32 @@ class ActionWriter:
 
     def __init__(self) -> None:
         self.names = Names()
-        # By identity, with the section itself so that its id stays its own.
-        self._sections: dict[int, tuple[Section, bytes]] = {}
+        # By identity and kind of message, with the section itself so that its id stays its own.
+        self._sections: dict[tuple[int, Any], tuple[Section, bytes]] = {}
 
     def write(self, action: Action) -> bytes:
         """The encoded ProfileResult or RangeResult of an action."""
-        message: Any
         if action.scope is Scope.RANGE:
-            message, without = pb.RangeResult(), _APART | _NOT_OF_RANGE
+            kind, without = pb.RangeResult, _APART | _NOT_OF_RANGE
         else:
-            message, without = pb.ProfileResult(), _APART | _NOT_OF_LAUNCH
+            kind, without = pb.ProfileResult, _APART | _NOT_OF_LAUNCH
+        message = kind()
         try:
             to_message(action, message, without)
             write_metrics(action.metrics, message.MetricResults, self.names)
-            number = message.DESCRIPTOR.fields_by_name["Sections"].number
             # The encoding of a message may be given in parts, so each section is encoded once
             # and not once for each action that has it.
             parts = [message.SerializePartialToString()]
-            parts += [self._section(each, number) for each in action.sections]
+            parts += [self._section(each, kind) for each in action.sections]
         except ReportError as error:
             raise ReportError(f"action {action.function_name!r}: {error}") from error
         return b"".join(parts)
 
-    def _section(self, section: Section, number: int) -> bytes:
-        kept = self._sections.get(id(section))
+    def _section(self, section: Section, kind: Any) -> bytes:
+        """The encoding of a message of a kind that has nothing but this section."""
+        kept = self._sections.get((id(section), kind))
         if kept is None:
-            message = ProfilerSection()
-            to_message(section, message)
-            kept = self._sections[id(section)] = (section, message.SerializePartialToString())
-        return _tag(number) + _varint(len(kept[1])) + kept[1]
-
-
-def _tag(number: int) -> bytes:
-    return _varint(number << 3 | 2)
-
-
-def _varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
+            message = kind()
+            to_message(section, message.Sections.add())
+            kept = self._sections[id(section), kind] = (section, message.SerializePartialToString())
+        return kept[1]
