@@ -23,7 +23,7 @@ from benchmarks.report import Report, ratio
 from pylink._native.fatbin import find_entries
 from pylink._native.inputfiles import gather
 from pylink.bench.contenders import API, CLI, NVLINK
-from pylink.bench.launcher import Launcher
+from pylink.bench.processes import Launcher
 from pylink.inputs import kinds, payload, picked
 from pylink.inputs.archiveformat import read_archive
 from pylink.inputs.found import ENTRY

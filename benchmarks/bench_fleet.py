@@ -41,7 +41,7 @@ from helpers.fleet_reference import bytes_of
 
 import pylink
 from pylink._native.census import Census
-from pylink.bench.launcher import Launcher
+from pylink.bench.processes import Launcher
 from pylink.command.packages import need
 from pylink.fleet.database import Database
 from pylink.fleet.index import Index

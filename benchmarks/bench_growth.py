@@ -13,7 +13,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 import pylink
 from benchmarks import inputs
 from benchmarks.report import Report
-from pylink.bench.launcher import Launcher
+from pylink.bench.processes import Launcher
 
 COUNTS = (100, 1000, 10000, 100000)
 ROUNDS = {100: 15, 1000: 9, 10000: 3, 100000: 2}

@@ -12,7 +12,7 @@ from benchmarks import inputs
 from benchmarks.contenders import Contest
 from benchmarks.report import Outcome, Report
 from pylink.bench.contenders import API, CLI, COPY
-from pylink.bench.launcher import Launcher
+from pylink.bench.processes import Launcher
 
 # Number of inputs -> rounds.
 ROUNDS = {2: 21, 10: 21, 100: 11, 400: 7, 1600: 7, 10000: 3}

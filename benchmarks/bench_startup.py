@@ -15,7 +15,7 @@ from benchmarks import inputs
 from benchmarks.contenders import Contest
 from benchmarks.report import Report, ratio
 from pylink.bench.contenders import CLI, NVLINK, SERVED, this_program
-from pylink.bench.launcher import Launcher
+from pylink.bench.processes import Launcher
 from pylink.bench.served import Server
 
 ROUNDS = 41

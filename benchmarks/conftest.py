@@ -10,7 +10,7 @@ import pytest
 
 import pylink
 from benchmarks.report import Report
-from pylink.bench.launcher import Launcher
+from pylink.bench.processes import Launcher
 
 REPORT = pytest.StashKey[Report]()
 LARGE = 10000

@@ -16,7 +16,7 @@ from helpers import oracle
 import pylink
 from pylink.bench import resident
 from pylink.bench.contenders import API, CLI, COPY, JIT_TYPES, NVJITLINK, NVLINK, SERVED
-from pylink.bench.launcher import Launcher
+from pylink.bench.processes import Launcher, Resident
 from pylink.inputs import kinds
 from pylink.jitlink import real
 
@@ -48,7 +48,7 @@ class Contest:
         self._output = folder.parent / "linked" / f"{folder.name}.cubin"
         self._output.parent.mkdir(exist_ok=True)
         self._library = real.find(13)
-        self._jit = resident.Resident(resident.NVJITLINK, str(folder))
+        self._jit = Resident(resident.NVJITLINK, str(folder))
 
     def contenders(self) -> list[str]:
         """Everything but `pylink API`, which the benchmark itself calls after the last one.

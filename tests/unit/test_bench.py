@@ -24,8 +24,8 @@ from pylink.bench.contest import Contest, Plan
 from pylink.bench.estimates import change_of, exponent_of, median_of
 from pylink.bench.given import Link
 from pylink.bench.groups import groups_of
-from pylink.bench.launcher import Failed, Launcher, Run
 from pylink.bench.page import page
+from pylink.bench.processes import Failed, Launcher, Run
 from pylink.bench.results import RESTED, WHOLE, MalformedResults, Results, from_csv, to_csv
 
 COUNT = 16

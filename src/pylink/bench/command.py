@@ -12,9 +12,9 @@ from pylink.bench import compare, show
 from pylink.bench.contenders import Contender, contenders
 from pylink.bench.contest import Contest, Plan
 from pylink.bench.given import BadLink, Link
-from pylink.bench.launcher import Launcher
 from pylink.bench.machine import facts, load
 from pylink.bench.page import busy, compared_page, page, summary, unequal
+from pylink.bench.processes import Launcher
 from pylink.bench.results import MalformedResults, Results, from_csv, to_csv
 from pylink.command.optionparse import VARIABLE
 from pylink.command.running import refuse, run

@@ -15,8 +15,7 @@ from abc import ABC, abstractmethod
 
 from pylink import __version__
 from pylink.bench import resident
-from pylink.bench.launcher import Failed
-from pylink.bench.resident import Resident
+from pylink.bench.processes import Failed, Resident
 from pylink.bench.served import Server
 from pylink.command.optiontable import BY_ATTRIBUTE, FLAG, LIST
 from pylink.inputs import kinds
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylink.bench.given import Link
-    from pylink.bench.launcher import Launcher, Run
+    from pylink.bench.processes import Launcher, Run
 
 COPY, API, CLI, NVLINK, NVJITLINK = "copy", "pylink API", "pylink CLI", "nvlink", "nvJitLink"
 SERVED = "pylink serve"

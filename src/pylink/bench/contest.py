@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from pylink.bench.answers import compared, is_different
 from pylink.bench.contenders import NVLINK
-from pylink.bench.launcher import Failed
+from pylink.bench.processes import Failed
 from pylink.bench.results import RESTED, WARM, WHOLE, Results
 
 TYPE_CHECKING = False

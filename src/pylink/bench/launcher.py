@@ -1,4 +1,4 @@
-"""A small process that starts the measured ones.
+"""The program of a small process that starts the measured ones.
 
 The peak memory that Linux reports for a process counts that of the process it was forked from, so
 a large process cannot measure what it starts itself. Run as a script, this file reads one JSON
@@ -14,61 +14,8 @@ import os
 import sys
 import time
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
 # Bytes of standard error that are kept: the reason stands at the end.
 SAID = 1 << 12
-
-
-class Run:
-    """One measured process: times in seconds, peak memory in bytes, what it wrote."""
-
-    __slots__ = ("cpu", "output", "rss", "seconds")
-
-    def __init__(self, seconds: float, cpu: float, rss: int, output: str) -> None:
-        self.seconds = seconds
-        self.cpu = cpu
-        self.rss = rss
-        self.output = output
-
-
-class Failed(RuntimeError):
-    """A process that did not do what it was started for; the text says why."""
-
-
-class Launcher:
-    """Runs commands one after the other, from a process of its own.
-
-    They have `environment`, that of this process unless told.
-    """
-
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
-        import subprocess  # noqa: PLC0415 - not in the process that starts the measured ones
-
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", __file__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            text=True,
-        )
-
-    def run(self, argv: Sequence[str], cwd: Path | str) -> Run:
-        """Run `argv` in `cwd`; Failed when it cannot be started or fails."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"argv": list(argv), "cwd": str(cwd)}) + "\n")
-        self._process.stdin.flush()
-        answer = json.loads(self._process.stdout.readline())
-        if answer["code"]:
-            raise Failed(answer["said"] or f"exit status {answer['code']}")
-        return Run(answer["seconds"], answer["cpu"], answer["rss"], answer["output"])
-
-    def close(self) -> None:
-        self._process.communicate()
 
 
 def measure(argv: list[str]) -> dict[str, object]:

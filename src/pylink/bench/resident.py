@@ -1,4 +1,4 @@
-"""A process that stays and does one thing again and again, for what is called and not started.
+"""The program of a process that stays and does again and again what is called, not started.
 
 Run as a script with the name of a contender and the module paths, it reads one JSON object per
 line and answers `{"seconds", "cpu", "rss"}` (as the launcher does, but of the call alone; peak
@@ -15,57 +15,12 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable, Sequence
     from typing import Any
-
-    from pylink.bench.launcher import Run
 
     Once = Callable[[dict[str, Any]], None]
 
 COPY, API, NVJITLINK = "copy", "api", "nvjitlink"
-
-
-class Resident:
-    """The process, started at its first request; one of COPY, API and NVJITLINK."""
-
-    def __init__(self, kind: str, folder: str) -> None:
-        self._kind = kind
-        self._folder = folder
-        self._process: subprocess.Popen[str] | None = None
-
-    def run(self, request: object) -> Run:
-        """Do it once; launcher.Failed when that does not work."""
-        import subprocess  # noqa: PLC0415 - not in the process itself
-
-        from pylink.bench.launcher import Failed, Run  # noqa: PLC0415
-
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", __file__, self._kind, json.dumps(sys.path)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                cwd=self._folder,
-                text=True,
-            )
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        line = process.stdout.readline()
-        if not line:
-            self._process = None
-            raise Failed(f"its process ended with status {process.wait()}")
-        answer = json.loads(line)
-        if "failed" in answer:
-            raise Failed(answer["failed"])
-        return Run(answer["seconds"], answer["cpu"], answer["rss"], "")
-
-    def close(self) -> None:
-        if self._process is not None:
-            self._process.communicate()
-
 
 # Bytes at a time: memory that stays in the processor's cache.
 COPY_SIZE = 1 << 18

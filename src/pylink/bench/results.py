@@ -17,7 +17,7 @@ from pylink.bench.estimates import Estimate, exponent_of, median_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pylink.bench.launcher import Run
+    from pylink.bench.processes import Run
 
 WARM, RESTED = "warm", "rested"
 WHOLE = Fraction(1)

@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 
-from pylink.bench.launcher import Failed, Launcher
+from pylink.bench.processes import Failed, Launcher
 
 VARIABLE = "PYLINK_SERVER"
 

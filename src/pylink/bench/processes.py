@@ -1,0 +1,109 @@
+"""The processes that measure: one starts what is timed, others stay and do it themselves.
+
+Each takes a JSON object a line and answers one. The programs are `launcher.py` and `resident.py`,
+which import next to nothing: what they hold would count.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from pylink.bench import launcher, resident
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
+
+class Run:
+    """What was measured once: times in seconds, peak memory in bytes, what it wrote."""
+
+    __slots__ = ("cpu", "output", "rss", "seconds")
+
+    def __init__(self, seconds: float, cpu: float, rss: int, output: str) -> None:
+        self.seconds = seconds
+        self.cpu = cpu
+        self.rss = rss
+        self.output = output
+
+
+class Failed(RuntimeError):
+    """A process that did not do what it was asked for; the text says why."""
+
+
+class Helper:
+    """A process that runs one of the two programs, started with the first request."""
+
+    def __init__(
+        self,
+        program: str,
+        words: Sequence[str] = (),
+        folder: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._command = [sys.executable, "-I", "-S", program, *words]
+        self._folder = folder
+        self._environment = environment
+        self._process: subprocess.Popen[str] | None = None
+
+    def ask(self, request: object) -> dict[str, Any]:
+        """The answer to a request; Failed when the process ends without one."""
+        if self._process is None:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                cwd=self._folder,
+                env=self._environment,
+                text=True,
+            )
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+        if not line:
+            self._process = None
+            raise Failed(f"its process ended with status {process.wait()}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.communicate()
+
+
+class Launcher(Helper):
+    """Runs commands one after the other, each as a child of a small process.
+
+    They have `environment`, that of this process unless told.
+    """
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        super().__init__(launcher.__file__, environment=environment)
+
+    def run(self, argv: Sequence[str], cwd: Path | str) -> Run:
+        """Run `argv` in `cwd`; Failed when it cannot be started or fails."""
+        answer = self.ask({"argv": list(argv), "cwd": str(cwd)})
+        if answer["code"]:
+            raise Failed(answer["said"] or f"exit status {answer['code']}")
+        return Run(answer["seconds"], answer["cpu"], answer["rss"], answer["output"])
+
+
+class Resident(Helper):
+    """Does one thing again and again; `kind` is COPY, API or NVJITLINK of `resident`."""
+
+    def __init__(self, kind: str, folder: str) -> None:
+        super().__init__(resident.__file__, [kind, json.dumps(sys.path)], folder)
+
+    def run(self, request: object) -> Run:
+        """Do it once; Failed when that does not work."""
+        answer = self.ask(request)
+        if "failed" in answer:
+            raise Failed(answer["failed"])
+        return Run(answer["seconds"], answer["cpu"], answer["rss"], "")
