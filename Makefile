@@ -16,7 +16,7 @@ NATIVE := $(wildcard src/_native/*/* src/pylink/_native/*.pxd src/pylink/facts/*
 # The program `pylink` is made by an install.
 LAUNCHER := setup.py $(wildcard src/_native/launcher/*)
 
-.PHONY: help demo test test-releases matrix lint types pytest bench fuzz test-gpu wheels site package clean
+.PHONY: help demo test oracles test-releases matrix lint types pytest bench fuzz test-gpu wheels site package clean
 
 help:
 	@echo "make demo      build, link real cubins, compare with nvlink's result, profile a link"
@@ -61,6 +61,8 @@ build/oracles/%.stamp: $(VENV)/bin/python scripts/install_oracle.py
 	$(BIN)/python scripts/install_oracle.py $*
 	@touch $@
 
+oracles: $(ALL_ORACLES:%=build/oracles/%.stamp)
+
 demo: $(VENV)/bundled
 	$(BIN)/python demo/run.py
 
@@ -80,7 +82,7 @@ pytest: $(VENV)/extras $(VENV)/bundled $(if $(findstring oracle,$(EXTRAS)),$(ORA
 	    PYLINK_REQUIRE_RELEASES="$(if $(findstring oracle,$(EXTRAS)),$(ORACLES))" $(BIN)/pytest -n auto
 
 # Programs of every release of CUDA that links can follow, against its nvlink; 600 MB to fetch.
-test-releases: $(VENV)/extras $(VENV)/built $(ALL_ORACLES:%=build/oracles/%.stamp)
+test-releases: $(VENV)/extras $(VENV)/built oracles
 	PYLINK_REQUIRE_RELEASES="$(ALL_ORACLES)" \
 	    $(BIN)/pytest -n auto tests/differential/test_releases_linked.py \
 	    tests/differential/test_second_stages.py tests/differential/test_release_12_9.py
@@ -93,7 +95,7 @@ bench: $(VENV)/extras $(VENV)/bundled
 # --archs and --variants; the tables for a change take some minutes, all of it takes hours.
 RELEASES ?= all
 MATRIX ?= --seeds 0:12 --archs 80,90a,100 --variants exec,r,relink,g,host,archive,archive-r
-matrix: $(VENV)/extras $(VENV)/built $(ALL_ORACLES:%=build/oracles/%.stamp)
+matrix: $(VENV)/extras $(VENV)/built oracles
 	PYTHONPATH=tests $(BIN)/python -m differential.run --releases $(RELEASES) $(MATRIX) --brief
 
 # A copy of the package with native code that ends at its first error in memory. `--help` of the fuzzer

@@ -2,7 +2,7 @@
 
     python scripts/check_package.py [DIRECTORY]
 
-The sdist must have all that is tracked, and is installed from source. Wheels are built for every
+The sdist must have all that is tracked but hidden files, and is installed from source. Wheels are built for every
 target of build_wheels.py, which audits them; the one for this machine is installed. Each has an
 environment of its own. DIRECTORY takes them all, `dist` by default. Needs the extras `test` and
 `wheels`, and an index to take setuptools and Cython from.
@@ -38,9 +38,8 @@ def build_sdist(folder: Path) -> Path:
     (sdist,) = folder.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         shipped = {name.partition("/")[2] for name in archive.getnames()}
-    folders = ("src", "tests", "docs", "examples")
-    tracked = run("git", "ls-files", *folders, "*.md", "Makefile", "LICENSE")
-    if lacking := set(tracked.splitlines()) - shipped:
+    tracked = {name for name in run("git", "ls-files").splitlines() if not name.startswith(".")}
+    if lacking := tracked - shipped:
         sys.exit(f"the sdist lacks {sorted(lacking)}")
     return sdist
 
