@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from helpers.fake_tool import fake_tool
 
-from pylink.subtools import run
+from pylink.subtools import process, run
 from pylink.subtools.run import Command, run_all
 
 COPY = 'cat "$in" > "$out"'
@@ -107,7 +107,7 @@ def test_a_hanging_program_is_stopped(tmp_path: Path) -> None:
 def test_a_program_that_prints_without_end_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "LOG_LIMIT", 10_000)
+    monkeypatch.setattr(process, "LOG_LIMIT", 10_000)
     reason = failure(fake_tool(tmp_path / "tool", "exec yes"))
     assert reason == "printed more than 10000 bytes and was stopped"
 
@@ -129,7 +129,7 @@ def test_what_is_printed_is_counted_as_it_arrives(tmp_path: Path) -> None:
 def test_a_result_without_end_is_stopped(
     body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "RESULT_LIMIT", 1 << 20)
+    monkeypatch.setattr(process, "RESULT_LIMIT", 1 << 20)
     reason = failure(fake_tool(tmp_path / "tool", body))
     assert reason == "made a result that is too large and was stopped"
 
@@ -154,7 +154,7 @@ def test_programs_that_only_print(tmp_path: Path) -> None:
         ),
         (
             "sleep 60 & echo $! > {folder}/pid; exec yes",
-            f"printed more than {run.LOG_LIMIT} bytes and was stopped",
+            f"printed more than {process.LOG_LIMIT} bytes and was stopped",
         ),
     ],
 )
@@ -192,7 +192,7 @@ def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_an_exception_ends_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = fake_tool(tmp_path / "tool", f"echo $$ > {tmp_path}/pid; exec sleep 60")
 
-    def interrupt(running: Sequence[run.Run]) -> None:
+    def interrupt(running: Sequence[process.Run]) -> None:
         if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
             raise KeyboardInterrupt
 

@@ -25,7 +25,7 @@ from pylink.diagnostics.stream import show as show_text
 from pylink.inputs.incoming import is_text, read_incoming
 from pylink.outputs.wholefile import write_whole
 from pylink.report.view.numbers import text
-from pylink.serve.command import VARIABLE as SERVER
+from pylink.serve.server import VARIABLE as SERVER
 from pylink.watch.progress import Progress
 
 TYPE_CHECKING = False

@@ -7,8 +7,7 @@ import shlex
 import subprocess
 
 from pylink.bench.processes import Failed, Launcher
-
-VARIABLE = "PYLINK_SERVER"
+from pylink.serve.server import VARIABLE
 
 
 class Server:
