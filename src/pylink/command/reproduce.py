@@ -1,35 +1,30 @@
 """`pylink reproduce`: link again what `--reproduce` packed.
 
-The archive comes from somebody else. It is unpacked into a new folder, only files and folders
-below it, and read no further than limits allow; it decides neither what is written nor what is
-started or loaded.
+The archive comes from somebody else: it decides neither what is written nor what is started or
+loaded.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
-import tarfile
 import tempfile
-
-import zstandard
 
 from pylink.api.values import check_choices, checked
 from pylink.command.optioncheck import check
 from pylink.command.optionparse import CommandLine, parse
 from pylink.command.optiontable import FILE, OPTIONS
+from pylink.command.packed import BadArchiveError, read_manifest, unpack
 from pylink.diagnostics import Diagnostic, NvlinkRenderer, Sink
 from pylink.diagnostics.configure import obey, open_reports
-from pylink.errors import LinkError, reason_of
+from pylink.errors import LinkError
 from pylink.inputs.archivehost import thin_members
 from pylink.linker import run_link
 from pylink.options import Input, output_noted, recorded
 from pylink.outputs.plan import Plan, planned
 from pylink.outputs.reproducer import (
     DATA,
-    FORMAT,
     LIBRARY_VARIABLE,
     MANIFEST,
     NEVER_TAKEN,
@@ -44,22 +39,12 @@ from pylink.outputs.workdir import enter_root, leave_root
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import IO, Any
+    from typing import Any
 
     from pylink.command.optiontable import Value
 
-# Of one archive, unpacked.
-MAX_BYTES = 1 << 33
-MAX_FILES = 1 << 18
-MAX_MANIFEST = 1 << 26
-MAX_WINDOW = 1 << 27
-
 # What a compiler is told may name files for it to write.
 COMPILER_WORDS = ("Xptxas", "Xnvvm")
-
-
-class BadArchiveError(Exception):
-    """Why an archive is not linked, in words for the user."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -103,62 +88,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.chdir(back)
         sink.close()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def unpack(file: str, folder: str) -> None:
-    """Unpack files and folders, nothing else, below `folder`; BadArchiveError for all others."""
-    try:
-        with open(file, "rb") as stream:
-            reader = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(stream)
-            with tarfile.open(fileobj=reader, mode="r|") as archive:
-                _unpack(archive, folder)
-    except (OSError, ValueError, tarfile.TarError, zstandard.ZstdError, MemoryError) as error:
-        raise BadArchiveError(reason_of(error) or "there is not enough memory") from error
-
-
-def _unpack(archive: tarfile.TarFile, folder: str) -> None:
-    left = MAX_BYTES
-    for number, row in enumerate(archive):
-        parts = row.name.split("/")
-        if parts[0] not in (ROOT, DATA, MANIFEST) or {"", ".", ".."} & set(parts):
-            raise BadArchiveError(f"it has a file '{row.name}', which is not below '{ROOT}'")
-        if row.type not in (tarfile.REGTYPE, tarfile.DIRTYPE) or row.issparse():
-            raise BadArchiveError(f"'{row.name}' is neither a file nor a folder")
-        left -= row.size
-        if left < 0 or number >= MAX_FILES:
-            raise BadArchiveError(f"it has more than {MAX_BYTES} bytes or {MAX_FILES} files")
-        place = os.path.join(folder, row.name)
-        if row.isdir():
-            os.makedirs(place, 0o700, exist_ok=True)
-            continue
-        os.makedirs(os.path.dirname(place), 0o700, exist_ok=True)
-        contents = archive.extractfile(row)
-        assert contents is not None
-        with open(place, "xb") as target:
-            _copy(contents, target, row)
-
-
-def _copy(contents: IO[bytes], target: IO[bytes], row: tarfile.TarInfo) -> None:
-    shutil.copyfileobj(contents, target, 1 << 20)
-    if target.tell() != row.size:
-        raise BadArchiveError(f"it ends within '{row.name}'")
-
-
-def read_manifest(folder: str) -> dict[str, Any]:
-    """The manifest of an unpacked archive; BadArchiveError where there is none."""
-    file = os.path.join(folder, MANIFEST)
-    try:
-        if os.path.getsize(file) > MAX_MANIFEST:
-            raise BadArchiveError(f"'{MANIFEST}' has more than {MAX_MANIFEST} bytes")
-        with open(file, "rb") as stream:
-            manifest = json.load(stream)
-    except FileNotFoundError as error:
-        raise BadArchiveError(f"it has no '{MANIFEST}'") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise BadArchiveError(f"'{MANIFEST}' cannot be read: {error}") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise BadArchiveError(f"'{MANIFEST}' is not of format {FORMAT}, which this version knows")
-    return manifest
 
 
 class Again:
