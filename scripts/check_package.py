@@ -2,9 +2,10 @@
 
     python scripts/check_package.py [DIRECTORY]
 
-The sdist must have all that is tracked but hidden files, and is installed from source. Wheels are built for every
-target of build_wheels.py, which audits them; the one for this machine is installed. Each has an
-environment of its own. DIRECTORY takes them all, `dist` by default. Needs the extras `test` and
+The sdist must have all that is tracked but hidden files, and is installed from source. Wheels are
+built for every target of build_wheels.py, which audits them; the one for this machine is installed.
+Each has an environment of its own. DIRECTORY takes them all, `dist` by default. Needs the extras
+`test` and
 `wheels`, and an index to take setuptools and Cython from.
 """
 

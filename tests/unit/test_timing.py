@@ -83,8 +83,10 @@ def test_a_timer_without_a_stream_prints_nothing(capfd: pytest.CaptureFixture[st
     assert timer.timings["read"] >= 0
 
 
-def add_row(table: CsvTiming, source: str = "a.ptx", elapsed: float = 1.5) -> None:
-    table.row("ptxas", source=source, inputs=source, output="", arch="sm_90a", elapsed=elapsed)
+def add_row(table: CsvTiming, source: str = "a.ptx", elapsed: float = 1.5) -> bool:
+    return table.row(
+        "ptxas", source=source, inputs=source, output="", arch="sm_90a", elapsed=elapsed
+    )
 
 
 ROW = "a.ptx , ptxas , a.ptx ,  , sm_90a , nvlink , 1.5000 , ms\n"
@@ -139,7 +141,7 @@ def test_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_full_disk_costs_the_row_only() -> None:
-    add_row(CsvTiming("/dev/full"))
+    assert not add_row(CsvTiming("/dev/full"))
 
 
 def test_a_header_without_room_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
