@@ -225,12 +225,12 @@ def test_a_square_planted_in_a_phase_of_a_link_is_found(
 
     monkeypatch.setattr(pipeline, "layout", planted)
     monkeypatch.setattr(replay, "layout", planted)
-    found = []
-    for turn in range(PLANTED_RUNS):
-        path = tmp_path / f"{turn}.aprof"
+    path = tmp_path / "link.aprof"
+    found: list[str | None] = []
+    # On a machine that does much else, a run may have no model; it never has a smaller one.
+    while found.count("n^2") < 2 and len(found) < PLANTED_RUNS:
         pylink.link([folder / name for name in names], arch="sm_100", profile_aprof=path)
         (fit,) = [each for each in fit_report(read(path)) if each.routine == "layout"]
         found.append(fit.model)
-    # On a machine that does much else, a run may have no model; it never has a smaller one.
     assert "n^2" in found
     assert set(found) <= {"n^2", None}
