@@ -15,6 +15,7 @@ from pylink.facts import (
     header,
     releases,
     relocations,
+    sectionheader,
     sectionkinds,
     sectiontable,
     target,
@@ -40,7 +41,7 @@ def test_every_name_of_a_kind_is_that_of_its_type_alone() -> None:
         for name, type_ in zip(kind.names, kind.types, strict=False):
             told = (name, type_, kind.flags & kind.mask)
             assert seen.setdefault(told, kind.number) == kind.number
-            assert len(name) <= header.RULE_TEXT
+            assert len(name) <= sectionheader.RULE_TEXT
             assert min(kind.ranks) < sectiontable.RANK_MERCURY or name.startswith(b".nv.")
 
 

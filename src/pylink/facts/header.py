@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pylink.facts import (
@@ -23,11 +23,10 @@ from pylink.facts import (
     objectformats,
     releases,
     relocations,
-    sectionkinds,
-    sectiontable,
     target,
 )
-from pylink.facts.sectiontable import Kind
+from pylink.facts.headerlines import enum, numbers, table
+from pylink.facts.sectionheader import section_kinds
 
 HEAD = """\
 # Made by pylink.facts.header from the tables beside it; a change there changes this file.
@@ -58,160 +57,6 @@ CODES = {
     "int64_t": "q",
     "uint64_t": "Q",
 }
-# The columns that kernels test, in the order of the C rows.
-COLUMNS = {
-    "ranks[3]": "uint8_t",
-    "nobits": "uint8_t",
-    "given": "uint8_t",
-    "free": "uint8_t",
-    "owner": "uint8_t",
-    "patched": "uint8_t",
-    "mercury": "uint8_t",
-    "place": "uint8_t",
-    "omit": "uint8_t",
-    "link": "uint8_t",
-    "info": "uint8_t",
-    "size": "uint8_t",
-    "twin": "uint8_t",
-    "entsize": "uint8_t",
-    "stem": "uint8_t",
-    "exact": "uint8_t",
-    "brought": "uint8_t",
-    "holds": "uint8_t",
-    "trait": "uint8_t",
-    "slot": "uint8_t",
-    "shrinks": "uint8_t",
-    "first_bank": "uint8_t",
-    "align": "uint16_t",
-    "what": "uint16_t",
-    "type": "uint32_t",
-    "program": "uint32_t",
-    "flags": "uint32_t",
-    "name": "const char*",
-    "merc": "const char*",
-    "first": "const char*",
-}
-# Bits of a 64-bit word for the kinds of sections that a function has one of, behind those of banks.
-SLOTS = 64 - 18
-RULE_TEXT = 40
-RANKS = len(sectiontable.LEAN_RANKS)
-
-
-def numbers(module: object, prefixes: tuple[str, ...]) -> dict[str, int]:
-    """The integer constants of a module whose names begin so."""
-    found = {name: value for name, value in vars(module).items() if isinstance(value, int)}
-    return {name: value for name, value in found.items() if name.startswith(prefixes)}
-
-
-def kind_names() -> dict[str, int]:
-    """K_TEXT and the like."""
-    kinds = {kind.number for kind in sectiontable.kinds()}
-    names: dict[str, int] = {}
-    for name, value in numbers(sectionkinds, ("",)).items():
-        if value == len(names) and value in kinds and len(names) < len(kinds):
-            names[f"K_{name}"] = value
-    if len(names) != len(kinds):
-        raise ValueError("kinds of sections are numbered from 0 on, without gaps")
-    return names
-
-
-def enum(names: Mapping[str, int]) -> Iterator[str]:
-    yield "cdef enum:"
-    for name, value in names.items():
-        yield f"    {name} = {value:#x}U" if value > 0x7FFFFFFF else f"    {name} = {value}"
-    yield ""
-
-
-def table(kind: str, columns: Iterable[str], name: str, rows: Iterable[str]) -> Iterator[str]:
-    """An array of structs of a kind, in C, and what Cython knows of it."""
-    yield "cdef extern from *:"
-    yield '    """'
-    yield "    typedef struct {"
-    yield from (f"{line};" for line in columns)
-    yield f"    }} {kind};"
-    yield f"    static const {kind} {name}[] FACTS_UNUSED = {{"
-    yield from (f"        {row}," for row in rows)
-    yield "    };"
-    yield '    """'
-    yield f"    ctypedef struct {kind}:"
-    yield from columns
-    yield f"    const {kind} {name}[]"
-    yield ""
-
-
-def slots(kinds: tuple[Kind, ...]) -> dict[int, int]:
-    """A number for each kind of section that belongs to a function, from 0 on."""
-    owned = [kind.number for kind in kinds if kind.owner != sectionkinds.NULL]
-    found = {number: slot for slot, number in enumerate([sectionkinds.CAPMERC, *owned])}
-    if len(found) > SLOTS:
-        raise ValueError(f"a function can have {SLOTS} kinds of sections")
-    return found
-
-
-def kind_row(kind: Kind, slot: int) -> str:
-    name = kind.names[0].decode().replace("{bank}", "") if kind.names else ""
-    values = {
-        **{column: getattr(kind, column, 0) for column in COLUMNS},
-        "ranks[3]": "{" + ", ".join(map(str, kind.ranks)) + "}",
-        "mercury": kind.flags & elf.SHF_MERCURY != 0,
-        "slot": slot,
-        "type": kind.types[0],
-        "name": f'"{name}"',
-        "merc": f'"{kind.merc}"',
-        "first": f'"{kind.first}"',
-    }
-    return "{" + ", ".join(v if isinstance(v, str) else str(int(v)) for v in values.values()) + "}"
-
-
-def rule_rows(kinds: tuple[Kind, ...]) -> Iterator[str]:
-    """A row for each name of each kind, the particular ones before those that fit anything."""
-    for kind in sorted(kinds, key=lambda kind: (not kind.names, kind.banked)):
-        for name, type_ in zip(kind.names or (b"",), kind.types, strict=True):
-            stem, _, rest = name.partition(b"{bank}")
-            exact = not name.endswith(b".") and not kind.banked
-            if len(stem) > RULE_TEXT:
-                raise ValueError(f"{name!r} is too long for a rule")
-            banked = 1 + len(rest) if kind.banked else 0
-            match = f"{type_}u, {kind.flags & kind.mask}u, {kind.mask}u, {kind.number}"
-            yield f'{{{match}, {len(stem)}, {exact:d}, {banked}, "{stem.decode()}"}}'
-
-
-def tables(kinds: tuple[Kind, ...]) -> Iterator[str]:
-    columns = [f"        {type_} {name}" for name, type_ in COLUMNS.items()]
-    rule = [
-        "        uint32_t type, flags, mask",
-        "        uint8_t kind, size, exact, banked",
-        f"        char text[{RULE_TEXT}]",
-    ]
-    rules = list(rule_rows(kinds))
-    yield "cdef extern from *:"
-    yield '    """'
-    yield "    #include <stdint.h>"
-    yield "    typedef struct {"
-    yield from (f"{line};" for line in columns)
-    yield "    } KindFacts;"
-    places = (str(sectiontable.LEAN_RANKS.index(rank)) for rank in range(RANKS))
-    yield f"    static const uint8_t LEAN_PLACE[] FACTS_UNUSED = {{{', '.join(places)}}};"
-    yield "    static const KindFacts KIND[] FACTS_UNUSED = {"
-    numbered = slots(kinds)
-    yield from (f"        {kind_row(kind, numbered.get(kind.number, 0))}," for kind in kinds)
-    yield "    };"
-    yield "    typedef struct {"
-    yield from (f"{line};" for line in rule)
-    yield "    } KindRule;"
-    yield "    static const KindRule RULE[] FACTS_UNUSED = {"
-    yield from (f"        {row}," for row in rules)
-    yield "    };"
-    yield '    """'
-    yield "    ctypedef struct KindFacts:"
-    yield from columns
-    yield "    ctypedef struct KindRule:"
-    yield from rule
-    yield "    const uint8_t LEAN_PLACE[]"
-    yield "    const KindFacts KIND[]"
-    yield "    const KindRule RULE[]"
-    yield ""
-    yield from enum({"RULE_COUNT": len(rules)})
 
 
 # The columns of relocation types.
@@ -326,14 +171,6 @@ def format_tables() -> Iterator[str]:
     columns = [f"        {type_} {name}" for name, type_ in FORMAT_COLUMNS.items()]
     yield from enum({"FORMAT_COUNT": len(rows)})
     yield from table("FormatFacts", columns, "FORMAT", rows)
-
-
-def section_kinds() -> Iterator[str]:
-    kinds = sectiontable.kinds()
-    yield from enum({**kind_names(), "KIND_COUNT": len(kinds)})
-    prefixes = ("FREE_", "PLACE_", "RANK_", "OMIT_", "HEAD_", "SIZE_", "IS_", "POOL_", "USER_")
-    yield from enum(numbers(sectiontable, prefixes))
-    yield from tables(kinds)
 
 
 def traits() -> Iterator[str]:

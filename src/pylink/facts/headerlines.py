@@ -1,0 +1,35 @@
+"""Lines of Cython that define what facts are in C: numbers, and tables of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+
+def numbers(module: object, prefixes: tuple[str, ...]) -> dict[str, int]:
+    """The integer constants of a module whose names begin so."""
+    found = {name: value for name, value in vars(module).items() if isinstance(value, int)}
+    return {name: value for name, value in found.items() if name.startswith(prefixes)}
+
+
+def enum(names: Mapping[str, int]) -> Iterator[str]:
+    yield "cdef enum:"
+    for name, value in names.items():
+        yield f"    {name} = {value:#x}U" if value > 0x7FFFFFFF else f"    {name} = {value}"
+    yield ""
+
+
+def table(kind: str, columns: Iterable[str], name: str, rows: Iterable[str]) -> Iterator[str]:
+    """An array of structs of a kind, in C, and what Cython knows of it."""
+    yield "cdef extern from *:"
+    yield '    """'
+    yield "    typedef struct {"
+    yield from (f"{line};" for line in columns)
+    yield f"    }} {kind};"
+    yield f"    static const {kind} {name}[] FACTS_UNUSED = {{"
+    yield from (f"        {row}," for row in rows)
+    yield "    };"
+    yield '    """'
+    yield f"    ctypedef struct {kind}:"
+    yield from columns
+    yield f"    const {kind} {name}[]"
+    yield ""
