@@ -7,9 +7,9 @@ level by two threads.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.errno cimport ENOENT, ENOMEM, ENOTDIR
-from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, qsort
+from libc.string cimport memcmp, memcpy, memset
 
 from folders cimport *
 from names cimport *
@@ -29,6 +29,15 @@ cdef struct Known:
     Stamp stamp
     bint there                  # as of the last run
     bint seen                   # by this one, which is all where it is not there
+
+
+# A file to tell of.
+cdef struct Told:
+    const uint8_t* path
+    const Stamp* stamp
+    uint32_t size
+    uint32_t root
+    uint32_t rank               # of the root among their names
 
 
 cdef class Census:
@@ -75,10 +84,10 @@ cdef class Census:
         self.roots.append(root)
         return <uint32_t>(len(self.roots) - 1)
 
-    def know(self, list names, bytes roots, bytes offsets, bytes text, bytes stamps, bytes gone):
+    def know(self, list names, bytes roots, bytes ends, bytes text, bytes stamps, bytes gone):
         """Take rows of an index, which count more than those before; see census.pyi."""
         cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
-        cdef const int32_t* offset = <const int32_t*>PyBytes_AS_STRING(offsets)
+        cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
         cdef const Stamp* stamp = <const Stamp*>PyBytes_AS_STRING(stamps)
         cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(text)
         cdef const char* is_gone = PyBytes_AS_STRING(gone)
@@ -87,17 +96,23 @@ cdef class Census:
         cdef NameSlot* slot
         cdef Known* row
         cdef list numbers = [self.root_number(name) for name in names]
-        if (PyBytes_GET_SIZE(roots) != 4 * n or PyBytes_GET_SIZE(offsets) != 4 * (n + 1)
+        if (PyBytes_GET_SIZE(roots) != 4 * n or PyBytes_GET_SIZE(ends) != 8 * (n + 1)
                 or PyBytes_GET_SIZE(stamps) != n * <Py_ssize_t>sizeof(Stamp)):
             raise ValueError("columns differ in length")
         self.held.append(text)
+        if len(numbers) == 1:
+            index = <NameIndex*>self.indices.data + <uint32_t>numbers[0]
+            if index.count == 0:
+                index_free(index)
+                if not index_init(index, n):
+                    raise MemoryError
         for i in range(n):
             if root[i] < 0 or root[i] >= len(numbers):
                 raise IndexError(f"no root {root[i]}")
-            if not 0 <= offset[i] <= offset[i + 1] <= PyBytes_GET_SIZE(text):
+            if not 0 <= end[i] <= end[i + 1] <= PyBytes_GET_SIZE(text):
                 raise IndexError(f"path {i} is outside the text")
             index = <NameIndex*>self.indices.data + <uint32_t>numbers[root[i]]
-            slot = index_find(index, base + offset[i], <uint32_t>(offset[i + 1] - offset[i]))
+            slot = index_find(index, base + end[i], <uint32_t>(end[i + 1] - end[i]))
             if slot == NULL:
                 raise MemoryError
             if slot.value < 0:
@@ -118,37 +133,19 @@ cdef class Census:
         return row
 
     def known(self):
-        """What `know` takes, of all files that are there; see census.pyi."""
-        cdef size_t i, rows = 0, size = 0
-        cdef const Known* row = <const Known*>self.known_files.data
-        cdef bytes roots, offsets, text, stamps
-        cdef int32_t* root
-        cdef int32_t* offset
-        cdef Stamp* stamp
-        cdef char* place
-        for i in range(self.known_files.count):
-            if row[i].there:
-                rows += 1
-                size += row[i].size
-        if size > INT32_MAX:
-            raise OverflowError("paths of more than 2 GiB")
-        roots = PyBytes_FromStringAndSize(NULL, 4 * rows)
-        offsets = PyBytes_FromStringAndSize(NULL, 4 * (rows + 1))
-        text = PyBytes_FromStringAndSize(NULL, size)
-        stamps = PyBytes_FromStringAndSize(NULL, rows * sizeof(Stamp))
-        root = <int32_t*>PyBytes_AS_STRING(roots)
-        offset = <int32_t*>PyBytes_AS_STRING(offsets)
-        stamp = <Stamp*>PyBytes_AS_STRING(stamps)
-        place = PyBytes_AS_STRING(text)
-        offset[0] = 0
-        rows = 0
-        for i in range(self.known_files.count):
-            if row[i].there:
-                memcpy(place + offset[rows], row[i].path, row[i].size)
-                offset[rows + 1] = offset[rows] + <int32_t>row[i].size
-                root[rows], stamp[rows] = <int32_t>row[i].root, row[i].stamp
-                rows += 1
-        return list(self.roots), roots, offsets, text, stamps, bytes(rows)
+        """What `know` takes but the last, of all files that are there; see census.pyi."""
+        cdef size_t i
+        cdef Known* row
+        cdef Vec told
+        vec_init(&told, sizeof(Told))
+        try:
+            for i in range(self.known_files.count):
+                row = <Known*>self.known_files.data + i
+                if row.there:
+                    self.tell(&told, row, &row.stamp)
+            return self.columns(&told)
+        finally:
+            vec_free(&told)
 
     def known_roots(self):
         """The roots that files are known of."""
@@ -257,71 +254,81 @@ cdef class Census:
         cdef NameIndex* index
         cdef NameSlot* slot
         cdef Known* row
-        cdef list changed = []
-        for i in range(self.folders.count):
-            folder = <Folder*>self.folders.data + i
-            index = <NameIndex*>self.indices.data + folder.root
-            for k in range(folder.files.count):
-                file = <File*>folder.files.data + k
-                slot = index_find(index, folder.text.data + file.path, file.size)
-                if slot == NULL:
-                    raise MemoryError
-                if slot.value < 0:
-                    self.add_known(index, slot, folder.root)
-                row = <Known*>self.known_files.data + slot.value
-                if row.seen:
-                    continue
-                row.seen = True
-                if (row.there and is_same(&row.stamp, &file.stamp)
-                        and not is_unknown(&file.stamp)):
-                    continue
-                changed.append(self.tell(row, &file.stamp))
-        return changed
+        cdef Vec told
+        vec_init(&told, sizeof(Told))
+        try:
+            for i in range(self.folders.count):
+                folder = <Folder*>self.folders.data + i
+                index = <NameIndex*>self.indices.data + folder.root
+                for k in range(folder.files.count):
+                    file = <File*>folder.files.data + k
+                    slot = index_find(index, folder.text.data + file.path, file.size)
+                    if slot == NULL:
+                        raise MemoryError
+                    if slot.value < 0:
+                        self.add_known(index, slot, folder.root)
+                    row = <Known*>self.known_files.data + slot.value
+                    if row.seen:
+                        continue
+                    row.seen = True
+                    if not (row.there and is_same(&row.stamp, &file.stamp)
+                            and not is_unknown(&file.stamp)):
+                        self.tell(&told, row, &file.stamp)
+            return self.sorted_columns(&told)
+        finally:
+            vec_free(&told)
 
     def unseen(self):
         """The files that an index knows and that were not found, below whatever root."""
         cdef size_t i
         cdef Known* row
-        cdef list found = []
-        for i in range(self.known_files.count):
-            row = <Known*>self.known_files.data + i
-            if row.there and not row.seen:
-                found.append(self.tell(row, &row.stamp))
-        return found
+        cdef Vec told
+        vec_init(&told, sizeof(Told))
+        try:
+            for i in range(self.known_files.count):
+                row = <Known*>self.known_files.data + i
+                if row.there and not row.seen:
+                    self.tell(&told, row, &row.stamp)
+            return self.sorted_columns(&told)
+        finally:
+            vec_free(&told)
 
-    def unseen_of(self, bytes root, list paths):
-        """Of these those that are files of these paths, or in folders of these paths."""
+    def unseen_of(self, list roots, list paths):
+        """Of these those that are files of these paths, or in folders of these; see census.pyi."""
         cdef NameIndex index
         cdef NameSlot* slot = NULL
         cdef Known* row
         cdef bytes path
-        cdef uint32_t number = self.root_number(root)
+        cdef list inside
+        cdef uint32_t number
         cdef size_t i
-        cdef int64_t size
-        cdef list found = []
-        if not index_init(&index, len(paths)):
-            raise MemoryError
+        cdef Vec told
+        vec_init(&told, sizeof(Told))
+        index.slots = NULL
         try:
-            for path in paths:
-                slot = index_find(&index, <const uint8_t*>PyBytes_AS_STRING(path),
-                                  <uint32_t>len(path))
-                if slot == NULL:
+            for root, inside in zip(roots, paths):
+                number = self.root_number(root)
+                index_free(&index)
+                if not index_init(&index, len(inside)):
                     raise MemoryError
-                index.count += slot.value < 0
-                slot.value = 0
-            for i in range(self.known_files.count):
-                row = <Known*>self.known_files.data + i
-                if row.root != number or row.seen or not row.there:
+                for path in inside:
+                    slot = index_find(&index, <const uint8_t*>PyBytes_AS_STRING(path),
+                                      <uint32_t>len(path))
+                    if slot == NULL:
+                        raise MemoryError
+                    index.count += slot.value < 0
+                    slot.value = 0
+                if index.count == 0:
                     continue
-                for size in range(<int64_t>row.size, -1, -1):
-                    if size in (0, row.size) or row.path[size] == c"/":
-                        slot = index_find(&index, row.path, <uint32_t>size)
-                        if slot != NULL and slot.value == 0:
-                            found.append(self.tell(row, &row.stamp))
-                            break
+                for i in range(self.known_files.count):
+                    row = <Known*>self.known_files.data + i
+                    if (row.root == number and row.there and not row.seen
+                            and is_inside(&index, row.path, row.size)):
+                        self.tell(&told, row, &row.stamp)
+            return self.sorted_columns(&told)
         finally:
             index_free(&index)
-        return found
+            vec_free(&told)
 
     def files(self):
         """The root and path of every file that is known or was found."""
@@ -344,7 +351,67 @@ cdef class Census:
             count += row.there or row.seen
         return count
 
-    cdef tuple tell(self, const Known* row, const Stamp* stamp):
-        return (self.roots[row.root],
-                PyBytes_FromStringAndSize(<const char*>row.path, row.size),
-                (stamp.size, stamp.mtime, stamp.ctime, stamp.inode))
+    cdef int tell(self, Vec* told, const Known* row, const Stamp* stamp) except -1:
+        cdef Told* one = <Told*>vec_push(told)
+        if one == NULL:
+            raise MemoryError
+        one.path, one.size, one.root, one.stamp = row.path, row.size, row.root, stamp
+        return 0
+
+    cdef tuple sorted_columns(self, Vec* told):
+        """Columns of these files in the order of their roots' names and of their paths."""
+        cdef list ranks = sorted(range(len(self.roots)), key=self.roots.__getitem__)
+        cdef Told* one = <Told*>told.data
+        cdef dict rank = {number: place for place, number in enumerate(ranks)}
+        cdef size_t i
+        for i in range(told.count):
+            one[i].rank = rank[one[i].root]
+        if told.count:
+            with nogil:
+                qsort(told.data, told.count, sizeof(Told), by_path)
+        return self.columns(told)
+
+    cdef tuple columns(self, const Vec* told):
+        """Roots, the number of each file's, where its path ends, paths, and stamps."""
+        cdef const Told* one = <const Told*>told.data
+        cdef size_t i, size = 0
+        cdef bytes roots = PyBytes_FromStringAndSize(NULL, 4 * told.count)
+        cdef bytes ends = PyBytes_FromStringAndSize(NULL, 8 * (told.count + 1))
+        cdef bytes stamps = PyBytes_FromStringAndSize(NULL, told.count * sizeof(Stamp)), text
+        cdef int32_t* root = <int32_t*>PyBytes_AS_STRING(roots)
+        cdef int64_t* end = <int64_t*>PyBytes_AS_STRING(ends)
+        cdef Stamp* stamp = <Stamp*>PyBytes_AS_STRING(stamps)
+        cdef char* place
+        for i in range(told.count):
+            root[i], end[i], stamp[i] = <int32_t>one[i].root, size, one[i].stamp[0]
+            size += one[i].size
+        end[told.count] = size
+        text = PyBytes_FromStringAndSize(NULL, size)
+        place = PyBytes_AS_STRING(text)
+        for i in range(told.count):
+            memcpy(place + end[i], one[i].path, one[i].size)
+        return list(self.roots), roots, ends, text, stamps
+
+
+cdef int by_path(const void* left, const void* right) noexcept nogil:
+    cdef const Told* a = <const Told*>left
+    cdef const Told* b = <const Told*>right
+    cdef int found
+    if a.rank != b.rank:
+        return -1 if a.rank < b.rank else 1
+    found = memcmp(a.path, b.path, min(a.size, b.size))
+    if found == 0:
+        found = (a.size > b.size) - (a.size < b.size)
+    return found
+
+
+cdef bint is_inside(NameIndex* index, const uint8_t* path, uint32_t length) noexcept nogil:
+    """Whether an index has the path, or a folder that it is in."""
+    cdef int64_t size
+    cdef NameSlot* slot
+    for size in range(<int64_t>length, -1, -1):
+        if size in (0, length) or path[size] == c"/":
+            slot = index_find(index, path, <uint32_t>size)
+            if slot != NULL and slot.value == 0:
+                return True
+    return False

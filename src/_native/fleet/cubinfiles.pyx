@@ -31,25 +31,27 @@ cdef enum Fate:
     F_CLOSER = 2                # it is to be looked at closely
 
 
-def read_cubins(list paths not None, bytes stamps not None, int64_t largest, int64_t first,
+def read_cubins(list names not None, bytes roots not None, bytes ends not None,
+                bytes text not None, bytes stamps not None, int64_t largest, int64_t first,
                 uintptr_t hasher):
     """The objects and sections of cubins, and what became of each file; see cubinfiles.pyi."""
-    cdef Py_ssize_t n = len(paths), i
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(roots) // 4, i
     cdef const Stamp* stamp = <const Stamp*>PyBytes_AS_STRING(stamps)
-    cdef bytes fates = PyBytes_FromStringAndSize(NULL, n), path
-    cdef bytes sources = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
+    cdef bytes fates = PyBytes_FromStringAndSize(NULL, n)
     cdef uint8_t* fate = <uint8_t*>PyBytes_AS_STRING(fates)
-    cdef const char** source = <const char**>PyBytes_AS_STRING(sources)
     cdef Columns columns
+    cdef Vec paths              # each ended by NUL
+    cdef const char* path
     cdef uint8_t* buffer
     cdef bint good
     if PyBytes_GET_SIZE(stamps) != n * <Py_ssize_t>sizeof(Stamp) or largest < 0:
-        raise ValueError("a stamp for each path")
-    for i in range(n):
-        path = paths[i]
-        source[i] = PyBytes_AS_STRING(path)
+        raise ValueError("columns differ in length")
+    memset(&columns, 0, sizeof(Columns))
+    vec_init(&paths, 1)
     buffer = <uint8_t*>malloc(largest + 1)
     try:
+        join_paths(&paths, names, roots, ends, text)
+        path = <const char*>paths.data
         with nogil:
             good = columns_init(&columns, <Hasher>hasher, first) and buffer != NULL
             for i in range(n):
@@ -57,13 +59,38 @@ def read_cubins(list paths not None, bytes stamps not None, int64_t largest, int
                     break
                 fate[i] = F_CLOSER
                 if 0 <= stamp[i].size <= largest:
-                    good = read_one(&columns, source[i], &stamp[i], buffer, &fate[i])
+                    good = read_one(&columns, path, &stamp[i], buffer, &fate[i])
+                path += strlen(path) + 1
         if not good:
             raise MemoryError
         return fates, columns_take(&columns)
     finally:
         columns_free(&columns)
+        vec_free(&paths)
         free(buffer)
+
+
+cdef int join_paths(Vec* paths, list names, bytes roots, bytes ends, bytes text) except -1:
+    """The whole path of each file."""
+    cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
+    cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
+    cdef const char* base = PyBytes_AS_STRING(text)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(roots) // 4, i
+    cdef bytes name
+    if PyBytes_GET_SIZE(roots) != 4 * n or PyBytes_GET_SIZE(ends) != 8 * (n + 1):
+        raise ValueError("columns differ in length")
+    for i in range(n):
+        if not 0 <= root[i] < len(names):
+            raise IndexError(f"no root {root[i]}")
+        if not 0 <= end[i] <= end[i + 1] <= PyBytes_GET_SIZE(text):
+            raise IndexError(f"path {i} is outside the text")
+        name = names[root[i]]
+        if not (vec_append(paths, PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
+                and vec_append(paths, b"/", 1)
+                and vec_append(paths, base + end[i], end[i + 1] - end[i])
+                and vec_append(paths, b"\0", 1)):
+            raise MemoryError
+    return 0
 
 
 cdef bint read_one(Columns* columns, const char* path, const Stamp* stamp, uint8_t* buffer,

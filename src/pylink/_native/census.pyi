@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-# Root, path below it, and size, mtime, ctime (ns) and inode.
-Row = tuple[bytes, bytes, tuple[int, int, int, int]]
+# Files: roots, the number among these of each file's (int32), where its path below that ends in the
+# text of all (int64, with a 0 in front), and its size, mtime, ctime (ns) and inode (int64 each).
+Columns = tuple[list[bytes], bytes, bytes, bytes, bytes]
 
 class Census:
     """What an index knows of trees, and what is in them."""
@@ -12,25 +13,19 @@ class Census:
         self,
         names: list[bytes],
         roots: bytes,
-        offsets: bytes,
+        ends: bytes,
         text: bytes,
         stamps: bytes,
         gone: bytes,
     ) -> None:
-        """Take rows of files, of which a later one for a file counts.
+        """Take columns of files, of which a later row for a file counts.
 
-        ``roots`` has the number of its root in ``names`` for each (int32), ``offsets`` where its
-        path begins in ``text`` (int32, and one more for the last one's end), ``stamps`` its size,
-        mtime, ctime and inode (int64 each), ``gone`` a byte that says whether it is not there any
-        more. ``ValueError`` for columns of different lengths, ``IndexError`` for a number or a
-        path that is in none.
+        ``gone`` is a byte for each that says whether it is not there any more. ``ValueError`` for
+        columns of different lengths, ``IndexError`` for a number or a path that is in none.
         """
 
-    def known(self) -> tuple[list[bytes], bytes, bytes, bytes, bytes, bytes]:
-        """What ``know`` takes, of all files that are known to be there.
-
-        ``OverflowError`` when their paths have more than 2 GiB.
-        """
+    def known(self) -> Columns:
+        """All files that are known to be there, in any order."""
 
     def known_roots(self) -> list[bytes]:
         """The roots below which files are known, in order of mention."""
@@ -54,8 +49,11 @@ class Census:
         there or is passed over.
         """
 
-    def compare(self) -> list[Row]:
-        """Each file that was found and is not known as it is, once, in any order."""
+    def compare(self) -> Columns:
+        """Each file that was found and is not known as it is, once.
+
+        Here and below files come in the order of their roots' names and of their paths.
+        """
 
     def files(self) -> list[tuple[bytes, bytes]]:
         """After ``compare``: root and path of every file that is known or was found."""
@@ -63,8 +61,8 @@ class Census:
     def count(self) -> int:
         """After ``compare``: how many these are."""
 
-    def unseen(self) -> list[Row]:
+    def unseen(self) -> Columns:
         """After ``compare``: what is known, below whatever root, and was not found."""
 
-    def unseen_of(self, root: bytes, paths: list[bytes]) -> list[Row]:
-        """Of these the files below ``root`` that are one of ``paths``, or in such a folder."""
+    def unseen_of(self, roots: list[bytes], paths: list[list[bytes]]) -> Columns:
+        """Of these the files below each root that are one of its ``paths``, or in such a folder."""

@@ -3,14 +3,21 @@
 from pylink._native.sectionindex import Columns
 
 def read_cubins(
-    paths: list[bytes], stamps: bytes, largest: int, first: int, hasher: int
+    names: list[bytes],
+    roots: bytes,
+    ends: bytes,
+    text: bytes,
+    stamps: bytes,
+    largest: int,
+    first: int,
+    hasher: int,
 ) -> tuple[bytes, Columns]:
     """The objects and sections of those files that are cubins, and a byte of fate for each file.
 
-    ``stamps`` has size, mtime, ctime (ns) and inode of each (int64), which are compared with what
-    it is when it was read; three zeros in place of the last tell nothing. Fates are 0 for a cubin,
-    which has the next object, 1 for what holds no device code, and 2 for what is to be looked at
-    closely: files with others in them, of more than ``largest`` bytes, that cannot be read, or that
-    are not as they were. ``first`` and ``hasher`` are as in ``list_sections``. ``ValueError`` when
-    there is not one stamp for each path.
+    Files are columns as a census has them; their stamps are compared with what each is when it is
+    read; three zeros in place of all but the size tell nothing. Fates are 0 for a cubin, which has
+    the next object, 1 for what holds no device code, and 2 for what is to be looked at closely:
+    files with others in them, of more than ``largest`` bytes, that cannot be read, or that are not
+    as they were. ``first`` and ``hasher`` are as in ``list_sections``. ``ValueError`` for columns
+    of different lengths, ``IndexError`` for a root or a path that is in none.
     """

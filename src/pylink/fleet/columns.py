@@ -1,4 +1,4 @@
-"""The tables of an index: their columns, and how those of the native reader become them.
+"""The tables of an index: their columns, and how Parquet files of them are read.
 
 Numbers of files and objects are 64 bits wide and say where they come from: the run that made the
 fragment, the part of that run, the row. They grow with time, so of two rows for one file the one
@@ -15,24 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pylink._native.sectionindex import Columns
-
 # Bits of a number below the part, and below the run.
 ROW_BITS, PART_BITS = 24, 20
 MOST_ROWS, MOST_PARTS = 1 << ROW_BITS, 1 << PART_BITS
 
-# Rows of objects of the native readers.
-OBJECT_ROW = [
-    ("fault", "<u4"),
-    ("section", "<u4"),
-    ("sm", "<u4"),
-    ("type", "<u4"),
-    ("size", "<u8"),
-    ("count", "<u8"),
-]
 DIGEST_SIZE = 16
 
-TABLES = ("files", "objects", "sections")
 
 # The kind of a file that is not there any more.
 GONE = "gone"
@@ -85,6 +73,9 @@ SECTIONS = {
     "align": "uint64",
     "digest": "digest",
 }
+# By the names of their files.
+TABLES = {"files": FILES, "objects": OBJECTS, "sections": SECTIONS}
+
 # A row for each file of a target, where a description says so.
 MEMBERS = {"target": "string", "root": "binary", "path": "binary", "place": "int32"}
 
@@ -92,10 +83,7 @@ MEMBERS = {"target": "string", "root": "binary", "path": "binary", "place": "int
 def schema_of(columns: Mapping[str, str]) -> Any:
     """The schema of a table, of names and types."""
     pa = need("pyarrow")
-    special = {
-        "words": pa.dictionary(pa.int32(), pa.string()),
-        "digest": pa.binary(DIGEST_SIZE),
-    }
+    special = {"words": pa.string(), "digest": pa.binary(DIGEST_SIZE)}
     return pa.schema(
         [(name, special.get(kind) or getattr(pa, kind)()) for name, kind in columns.items()]
     )
@@ -114,59 +102,6 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Any:
     """A table of a file; by the reader of single files, since that of data sets loads pandas."""
     with need("pyarrow.parquet").ParquetFile(path) as file:
         return file.read(columns)
-
-
-def column(kind: str, values: Sequence[Any]) -> Any:
-    """Values as a column of one of the tables; a list may have None.
-
-    It is made of buffers, since pyarrow.array loads pandas where that is installed.
-    """
-    np, pa = need("numpy"), need("pyarrow")
-    validity = None
-    if isinstance(values, list) and None in values:
-        validity = np.packbits([one is not None for one in values], bitorder="little")
-        nothing: Any = {"string": "", "binary": b""}.get(kind, 0)
-        values = [nothing if one is None else one for one in values]
-    if kind in ("string", "binary"):
-        parts = values if kind == "binary" else [one.encode() for one in values]
-        ends = np.zeros(len(parts) + 1, "i4")
-        np.cumsum([*map(len, parts)], out=ends[1:])
-        data = [ends, b"".join(parts)]
-    elif kind == "bool_":
-        data = [np.packbits(np.asarray(values, bool), bitorder="little")]
-    else:
-        data = [np.asarray(values, kind)]
-    buffers = [None if one is None else pa.py_buffer(bytes(one)) for one in (validity, *data)]
-    return pa.Array.from_buffers(getattr(pa, kind)(), len(values), buffers)
-
-
-def section_table(native: Columns) -> Any:
-    """The sections of one call of a native reader."""
-    pa = need("pyarrow")
-    _, parts, families, suffixes = native
-    schema = schema_of(SECTIONS)
-    count = len(parts[0]) // 8
-    words = {"family": families, "suffix": suffixes}
-    arrays = []
-    for field, part in zip(schema, parts, strict=True):
-        named = words.get(field.name)
-        kind = pa.int32() if named else field.type
-        array = pa.Array.from_buffers(kind, count, [None, pa.py_buffer(part)])
-        if named:
-            array = pa.DictionaryArray.from_arrays(array, _words(*named))
-        arrays.append(array)
-    return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _words(ends: bytes, text: bytes) -> Any:
-    """Names as text; those with bytes that are no UTF-8 have escapes for them."""
-    pa = need("pyarrow")
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(text)]
-    names = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(ends) // 8 - 1, buffers)
-    try:
-        return names.cast(pa.string())
-    except pa.ArrowInvalid:
-        return column("string", [show_bytes(name) for name in names.to_pylist()])
 
 
 def show_bytes(name: bytes) -> str:

@@ -8,16 +8,15 @@ invisible in the moment in which it gets its name; then they are removed. Rows k
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pylink.command.packages import need
-from pylink.fleet.columns import read_table
-from pylink.fleet.fragment import stored
+from pylink.fleet.columns import TABLES, as_parquet, read_table, schema_of
 from pylink.fleet.index import FragmentName
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from pylink.fleet.index import Index
 
@@ -26,18 +25,21 @@ SMALL = 1024
 MANY = 16
 
 
-def compact(index: Index, live: int) -> None:
-    """Apply both rules to an index of `live` files; for who holds the lock."""
-    counts = {one: _count(one) for one in index.fragments}
-    if sum(counts.values()) > 2 * live + SMALL:
+def compact(index: Index, live: int, counts: Mapping[str, int]) -> None:
+    """Apply both rules to an index of `live` files; for who holds the lock.
+
+    `counts` are the rows of files of each fragment, by its name.
+    """
+    found = {one: counts[one.name] for one in index.fragments}
+    if sum(found.values()) > 2 * live + SMALL:
         counting = current(index)
-        for fragment, count in counts.items():
+        for fragment, count in found.items():
             if len(_files(fragment, counting)) < count:
                 replace(index, [fragment], counting)
-        counts = {one: _count(one) for one in index.fragments}
+        found = {one: index.count_rows(one.name) for one in index.fragments}
     small: list[Path] = []
-    for fragment in reversed(index.fragments):
-        if counts[fragment] >= SMALL:
+    for fragment in reversed(found):
+        if found[fragment] >= SMALL:
             break
         small.insert(0, fragment)
     if len(small) >= MANY:
@@ -56,12 +58,11 @@ def replace(index: Index, fragments: Sequence[Path], counting: Any) -> None:
     for one in fragments:
         table = _read(one, "sections")
         sections.append(table.filter(pc.is_in(table["object"], numbers)))
-    joined = pa.concat_tables(sections).unify_dictionaries().combine_chunks()
-    tables = {"files": files, "objects": objects, "sections": joined}
+    tables = {"files": files, "objects": objects, "sections": pa.concat_tables(sections)}
     names = [name for one in fragments if (name := FragmentName.of(one.name)) is not None]
     serial = max(name.serial for name in names) + 1
     name = FragmentName(names[0].first, names[-1].last, serial)
-    index.publish(str(name), {table: stored(rows) for table, rows in tables.items()})
+    index.publish(str(name), {table: _stored(rows) for table, rows in tables.items()})
     index.clean()
 
 
@@ -82,10 +83,12 @@ def _files(fragment: Path, counting: Any) -> Any:
     return table.filter(need("pyarrow.compute").is_in(table["file"], counting))
 
 
-def _count(fragment: Path) -> int:
-    count: int = need("pyarrow.parquet").read_metadata(fragment / "files.parquet").num_rows
-    return count
-
-
 def _read(fragment: Path, name: str, columns: Sequence[str] | None = None) -> Any:
-    return read_table(fragment / f"{name}.parquet", columns)
+    """A table, in the types of today, whoever wrote it."""
+    kinds = TABLES[name] if columns is None else {one: TABLES[name][one] for one in columns}
+    return read_table(fragment / f"{name}.parquet", columns).cast(schema_of(kinds))
+
+
+def _stored(table: Any) -> bytes:
+    words = [name for name in table.column_names if name not in ("digest", "offset")]
+    return as_parquet(table, use_dictionary=words, write_statistics=False)

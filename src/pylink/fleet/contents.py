@@ -9,9 +9,7 @@ is then, and read again by the next run.
 
 from __future__ import annotations
 
-import itertools
 import os
-from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pylink._native.sectionindex import Columns
-    from pylink.fleet.walk import Found, Stamp
+    from pylink.fleet.walk import Files, Found, Stamp
 
 # An arena of this size is still in the processor's cache when its sections are hashed.
 ARENA_SIZE = 16 << 20
@@ -80,37 +78,34 @@ class Batch:
     others: list[Source] = field(default_factory=list)
 
 
-def read_directly(files: Sequence[Found], first: int, hasher: int) -> tuple[bytes, Columns]:
+def read_directly(files: Files, first: int, hasher: int) -> tuple[bytes, Columns]:
     """A fate for each file, see FATES, and objects and sections of those that are cubins.
 
     Their numbers begin with `first`.
     """
-    stamps = array("q", itertools.chain.from_iterable(file.stamp for file in files))
-    paths = [file.full for file in files]
-    return cubinfiles.read_cubins(paths, stamps.tobytes(), SNIFFED, first, hasher)
+    return cubinfiles.read_cubins(*files, SNIFFED, first, hasher)
 
 
 def read_contents(
-    rows: Sequence[int], files: Sequence[Found], results: dict[int, FileResult]
+    rows: Sequence[int], files: Files, results: dict[int, FileResult]
 ) -> Iterator[Batch]:
     """The device code of the files of these rows; `results` gets what became of each."""
+    sizes = files.sizes
     start = 0
     while start < len(rows):
         end, size = start, 0
-        while end < len(rows) and (
-            end == start or size + files[rows[end]].stamp.size <= ARENA_SIZE
-        ):
-            size += files[rows[end]].stamp.size
+        while end < len(rows) and (end == start or size + sizes[rows[end]] <= ARENA_SIZE):
+            size += sizes[rows[end]]
             end += 1
-        yield from _read_some(rows[start:end], files, results)
+        some = rows[start:end]
+        yield from _read_some(some, [files.file(row) for row in some], results)
         start = end
 
 
 def _read_some(
-    rows: Sequence[int], all_files: Sequence[Found], results: dict[int, FileResult]
+    rows: Sequence[int], files: Sequence[Found], results: dict[int, FileResult]
 ) -> Iterator[Batch]:
     """The same of some that fit into one arena."""
-    files = [all_files[row] for row in rows]
     arena, extents = _arena(files)
     if arena is None:
         for row, file in zip(rows, files, strict=True):

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from array import array
 from typing import TYPE_CHECKING, Any
 
 from pylink._native.sectionindex import list_sections
 from pylink.command.packages import need
-from pylink.fleet.columns import DIGEST_SIZE, SECTIONS
+from pylink.fleet.columns import SECTIONS
 
 if TYPE_CHECKING:
     from pylink._native.sectionindex import Columns
@@ -44,17 +45,14 @@ def list_hashed(arena: bytes, extents: bytes, first: int) -> Columns:
 
 def fill(arena: bytes, extents: bytes, first: int, found: Columns) -> Columns:
     """The same tables with digests that the package computes."""
-    np, xxhash = need("numpy"), need("xxhash")
     columns = dict(zip(SECTIONS, found[1], strict=True))
-    objects, offsets, sizes = (
-        np.frombuffer(columns[name], "<i8") for name in ("object", "offset", "stored")
-    )
-    starts = np.frombuffer(extents, "<i8")[::2][objects - first] + offsets
+    numbers = (array("q", columns[name]) for name in ("object", "offset", "stored"))
+    starts = array("q", extents)[::2]
     view = memoryview(arena)
-    digests = bytearray(DIGEST_SIZE * len(sizes))
-    digest: Any = xxhash.xxh3_128_digest
-    for row, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
-        place = DIGEST_SIZE * row
-        digests[place : place + DIGEST_SIZE] = digest(view[start : start + size])
-    columns["digest"] = bytes(digests)
+    digests = []
+    digest: Any = need("xxhash").xxh3_128_digest
+    for number, offset, size in zip(*numbers, strict=True):
+        start = starts[number - first] + offset
+        digests.append(digest(view[start : start + size]))
+    columns["digest"] = b"".join(digests)
     return found[0], tuple(columns.values()), *found[2:]

@@ -122,14 +122,14 @@ class Dask:
 
 def versions() -> tuple[str, ...]:
     """What has to be the same everywhere for results to be the same."""
-    return (__version__, need("pyarrow").__version__, need("xxhash").VERSION)
+    return (__version__, need("lz4").__version__, need("xxhash").VERSION)
 
 
 def checked(expected: tuple[str, ...], function: Callable[[T], R], task: T) -> R:
     """Run a task; EngineError where other versions are installed."""
     if versions() != expected:
         raise EngineError(
-            f"a worker has {', '.join(versions())} of pylink, pyarrow and xxhash; "
+            f"a worker has {', '.join(versions())} of pylink, lz4 and xxhash; "
             f"this process {', '.join(expected)}"
         )
     return function(task)

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import itertools
+from array import array
+from typing import TYPE_CHECKING, NamedTuple
 
-from pylink.command.packages import need
+from pylink._native.columnpages import join_words
+from pylink._native.filepaths import folders_of
 from pylink.facts.elf import ET_EXEC
 from pylink.fleet.columns import (
-    FILES,
     GONE,
     MOST_ROWS,
-    OBJECT_ROW,
-    OBJECTS,
     SECTIONS,
     TABLES,
-    as_parquet,
-    column,
     first_number,
-    schema_of,
-    section_table,
     show_bytes,
 )
 from pylink.fleet.contents import FATES, read_contents, read_directly
 from pylink.fleet.digests import hasher, list_hashed
-from pylink.fleet.targets import folder_targets
+from pylink.fleet.parquet import Numbers, Texts, constant, integers, numbered, texts, words, written
+from pylink.fleet.state import Rows
+from pylink.fleet.targets import ARCHIVES, folder_target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pylink._native.sectionindex import Columns
     from pylink.fleet.contents import FileResult, Source
+    from pylink.fleet.parquet import Table
     from pylink.fleet.parts import Part
+    from pylink.fleet.walk import Files
 
 FAULTS = {
     1: "it has no ELF header of a cubin",
@@ -43,132 +43,194 @@ FAULTS = {
 }
 
 
-def make_fragment(part: Part) -> dict[str, bytes]:
-    """Parquet files by the names of their tables; the same bytes wherever and whenever made."""
+# Bytes of a native row of an object, and where its fields are among its 32 and 64-bit numbers.
+OBJECT_SIZE = 32
+FAULT, SECTION, SM, TYPE = range(4)
+SIZE, COUNT = 2, 3
+
+
+# Where the columns of names are among those of sections.
+FAMILY, SUFFIX = (list(SECTIONS).index(name) for name in ("family", "suffix"))
+
+
+class Fragment(NamedTuple):
+    """What became of a part: Parquet files by the names of their tables, and what the state needs.
+
+    `size` are bytes of files that were read.
+    """
+
+    tables: dict[str, bytes]
+    rows: Rows
+    size: int
+
+
+def make_fragment(part: Part) -> Fragment:
+    """The same bytes wherever and whenever it is made."""
     first = first_number(part.run, part.number)
-    fates = bytes([FATES.index("")]) * len(part.files)
-    objects: list[Any] = []
-    sections: list[Any] = []
-    count = 0
-
-    def take(rows: Sequence[int], members: Sequence[Source] | None, native: Columns) -> None:
-        nonlocal count
-        objects.append(_objects([first + row for row in rows], members, native[0], first + count))
-        sections.append(section_table(native))
-        count += len(rows)
-
-    def check(more: int) -> None:
-        if count + more > MOST_ROWS:
-            raise OverflowError(f"one fragment holds at most {MOST_ROWS} objects")
-
+    rows = part.files.rows
+    found = _Found(first)
+    fates = bytes([FATES.index("")]) * rows
     if hasher():
-        check(len(part.files))
+        found.check(rows)
         fates, native = read_directly(part.files, first, hasher())
-        take([row for row, fate in enumerate(fates) if FATES[fate] == FATES[0]], None, native)
+        found.take([row for row, fate in enumerate(fates) if not fate], None, native)
     results: dict[int, FileResult] = {}
     closely = [row for row, fate in enumerate(fates) if not FATES[fate]]
     for batch in read_contents(closely, part.files, results):
-        check(len(batch.cubins) + len(batch.others))
-        native = list_hashed(batch.arena, batch.extents, first + count)
-        take([source.file for source in batch.cubins], batch.cubins, native)
-        if batch.others:
-            objects.append(_others(batch.others, first, first + count))
-            count += len(batch.others)
-    tables = {
-        "files": _files(part, fates, results, first),
-        "objects": _joined(OBJECTS, objects),
-        "sections": _joined(SECTIONS, sections),
-    }
-    return {name: stored(tables[name]) for name in TABLES}
-
-
-def _files(part: Part, fates: bytes, results: dict[int, FileResult], first: int) -> Any:
-    files = [*part.files, *part.gone]
-    kinds = [FATES[fate] for fate in fates] + [GONE] * len(part.gone)
-    notes: list[str | None] = [None] * len(files)
-    stamps = [file.stamp for file in part.files] + [file.stamp.forgotten() for file in part.gone]
+        found.check(len(batch.cubins) + len(batch.others))
+        native = list_hashed(batch.arena, batch.extents, first + found.count)
+        found.take([source.file for source in batch.cubins], batch.cubins, native)
+        found.take_others(batch.others)
+    stamps = array("q", part.files.stamps)
     for row, result in results.items():
-        kinds[row], notes[row], stamps[row] = result.kind, result.note, result.stamp
-    paths = [file.path for file in files]
-    return _table(
-        FILES,
-        {
-            "file": range(first, first + len(files)),
-            "root": [file.root for file in files],
-            "path": paths,
-            "name": [show_bytes(path) for path in paths],
-            "target": [*folder_targets(paths)],
-            "size": [stamp.size for stamp in stamps],
-            "mtime": [stamp.mtime for stamp in stamps],
-            "ctime": [stamp.ctime for stamp in stamps],
-            "inode": [stamp.inode for stamp in stamps],
-            "kind": kinds,
-            "note": notes,
-        },
+        stamps[4 * row : 4 * row + 4] = array("q", result.stamp)
+    files = part.files._replace(stamps=stamps.tobytes()).followed_by(_forgotten(part.gone))
+    tables = {
+        "files": _files(files, fates, results, first),
+        "objects": found.objects(),
+        "sections": found.sections(),
+    }
+    made = {name: written(TABLES[name], table) for name, table in tables.items()}
+    gone = bytes(rows) + b"\1" * part.gone.rows
+    return Fragment(made, Rows(part.name, files, gone), sum(part.files.sizes))
+
+
+def _forgotten(files: Files) -> Files:
+    """The same with sizes alone."""
+    stamps = array("q", bytes(len(files.stamps)))
+    stamps[::4] = files.sizes
+    return files._replace(stamps=stamps.tobytes())
+
+
+def _files(files: Files, fates: bytes, results: dict[int, FileResult], first: int) -> Table:
+    count = files.rows
+    kinds: list[str | None] = [*map(FATES.__getitem__, fates), *[GONE] * (count - len(fates))]
+    notes: dict[int, str] = {}
+    for row, result in results.items():
+        kinds[row] = result.kind
+        if result.note is not None:
+            notes[row] = result.note
+    folders, alone, numbers = folders_of(files.ends, files.text, list(ARCHIVES))
+    targets = [
+        show_bytes(name) if one else folder_target(name)
+        for name, one in zip(folders, alone, strict=True)
+    ]
+    paths = Texts(files.ends, files.text)
+    shown = (
+        paths if files.text.isascii() else texts([show_bytes(one).encode() for one in _each(paths)])
     )
-
-
-def _objects(
-    files: Sequence[int], members: Sequence[Source] | None, native: bytes, number: int
-) -> Any:
-    """The rows of cubins of these files, the first of this number."""
-    np = need("numpy")
-    rows = np.frombuffer(native, OBJECT_ROW)
-    faults: list[str | None] = [None] * len(rows)
-    for row in np.flatnonzero(rows["fault"]).tolist():
-        faults[row] = FAULTS[int(rows["fault"][row])].format(int(rows["section"][row]))
-    nothing = [0] * len(rows)
-    return _table(
-        OBJECTS,
-        {
-            "object": range(number, number + len(rows)),
-            "file": files,
-            "member": [one.member for one in members] if members else [""] * len(rows),
-            "entry": [one.entry for one in members] if members else nothing,
-            "kind": ["cubin"] * len(rows),
-            "sm": rows["sm"],
-            "linked": rows["type"] == ET_EXEC,
-            "size": rows["size"],
-            "sections": rows["count"],
-            "fault": faults,
+    stamps = array("q", files.stamps)
+    return {
+        "file": integers("int64", range(first, first + count)),
+        "root": numbered(files.names, array("i", files.roots)),
+        "path": paths,
+        "name": shown,
+        "target": numbered([one.encode() for one in targets], array("i", numbers)),
+        **{
+            name: Numbers(stamps[place::4].tobytes())
+            for place, name in enumerate(("size", "mtime", "ctime", "inode"))
         },
-    )
+        "kind": words(kinds),
+        "note": words([*map(notes.get, range(count))]) if notes else constant(None, count),
+    }
 
 
-def _others(sources: Sequence[Source], first: int, number: int) -> Any:
-    """The rows of what is compiled only later: no sections are known of it."""
-    nothing = [0] * len(sources)
-    return _table(
-        OBJECTS,
-        {
-            "object": range(number, number + len(sources)),
-            "file": [first + source.file for source in sources],
-            "member": [source.member for source in sources],
-            "entry": [source.entry for source in sources],
-            "kind": [source.kind for source in sources],
-            "sm": [None] * len(sources),
-            "linked": nothing,
-            "size": [source.size for source in sources],
-            "sections": nothing,
-            "fault": [None] * len(sources),
-        },
-    )
+def _each(column: Texts) -> list[bytes]:
+    ends = array("q", column.ends)
+    return [column.text[start:end] for start, end in itertools.pairwise(ends)]
 
 
-def _table(columns: Mapping[str, str], values: Mapping[str, Sequence[Any]]) -> Any:
-    arrays = [column(kind, values[name]) for name, kind in columns.items()]
-    return need("pyarrow").Table.from_arrays(arrays, schema=schema_of(columns))
+class _Found:
+    """Objects and sections, batch by batch."""
+
+    def __init__(self, first: int) -> None:
+        self.count = 0
+        self._first = first
+        self._files: list[int] = []
+        self._sources: dict[int, Source] = {}  # of objects that are not a file of their own
+        self._natives: list[bytes] = []
+        self._sections: list[Columns] = []
+
+    def check(self, more: int) -> None:
+        if self.count + more > MOST_ROWS:
+            raise OverflowError(f"one fragment holds at most {MOST_ROWS} objects")
+
+    def take(self, rows: Sequence[int], sources: Sequence[Source] | None, native: Columns) -> None:
+        """Cubins that are files of these rows, or are in them."""
+        self._natives.append(native[0])
+        self._sections.append(native)
+        self._add(rows, sources)
+
+    def take_others(self, sources: Sequence[Source]) -> None:
+        """What is compiled only later: no sections are known of it."""
+        for source in sources:
+            row = array("Q", bytes(OBJECT_SIZE))
+            row[SIZE] = source.size
+            self._natives.append(row.tobytes())
+        self._add([source.file for source in sources], sources)
+
+    def _add(self, rows: Sequence[int], sources: Sequence[Source] | None) -> None:
+        if sources is not None:
+            self._sources.update(enumerate(sources, self.count))
+        self._files += rows
+        self.count += len(rows)
+
+    def objects(self) -> Table:
+        native = b"".join(self._natives)
+        small, large = array("I", native), array("Q", native)
+        count = self.count
+        own: Table = {
+            "member": constant("", count),
+            "entry": Numbers(bytes(4 * count)),
+            "kind": constant("cubin", count),
+            "sm": Numbers(small[SM::8].tobytes()),
+        }
+        faults: list[str | None] = [None] * count
+        for row in filter(small[FAULT::8].__getitem__, range(count)):
+            faults[row] = FAULTS[small[8 * row + FAULT]].format(small[8 * row + SECTION])
+        return {
+            "object": integers("int64", range(self._first, self._first + count)),
+            "file": integers("int64", map(self._first.__add__, self._files)),
+            **own,
+            **(self._members(small[SM::8].tobytes()) if self._sources else {}),
+            "linked": Numbers(bytes(map(ET_EXEC.__eq__, small[TYPE::8]))),
+            "size": Numbers(large[SIZE::4].tobytes()),
+            "sections": integers("int32", large[COUNT::4]),
+            "fault": words(faults) if any(small[FAULT::8]) else constant(None, count),
+        }
+
+    def _members(self, sm: bytes) -> Table:
+        """Where objects are in their files, where not all are a file of their own."""
+        members, entries, kinds = [""] * self.count, [0] * self.count, ["cubin"] * self.count
+        for row, source in self._sources.items():
+            members[row], entries[row], kinds[row] = source.member, source.entry, source.kind
+        return {
+            "member": words(members),
+            "entry": integers("int32", entries),
+            "kind": words(kinds),
+            "sm": Numbers(sm, bytes(kind == "cubin" for kind in kinds)),
+        }
+
+    def sections(self) -> Table:
+        natives = self._sections
+        table: Table = {}
+        for place, name in enumerate(SECTIONS):
+            parts = [native[1][place] for native in natives]
+            table[name] = Numbers(parts[0] if len(parts) == 1 else b"".join(parts))
+        return {
+            **table,
+            "family": _named([(native[1][FAMILY], *native[2]) for native in natives]),
+            "suffix": _named([(native[1][SUFFIX], *native[3]) for native in natives]),
+        }
 
 
-def _joined(columns: Mapping[str, str], tables: Sequence[Any]) -> Any:
-    """One table with one dictionary of names, as if all had been read at once."""
-    if len(tables) == 1:
-        return tables[0]
-    joined = need("pyarrow").concat_tables(tables or [schema_of(columns).empty_table()])
-    return joined.unify_dictionaries().combine_chunks()
+def _named(pieces: list[tuple[bytes, bytes, bytes]]) -> Texts:
+    """Names by number, with one dictionary, as if all had been read at once.
 
-
-def stored(table: Any) -> bytes:
-    """One of the tables as a fragment has it."""
-    words = [name for name in table.column_names if name not in ("digest", "offset")]
-    return as_parquet(table, use_dictionary=words, write_statistics=False)
+    Those with bytes that are no UTF-8 have escapes for them.
+    """
+    numbers, ends, text = pieces[0] if len(pieces) == 1 else join_words(pieces)
+    found = Texts(ends, text, numbers)
+    if found.text.isascii():
+        return found
+    return texts([show_bytes(one).encode() for one in _each(found)])._replace(numbers=found.numbers)

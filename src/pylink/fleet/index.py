@@ -23,13 +23,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylink.command.packages import need
 from pylink.errors import reason_of
-from pylink.fleet.columns import GONE, MEMBERS, TABLES, as_parquet, read_table, schema_of
+from pylink.fleet.columns import GONE, MEMBERS, TABLES, read_table
+from pylink.fleet.parquet import integers, texts, words, written
 from pylink.fleet.walk import Stamp
 from pylink.outputs.wholefile import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pylink.fleet.parquet import Table
     from pylink.fleet.targets import Member
 
 # Another number for every change after which an older index cannot be gone on with.
@@ -169,6 +171,12 @@ class Index:
         except (OSError, pa.ArrowException) as error:
             raise BrokenIndex(f"{path}: {error}: {AGAIN}") from error
 
+    def count_rows(self, fragment: str) -> int:
+        """How many rows the table of files of a fragment has."""
+        path = self.folder / "fragments" / fragment / "files.parquet"
+        count: int = need("pyarrow.parquet").read_metadata(path).num_rows
+        return count
+
     def publish(self, name: str, tables: dict[str, bytes]) -> None:
         """Add a fragment, whole or not at all."""
         folder = self.folder / "fragments"
@@ -202,10 +210,13 @@ class Index:
     ) -> None:
         """Remember the file that describes targets, and replace the table of these by `rows`."""
         if rows is not None:
-            members = [one._asdict() for one in rows]
-            table = need("pyarrow").Table.from_pylist(members, schema=schema_of(MEMBERS))
-            data = as_parquet(table, write_statistics=False)
-            write_whole(str(self.folder / "targets.parquet"), data)
+            table: Table = {
+                "target": words([one.target for one in rows]),
+                "root": texts([one.root for one in rows]),
+                "path": texts([one.path for one in rows]),
+                "place": integers("int32", [one.place for one in rows]),
+            }
+            write_whole(str(self.folder / "targets.parquet"), written(MEMBERS, table))
         said = {"targets": description, "described": None if stamp is None else [*stamp]}
         if self.settings != {**self.settings, **said}:
             self.settings.update(said)

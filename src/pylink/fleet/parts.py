@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import bisect
+import itertools
+from array import array
+from typing import TYPE_CHECKING, NamedTuple
 
-from pylink.fleet.walk import Found
+from pylink.fleet.walk import Files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 # A part has room in any memory, and is what an interrupted run has to do again at most.
 PART_FILES = 4096
 PART_BYTES = 128 << 20
 
+NO_FILES = Files.of(())
 
-@dataclass(frozen=True)
-class Part:
+
+class Part(NamedTuple):
     """What one task of a run does: `files` are read, and `gone` are known to be no longer there."""
 
     run: int
     number: int
-    files: tuple[Found, ...] = ()
-    gone: tuple[Found, ...] = ()
+    files: Files
+    gone: Files = NO_FILES
 
     @property
     def name(self) -> str:
         return f"{self.run:06d}-{self.number:06d}"
 
 
-def parts(run: int, changed: Sequence[Found], gone: Sequence[Found]) -> Iterator[Part]:
+def parts(run: int, changed: Files, gone: Files) -> Iterator[Part]:
     """The tasks of a run: what is changed in the order of paths, and first of all what is gone."""
+    ends = array("q", itertools.accumulate(changed.sizes, initial=0))
     number = start = 0
-    while start < len(changed):
-        end, size = start, 0
-        while (
-            end < len(changed)
-            and end - start < PART_FILES
-            and (end == start or size + changed[end].stamp.size <= PART_BYTES)
-        ):
-            size += changed[end].stamp.size
-            end += 1
-        yield Part(run, number, tuple(changed[start:end]), () if number else tuple(gone))
+    while start < changed.rows:
+        # As many as have no more bytes; one that has more is a part of its own.
+        most = bisect.bisect_right(ends, ends[start] + PART_BYTES) - 1
+        end = min(max(most, start + 1), start + PART_FILES)
+        yield Part(run, number, changed.part(start, end), NO_FILES if number else gone)
         number, start = number + 1, end
-    if gone and not changed:
-        yield Part(run, 0, (), tuple(gone))
+    if gone.rows and not changed.rows:
+        yield Part(run, 0, NO_FILES, gone)

@@ -1,9 +1,11 @@
 """What an index knows of its files as one file, `INDEX/state`, that follows from its fragments.
 
 A run in which little changed is to cost little: it neither reads Parquet nor loads the packages for
-that. The file names the fragments that it is of. Where these are the first of those that are there,
-the rest is read and added; where they are not, or where the file is damaged, all are read. So a run
-that ended before it wrote the file, and somebody who removes it, lose nothing but time.
+that. The file is a row of pieces, each of some fragments that it names: the first has all files
+that there were when it was written, later runs add what their fragments say. Where the fragments of
+all pieces are the first of those that are there, the rest is read and added; where they are not,
+all are read. A damaged piece ends the file. So a run that ended before it wrote the file, or while
+it did, and somebody who removes it, lose nothing but time.
 """
 
 from __future__ import annotations
@@ -11,30 +13,42 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
-import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
-from pylink._native import census
+from pylink._native.census import Census
 from pylink.command.packages import need
 from pylink.fleet.columns import GONE
-from pylink.fleet.walk import Stamp
+from pylink.fleet.walk import Files, Found, Stamp
 from pylink.outputs.wholefile import write_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pylink._native.census import Census
     from pylink.fleet.index import Index
 
 FILE = "state"
 
-# Magic, checksum of what follows, and bytes of each of six parts: fragments, roots (each ended by
-# NUL), and what Census.known returns.
-_HEAD = struct.Struct("=8sQ6Q")
-_MAGIC = b"PYLINKS1"
+# Of a piece: magic, checksum of what follows, and bytes of each of its parts: fragments, roots
+# (each ended by NUL), the other columns of the files, and which of them are gone.
+_HEAD = struct.Struct("=8sQ7Q")
+_MAGIC = b"PYLINKS2"
+
+# What is added may have so many of the rows that are there, and a few more, before all is written
+# anew: with every run the file would be longer.
+_PART = 8
+_FEW = 4096
 
 # What says which files there were, and as what each was read.
 COLUMNS = ["root", "path", *Stamp._fields, "kind"]
+
+
+class Rows(NamedTuple):
+    """What a fragment says of files: a byte of `gone` for each tells which are not there."""
+
+    fragment: str
+    files: Files
+    gone: bytes
 
 
 class State:
@@ -42,83 +56,120 @@ class State:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self.census: Census = census.Census()
-        self._known: list[bytes] = []  # fragments
-        self.is_saved = False
-        with contextlib.suppress(OSError, ValueError, IndexError, struct.error):
-            self._load((index.folder / FILE).read_bytes())
-            self.is_saved = True
+        self._start()
+        with contextlib.suppress(OSError):
+            self.is_saved = self._load((index.folder / FILE).read_bytes())
+        there = [*map(_described, index.fragments[: len(self._known)])]
+        if there != [*self._known]:
+            self._start()
 
-    def _load(self, data: bytes) -> None:
-        """Take what a file says; ValueError and the like when it is damaged or does not fit."""
-        magic, checksum, *sizes = _HEAD.unpack_from(data)
-        body = memoryview(data)[_HEAD.size :]
-        if magic != _MAGIC or len(body) != sum(sizes) or zlib.crc32(body) != checksum:
-            raise ValueError
-        parts, at = [], 0
-        for size in sizes:
-            parts.append(bytes(body[at : at + size]))
-            at += size
-        known = parts[0].splitlines()
-        if [*map(_described, self._index.fragments[: len(known)])] != known:
-            raise ValueError
-        names, roots, offsets, text, stamps = parts[1:]
-        there = bytes(len(roots) // 4)
-        self.census.know(names.split(b"\0")[:-1], roots, offsets, text, stamps, there)
-        self._known = known
+    def _start(self) -> None:
+        """Know nothing."""
+        self.census = Census()
+        self.is_saved = False
+        self._known: dict[bytes, int] = {}  # fragments as described, and how many rows each has
+        self._added: list[bytes] = []  # pieces that the file does not have
+        self._rows: list[int] = []  # of each piece
+
+    def _load(self, data: bytes) -> bool:
+        """Take what a file says; False when not all of it is sound."""
+        at = 0
+        while at < len(data):
+            if len(data) - at < _HEAD.size:
+                return False
+            magic, checksum, *sizes = _HEAD.unpack_from(data, at)
+            at += _HEAD.size
+            body = memoryview(data)[at : at + sum(sizes)]
+            if magic != _MAGIC or len(body) != sum(sizes) or _checksum(body) != checksum:
+                return False
+            parts = []
+            for size in sizes:
+                parts.append(data[at : at + size])
+                at += size
+            known, names, *columns = parts
+            try:
+                rows = {name: int(count) for name, count in map(_split, known.splitlines())}
+                self.census.know(names.split(b"\0")[:-1], *columns)
+            except (ValueError, IndexError):
+                return False
+            self._known.update(rows)
+            self._rows.append(len(columns[-1]))
+        return bool(self._rows)
 
     def read_rest(self) -> None:
         """Learn what fragments say that are not known. BrokenIndex where one cannot be read."""
-        fragments = self._index.fragments
-        for one in fragments[len(self._known) :]:
-            self._learn(one)
-            self._known.append(_described(one))
+        for one in self._index.fragments[len(self._known) :]:
+            self.add(self._read(one))
             self.is_saved = False
+
+    def add(self, rows: Rows) -> None:
+        """Learn what the next fragment says; its rows count more than those before."""
+        described = _described(self._index.folder / "fragments" / rows.fragment)
+        known = {described: rows.files.rows}
+        self.census.know(*rows.files, rows.gone)
+        self._known.update(known)
+        self._added.append(_piece(known, rows.files, rows.gone))
+        self._rows.append(rows.files.rows)
+
+    def counts(self) -> dict[str, int]:
+        """How many rows of files each fragment has, by its name."""
+        return {_name(one): count for one, count in self._known.items()}
 
     def save(self) -> None:
         """Write the file, unless it is as it should be; for who holds the lock.
 
         A fragment that took the place of others says the same as these.
         """
-        known = [*map(_described, self._index.fragments)]
-        if self.is_saved and known == self._known:
+        there = [*map(_described, self._index.fragments)]
+        is_same = there == [*self._known]
+        if is_same and self.is_saved and not self._added:
             return
         # It only saves time; and the disk may be full now.
-        with contextlib.suppress(OSError, OverflowError):
-            roots, *columns, _ = self.census.known()
-            parts = [b"\n".join(known), b"".join(root + b"\0" for root in roots), *columns]
-            checksum = 0
-            for part in parts:
-                checksum = zlib.crc32(part, checksum)
-            head = _HEAD.pack(_MAGIC, checksum, *map(len, parts))
-            write_whole(str(self._index.folder / FILE), b"".join((head, *parts)))
+        path = self._index.folder / FILE
+        with contextlib.suppress(OSError):
+            if is_same and self.is_saved and sum(self._rows[1:]) <= self._rows[0] // _PART + _FEW:
+                with open(path, "ab") as file:
+                    file.write(b"".join(self._added))
+            else:
+                self._write_all(there)
 
-    def _learn(self, fragment: Path) -> None:
-        """Take the rows of one fragment, which count more than those before."""
-        np = need("numpy")
+    def _write_all(self, there: Sequence[bytes]) -> None:
+        known = {}
+        for one in there:
+            count = self._known.get(one)
+            # One that took the place of others, and says the same.
+            known[one] = self._index.count_rows(_name(one)) if count is None else count
+        files = Files(*self.census.known())
+        write_whole(str(self._index.folder / FILE), _piece(known, files, bytes(files.rows)))
 
-        def values(array: Any, kind: str) -> Any:
-            """What an array without nulls has; its own `to_numpy` loads pandas."""
-            return np.frombuffer(array.buffers()[1], kind)[array.offset : array.offset + rows]
-
+    def _read(self, fragment: Path) -> Rows:
         table = self._index.read_files(fragment, COLUMNS)
-        rows = len(table)
-        if not rows:
-            return
-        columns = {name: table[name].combine_chunks() for name in COLUMNS}
-        roots = columns["root"].dictionary_encode()
-        _, offsets, text = columns["path"].buffers()
-        kinds = columns["kind"].dictionary_encode()
-        is_gone = np.array([name == GONE for name in kinds.dictionary.to_pylist()], bool)
-        stamps = [values(columns[name], "i8") for name in Stamp._fields]
-        self.census.know(
-            roots.dictionary.to_pylist(),
-            values(roots.indices, "i4").tobytes(),
-            np.frombuffer(offsets, "i4")[columns["path"].offset :][: rows + 1].tobytes(),
-            text.to_pybytes() if text is not None else b"",
-            np.column_stack(stamps).tobytes(),
-            is_gone[values(kinds.indices, "i4")].tobytes(),
-        )
+        roots, paths, *stamps, kinds = (table[name].to_pylist() for name in COLUMNS)
+        rows = zip(roots, paths, zip(*stamps, strict=True), strict=True)
+        files = Files.of(Found(root, path, Stamp(*stamp)) for root, path, stamp in rows)
+        return Rows(fragment.name, files, bytes(kind == GONE for kind in kinds))
+
+
+def _piece(known: Mapping[bytes, int], files: Files, gone: bytes) -> bytes:
+    names, *columns = files
+    fragments = b"".join(b"%s %d\n" % one for one in known.items())
+    parts = (fragments, b"".join(root + b"\0" for root in names), *columns, gone)
+    body = b"".join(parts)
+    return _HEAD.pack(_MAGIC, _checksum(body), *map(len, parts)) + body
+
+
+def _checksum(body: bytes | memoryview) -> int:
+    checksum: int = need("xxhash").xxh3_64_intdigest(body)
+    return checksum
+
+
+def _split(line: bytes) -> tuple[bytes, bytes]:
+    name, _, count = line.rpartition(b" ")
+    return name, count
+
+
+def _name(described: bytes) -> str:
+    return os.fsdecode(described.rpartition(b" ")[0])
 
 
 def _described(fragment: Path) -> bytes:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 # Folders by which build systems tell the objects of a target.
 _CMAKE = re.compile(rb"(?:^|(?P<before>.*)/)CMakeFiles/(?P<name>[^/]+)\.dir/")
 _BAZEL = re.compile(rb"(?:^|(?P<before>.*)/)_objs/(?P<name>[^/]+)/")
-_ARCHIVES = (b".a", b".lib", b".lo")
+# Files that are targets of their own.
+ARCHIVES = (b".a", b".lib", b".lo")
 
 # Bytes of the largest description of targets that is read.
 MAX_DESCRIPTION = 1 << 30
@@ -42,26 +43,13 @@ class Member(NamedTuple):
     place: int
 
 
-def folder_targets(paths: Iterable[bytes]) -> Iterator[str]:
-    """The target of each file by where it stands."""
-    known: dict[bytes, str] = {}
-    for path in paths:
-        if path.endswith(_ARCHIVES):
-            yield show_bytes(path)
-            continue
-        folder = path.rpartition(b"/")[0]
-        name = known.get(folder)
-        if name is None:
-            name = known[folder] = show_bytes(_of_folder(folder))
-        yield name
-
-
-def _of_folder(folder: bytes) -> bytes:
+def folder_target(folder: bytes) -> str:
+    """The target of the files of a folder by where it stands."""
     for pattern in (_CMAKE, _BAZEL):
         found = pattern.match(folder + b"/")
         if found:
-            return os.path.join(found["before"] or b"", found["name"])
-    return folder or b"."
+            return show_bytes(os.path.join(found["before"] or b"", found["name"]))
+    return show_bytes(folder or b".")
 
 
 def by_description(name: str, files: Iterable[tuple[bytes, bytes]]) -> Iterator[Member]:

@@ -6,20 +6,23 @@ Where nothing changed, nothing is loaded of what reads and writes fragments.
 from __future__ import annotations
 
 import os
+from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pylink.fleet.compact import compact
 from pylink.fleet.index import Index, Lock
 from pylink.fleet.parts import Part, parts
 from pylink.fleet.state import State
 from pylink.fleet.targets import by_description
-from pylink.fleet.walk import Stamp, below, look, walk, youngest
+from pylink.fleet.walk import Files, Stamp, below, look, walk, youngest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pylink.fleet.engine import Engine
-    from pylink.fleet.walk import Found, Tree
+    from pylink.fleet.fragment import Fragment
+    from pylink.fleet.walk import Tree
 
 
 class NothingToRead(Exception):
@@ -79,37 +82,42 @@ def update(
             if folder in roots:
                 raise NothingToRead(f"{os.fsdecode(folder)}: {reason}")
         changed, gone = tree.changed, _gone(tree, roots)
-        files = census.count() - len(gone)
+        files = census.count() - gone.rows
         description = index.settings["targets"] if targets is None else targets or None
         stamp = _stamp(description)
         members = None
-        if description and (
-            changed or gone or not state.is_saved or not index.is_described(description, stamp)
-        ):
+        is_new = changed.rows or gone.rows or not state.is_saved
+        if description and (is_new or not index.is_described(description, stamp)):
             # One that is wrong is to be known before anything is read for long.
-            there = {*census.files()} - {file[:2] for file in gone}
+            there = {*census.files()} - {file[:2] for file in gone.files()}
             members = list(by_description(description, sorted(there)))
-        total = sum(file.stamp.size for file in changed)
+        total = sum(changed.sizes)
         done = 0
-        for part, tables in engine.map(make_named, parts(index.next_run(), changed, gone)):
-            index.publish(part.name, tables)
-            done += sum(file.stamp.size for file in part.files)
+        learnt = []
+        for made in engine.map(make, parts(index.next_run(), changed, gone)):
+            index.publish(made.rows.fragment, made.tables)
+            learnt.append(made.rows)
+            done += made.size
             if progress is not None:
                 progress(done, total)
+        for rows in sorted(learnt):  # they come in any order
+            state.add(rows)
         index.write_targets(description, stamp, members)
-        if changed or gone:
-            from pylink.fleet.compact import compact  # noqa: PLC0415 -- with all that reads Parquet
-
-            state.read_rest()
-            compact(index, files)
+        if changed.rows or gone.rows:
+            compact(index, files, state.counts())
         state.save()
-        return Update(files, len(changed), total, len(gone), tree.closed, outside)
+        return Update(files, changed.rows, total, gone.rows, tree.closed, outside)
 
 
-def _gone(tree: Tree, roots: Sequence[bytes]) -> list[Found]:
+def _gone(tree: Tree, roots: Sequence[bytes]) -> Files:
     """The files that are not there any more, as far as somebody could look."""
     shut = tuple(folder.rstrip(b"/") + b"/" for folder, _ in tree.closed)
-    return [file for file in tree.unseen if file.root in roots and not file.full.startswith(shut)]
+    unseen = tree.unseen
+    wanted = {place for place, name in enumerate(unseen.names) if name in roots}
+    rows = [row for row, root in enumerate(array("i", unseen.roots)) if root in wanted]
+    if shut:
+        rows = [row for row in rows if not unseen.file(row).full.startswith(shut)]
+    return unseen if len(rows) == unseen.rows else Files.of(map(unseen.file, rows))
 
 
 def _stamp(description: str | None) -> Stamp | None:
@@ -123,8 +131,8 @@ def _stamp(description: str | None) -> Stamp | None:
     return stamp if stamp.ctime <= youngest() else None
 
 
-def make_named(part: Part) -> tuple[Part, dict[str, bytes]]:
-    """A fragment with the part that it is of, since parts are done in any order."""
+def make(part: Part) -> Fragment:
+    """The fragment of a part; loads what makes one."""
     from pylink.fleet.fragment import make_fragment  # noqa: PLC0415 -- where nothing changed
 
-    return part, make_fragment(part)
+    return make_fragment(part)

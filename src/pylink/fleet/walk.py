@@ -6,17 +6,20 @@ files. What is no regular file, has no bytes, or more than an input may have, is
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
+from array import array
 from dataclasses import dataclass
+from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylink.inputs.incoming import MAX_SIZE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pylink._native.census import Census, Row
+    from pylink._native.census import Census
 
 # A file that changes again within one tick of the file system's clock keeps its times. What is so
 # young is read again by the next run.
@@ -24,6 +27,11 @@ TICK_NS = 100_000_000
 
 # A file of which nothing is known: always read.
 UNKNOWN = (0, 0, 0)
+
+# Rows of columns of files.
+_STAMP = Struct("=4q")
+_PAIR = Struct("=2q")
+_NUMBER = Struct("=i")
 
 
 class Stamp(NamedTuple):
@@ -62,11 +70,72 @@ class Found(NamedTuple):
     def full(self) -> bytes:
         return b"%s/%s" % (self.root, self.path)
 
+
+class Files(NamedTuple):
+    """Files as the columns of a census: what costs something for each of them is native."""
+
+    names: list[bytes]
+    roots: bytes
+    ends: bytes
+    text: bytes
+    stamps: bytes
+
+    @property
+    def rows(self) -> int:
+        return len(self.roots) // 4
+
+    @property
+    def sizes(self) -> array[int]:
+        return array("q", self.stamps)[::4]
+
+    def file(self, row: int) -> Found:
+        start, end = _PAIR.unpack_from(self.ends, 8 * row)
+        (root,) = _NUMBER.unpack_from(self.roots, 4 * row)
+        stamp = Stamp(*_STAMP.unpack_from(self.stamps, _STAMP.size * row))
+        return Found(self.names[root], self.text[start:end], stamp)
+
+    def files(self) -> Iterator[Found]:
+        return map(self.file, range(self.rows))
+
+    def part(self, first: int, last: int) -> Files:
+        """Those from row `first` up to `last`, without what only others need."""
+        ends = array("q", self.ends[8 * first : 8 * (last + 1)])
+        start = ends[0]
+        return Files(
+            self.names,
+            self.roots[4 * first : 4 * last],
+            array("q", [end - start for end in ends]).tobytes(),
+            self.text[start : ends[-1]],
+            self.stamps[_STAMP.size * first : _STAMP.size * last],
+        )
+
     @classmethod
-    def of(cls, row: Row) -> Found:
-        """What a row of a census says."""
-        root, path, stamp = row
-        return cls(root, path, Stamp(*stamp))
+    def of(cls, files: Iterable[Found]) -> Files:
+        found = list(files)
+        names = list(dict.fromkeys(file.root for file in found))
+        number = {name: place for place, name in enumerate(names)}
+        return cls(
+            names,
+            array("i", [number[file.root] for file in found]).tobytes(),
+            ends_of([file.path for file in found]),
+            b"".join(file.path for file in found),
+            array("q", itertools.chain.from_iterable(file.stamp for file in found)).tobytes(),
+        )
+
+    def followed_by(self, other: Files) -> Files:
+        """The rows of both."""
+        if not other.rows:
+            return self
+        names = list(dict.fromkeys((*self.names, *other.names)))
+        numbers = [names.index(name) for name in other.names]
+        start = len(self.text)
+        return Files(
+            names,
+            self.roots + array("i", map(numbers.__getitem__, array("i", other.roots))).tobytes(),
+            self.ends + array("q", [start + end for end in array("q", other.ends)[1:]]).tobytes(),
+            self.text + other.text,
+            self.stamps + other.stamps,
+        )
 
 
 @dataclass(frozen=True)
@@ -78,8 +147,8 @@ class Tree:
     the folders that could not be entered, with the reason.
     """
 
-    changed: list[Found]
-    unseen: list[Found]
+    changed: Files
+    unseen: Files
     closed: list[tuple[bytes, str]]
 
 
@@ -89,33 +158,32 @@ def walk(census: Census, roots: Sequence[bytes], skipped: bytes = b"") -> Tree:
     What is unseen is so below any root.
     """
     closed = census.walk(list(roots), skipped, MAX_SIZE, youngest())
-    return _tree(census.compare(), census.unseen(), closed)
+    return Tree(Files(*census.compare()), Files(*census.unseen()), _reasons(closed))
 
 
 def look(census: Census, paths: Mapping[bytes, Sequence[bytes]], skipped: bytes = b"") -> Tree:
     """Look at some files alone: `paths` below roots, of files or of folders with all in them."""
-    closed, rest = [], {}
+    closed, rest = [], []
     for root, some in paths.items():
-        shut, rest[root] = census.look(root, list(some), skipped, MAX_SIZE, youngest())
+        shut, missing = census.look(root, list(some), skipped, MAX_SIZE, youngest())
         closed += shut
-    changed = census.compare()
-    unseen = [row for root, some in rest.items() if some for row in census.unseen_of(root, some)]
-    return _tree(changed, unseen, closed)
+        rest.append(missing)
+    changed = Files(*census.compare())
+    return Tree(changed, Files(*census.unseen_of(list(paths), rest)), _reasons(closed))
+
+
+def _reasons(closed: Iterable[tuple[bytes, int]]) -> list[tuple[bytes, str]]:
+    return sorted((folder, os.strerror(error)) for folder, error in closed)
+
+
+def ends_of(values: Iterable[bytes]) -> bytes:
+    """Where each ends in the text of all (int64), with a 0 in front."""
+    return array("q", itertools.accumulate(map(len, values), initial=0)).tobytes()
 
 
 def youngest() -> int:
     """The time (ns) of a change after which another one may keep it."""
     return time.time_ns() - TICK_NS
-
-
-def _tree(
-    changed: Iterable[Row], unseen: Iterable[Row], closed: Iterable[tuple[bytes, int]]
-) -> Tree:
-    return Tree(
-        sorted(map(Found.of, changed)),
-        list(map(Found.of, unseen)),
-        sorted((folder, os.strerror(error)) for folder, error in closed),
-    )
 
 
 def below(names: Iterable[bytes], roots: Sequence[bytes]) -> tuple[dict[bytes, list[bytes]], int]:

@@ -1,0 +1,53 @@
+"""In which folder each of many files is."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memcmp
+
+from names cimport *
+
+
+def folders_of(bytes ends not None, bytes text not None, list own not None):
+    """The folders of files, and the number of each file's; see filepaths.pyi."""
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(ends) // 8 - 1, i
+    cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
+    cdef const uint8_t* path
+    cdef int64_t size
+    cdef bytes suffix, numbers
+    cdef int32_t* number
+    cdef NameIndex index
+    cdef NameSlot* slot
+    cdef list folders = [], alone = []
+    cdef bint is_own
+    if n < 0 or PyBytes_GET_SIZE(ends) != 8 * (n + 1):
+        raise ValueError("columns differ in length")
+    numbers = PyBytes_FromStringAndSize(NULL, 4 * n)
+    number = <int32_t*>PyBytes_AS_STRING(numbers)
+    if not index_init(&index, 64):
+        raise MemoryError
+    try:
+        for i in range(n):
+            if not 0 <= end[i] <= end[i + 1] <= PyBytes_GET_SIZE(text):
+                raise IndexError(f"path {i} is outside the text")
+            path = <const uint8_t*>PyBytes_AS_STRING(text) + end[i]
+            size = end[i + 1] - end[i]
+            is_own = False
+            for suffix in own:
+                if size >= len(suffix) and memcmp(path + size - len(suffix),
+                                                  PyBytes_AS_STRING(suffix), len(suffix)) == 0:
+                    is_own = True
+            while not is_own and size and path[size - 1] != c"/":
+                size -= 1
+            # A folder keeps its slash here, so that no file has its name.
+            slot = index_find(&index, path, <uint32_t>size)
+            if slot == NULL:
+                raise MemoryError
+            if slot.value < 0:
+                slot.value = <int32_t>len(folders)
+                index.count += 1
+                folders.append(path[:size if is_own or size == 0 else size - 1])
+                alone.append(is_own)
+            number[i] = slot.value
+        return folders, alone, numbers
+    finally:
+        index_free(&index)

@@ -1,0 +1,205 @@
+"""Parquet files of the tables of an index, written without a library.
+
+Loading pyarrow and numpy takes as long as indexing thousands of objects, and a run that adds a few
+need not read a Parquet file. What is written is the plainest of the format that all readers have:
+pages of the first version, values as they are or by dictionary (`columnpages`), blocks of LZ4.
+https://parquet.apache.org/docs/file-format and .../apache/parquet-format/parquet.thrift say how.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylink._native import columnpages
+from pylink.command.packages import need
+from pylink.fleet.thrift import BINARY, I32, STRUCT, binary, i32, i64, list_of, struct, zigzag
+from pylink.fleet.walk import ends_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pylink.fleet.thrift import Value
+
+
+class Numbers(NamedTuple):
+    """Values of one size, truth values a byte each; those with a 0 in `valid` are none."""
+
+    values: bytes
+    valid: bytes | None = None
+
+
+class Texts(NamedTuple):
+    """Text, or a dictionary and the number in it for each row, see `columnpages`."""
+
+    ends: bytes
+    text: bytes
+    numbers: bytes | None = None
+
+
+Table = dict[str, Numbers | Texts]
+
+# Rows that are in one piece of a file: readers hold a piece, and its pages have 32-bit sizes.
+GROUP_ROWS = 1 << 20
+MOST_BYTES = (1 << 31) - 1
+
+_MAGIC = b"PAR1"
+_VERSION = 1
+
+# Numbers of the format: types of values, their meaning, encodings, kinds of pages, the codec.
+_BOOLEAN, _INT32, _INT64, _BYTE_ARRAY, _FIXED = 0, 1, 2, 6, 7
+_UTF8, _UINT_32, _UINT_64 = 0, 13, 14
+_OPTIONAL = 1
+_PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
+_DATA_PAGE, _DICTIONARY_PAGE = 0, 2
+_LZ4_RAW = 7
+
+# What the types of columns are there: type, meaning, bytes of a value.
+TYPES: dict[str, tuple[int, int | None, int]] = {
+    "bool_": (_BOOLEAN, None, 1),
+    "int32": (_INT32, None, 4),
+    "int64": (_INT64, None, 8),
+    "uint32": (_INT32, _UINT_32, 4),
+    "uint64": (_INT64, _UINT_64, 8),
+    "string": (_BYTE_ARRAY, _UTF8, 0),
+    "words": (_BYTE_ARRAY, _UTF8, 0),
+    "binary": (_BYTE_ARRAY, None, 0),
+    "digest": (_FIXED, None, 16),
+}
+
+
+def written(columns: Mapping[str, str], table: Table) -> bytes:
+    """A file of these columns, of names and types; OverflowError where one has too many bytes."""
+    rows = {_rows(kind, table[name]) for name, kind in columns.items()}
+    if len(rows) != 1:
+        raise ValueError("columns differ in length")
+    (count,) = rows
+    body = [_MAGIC]
+    at = len(_MAGIC)
+    groups = []
+    for start in range(0, count, GROUP_ROWS):
+        end = min(count, start + GROUP_ROWS)
+        chunks, total = [], 0
+        for name, kind in columns.items():
+            some = table[name] if end - start == count else _slice(kind, table[name], start, end)
+            pages, described, size = _chunk(name, kind, some, end - start, at)
+            body += pages
+            at += sum(map(len, pages))
+            chunks.append(described)
+            total += size
+        groups.append(struct((1, list_of(STRUCT, chunks)), (2, i64(total)), (3, i64(end - start))))
+    footer = struct(
+        (1, i32(_VERSION)),
+        (2, list_of(STRUCT, _schema(columns))),
+        (3, i64(count)),
+        (4, list_of(STRUCT, groups)),
+        (6, binary(b"pylink")),
+    )
+    return b"".join((*body, footer, len(footer).to_bytes(4, "little"), _MAGIC))
+
+
+def texts(values: Sequence[bytes]) -> Texts:
+    """Text that seldom comes twice."""
+    return Texts(ends_of(values), b"".join(values))
+
+
+def words(values: Sequence[str | None]) -> Texts:
+    """Text that comes again and again, or none."""
+    numbers: dict[str | None, int] = {None: -1}
+    rows = [numbers.setdefault(value, len(numbers) - 1) for value in values]
+    del numbers[None]
+    return numbered([one.encode() for one in numbers if one is not None], rows)
+
+
+def numbered(dictionary: Sequence[bytes], rows: Iterable[int]) -> Texts:
+    """Text by numbers of a dictionary, -1 for none."""
+    return Texts(ends_of(dictionary), b"".join(dictionary), array("i", rows).tobytes())
+
+
+def constant(value: str | None, rows: int) -> Texts:
+    """The same text, or none, in each row."""
+    return numbered([] if value is None else [value.encode()], [-(value is None)] * rows)
+
+
+def integers(kind: str, values: Iterable[int]) -> Numbers:
+    """Numbers as a column of that type."""
+    return Numbers(array({"int32": "i", "int64": "q", "uint64": "Q"}[kind], values).tobytes())
+
+
+def _rows(kind: str, column: Numbers | Texts) -> int:
+    if isinstance(column, Numbers):
+        return len(column.values) // TYPES[kind][2]
+    return len(column.ends) // 8 - 1 if column.numbers is None else len(column.numbers) // 4
+
+
+def _slice(kind: str, column: Numbers | Texts, start: int, end: int) -> Numbers | Texts:
+    if isinstance(column, Numbers):
+        width, valid = TYPES[kind][2], column.valid
+        return Numbers(column.values[width * start : width * end], valid and valid[start:end])
+    if column.numbers is None:
+        return column._replace(ends=column.ends[8 * start : 8 * (end + 1)])
+    return column._replace(numbers=column.numbers[4 * start : 4 * end])
+
+
+def _chunk(
+    name: str, kind: str, column: Numbers | Texts, rows: int, at: int
+) -> tuple[list[bytes], bytes, int]:
+    """The pages of a column at that place of the file, what is said of them, and their bytes."""
+    if isinstance(column, Texts):
+        dictionary, count, data = columnpages.text_pages(*column)
+    elif kind == "bool_":
+        dictionary, count, data = columnpages.flag_pages(column.values)
+    else:
+        dictionary, count, data = columnpages.number_pages(
+            column.values, TYPES[kind][2], column.valid
+        )
+    body, first, size = [], [], 0
+    encoding = _PLAIN
+    if dictionary is not None:
+        encoding = _RLE_DICTIONARY
+        told = struct((1, i32(count)), (2, i32(_PLAIN)))
+        page, size = _page(_DICTIONARY_PAGE, dictionary, (7, (STRUCT, told)))
+        body += page
+        first = [(11, i64(at))]
+    told = struct((1, i32(rows)), (2, i32(encoding)), (3, i32(_RLE)), (4, i32(_RLE)))
+    place = at + sum(map(len, body))
+    page, more = _page(_DATA_PAGE, data, (5, (STRUCT, told)))
+    body += page
+    size += more
+    described = struct(
+        (1, i32(TYPES[kind][0])),
+        (2, list_of(I32, [zigzag(one) for one in sorted({_PLAIN, _RLE, encoding})])),
+        (3, list_of(BINARY, [binary(name.encode())[1]])),
+        (4, i32(_LZ4_RAW)),
+        (5, i64(rows)),
+        (6, i64(size)),
+        (7, i64(sum(map(len, body)))),
+        (9, i64(place)),
+        *first,
+    )
+    return body, struct((2, i64(at)), (3, (STRUCT, described))), size
+
+
+def _page(kind: int, data: bytes, told: tuple[int, Value]) -> tuple[list[bytes], int]:
+    """A page with its header, and how many bytes it has with that when it is unpacked."""
+    if len(data) > MOST_BYTES:
+        raise OverflowError("one column of a fragment has more than 2 GiB")
+    packed: bytes = need("lz4.block").compress(data, store_size=False)
+    sizes = (2, i32(len(data))), (3, i32(len(packed)))
+    header = struct((1, i32(kind)), *sizes, told)
+    return [header, packed], len(header) + len(data)
+
+
+def _schema(columns: Mapping[str, str]) -> list[bytes]:
+    """The root of the schema, and each column."""
+    found = [struct((4, binary(b"schema")), (5, i32(len(columns))))]
+    for name, kind in columns.items():
+        number, meaning, width = TYPES[kind]
+        fields: list[tuple[int, Value]] = [(1, i32(number))]
+        if number == _FIXED:
+            fields.append((2, i32(width)))
+        fields += [(3, i32(_OPTIONAL)), (4, binary(name.encode()))]
+        if meaning is not None:
+            fields.append((6, i32(meaning)))
+        found.append(struct(*fields))
+    return found

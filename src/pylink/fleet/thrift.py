@@ -1,0 +1,58 @@
+"""Data in the compact protocol of Thrift, which describes what is in a Parquet file.
+
+https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md has it. A value is
+its type and its bytes; fields of a structure have numbers, told as differences.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Value = tuple[int, bytes]
+
+I32, I64, BINARY, LIST, STRUCT = 5, 6, 8, 9, 12
+
+
+def struct(*fields: tuple[int, Value]) -> bytes:
+    found = bytearray()
+    last = 0
+    for number, (kind, data) in fields:
+        found.append(number - last << 4 | kind)
+        found += data
+        last = number
+    found.append(0)
+    return bytes(found)
+
+
+def list_of(kind: int, items: Sequence[bytes]) -> Value:
+    size = len(items)
+    head = bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + varint(size)
+    return LIST, head + b"".join(items)
+
+
+def i32(value: int) -> Value:
+    return I32, zigzag(value)
+
+
+def i64(value: int) -> Value:
+    return I64, zigzag(value)
+
+
+def binary(value: bytes) -> Value:
+    return BINARY, varint(len(value)) + value
+
+
+def zigzag(value: int) -> bytes:
+    return varint(2 * value if value >= 0 else -2 * value - 1)
+
+
+def varint(value: int) -> bytes:
+    found = bytearray()
+    while value >= 128:
+        found.append(value & 127 | 128)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
