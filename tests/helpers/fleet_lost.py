@@ -6,8 +6,8 @@ import os
 import signal
 from pathlib import Path
 
+from pylink.fleet.fragment import Fragment, make_fragment
 from pylink.fleet.parts import Part
-from pylink.fleet.update import make_named
 
 
 def lost_marks(root: bytes) -> Path:
@@ -15,11 +15,11 @@ def lost_marks(root: bytes) -> Path:
     return Path(os.fsdecode(root)).parent / "to-be-lost"
 
 
-def named_unless_lost(part: Part) -> tuple[Part, dict[str, bytes]]:
+def made_unless_lost(part: Part) -> Fragment:
     """Do the task; if it is marked, its worker is killed instead, with the work done in vain."""
-    made = make_named(part)
+    made = make_fragment(part)
     try:
-        (lost_marks(part.files[0].root) / str(part.number)).unlink()
+        (lost_marks(part.files.file(0).root) / str(part.number)).unlink()
     except FileNotFoundError:
         return made
     os.kill(os.getpid(), signal.SIGKILL)

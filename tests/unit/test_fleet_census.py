@@ -7,6 +7,7 @@ import os
 import stat
 import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from helpers.privileges import ordinary_user
@@ -14,7 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pylink._native.census import Census
-from pylink.fleet.walk import Stamp
+from pylink.fleet.walk import Files, Found, Stamp
+
+if TYPE_CHECKING:
+    from pylink._native.census import Columns
 
 
 def test_who_may_not_enter_a_folder_is_told(tmp_path: Path) -> None:
@@ -58,13 +62,19 @@ def test_a_walk_finds_what_is_there(tmp_path: Path) -> None:
     for start in (root, root + b"/", root + b"//"):
         found = Census()
         assert found.walk([start, start], b"", 5, 1 << 62) == []
-        changed = found.compare()
+        changed = rows(found.compare())
         expected = reference(start, 5)
         assert found.count() == len(changed) == len(expected)
         assert {path: stamp for _, path, stamp in changed} == expected
         assert {one for one, _, _ in changed} == {start}
+        assert changed == sorted(changed)
         assert sorted(found.files()) == sorted((start, path) for path in expected)
-        assert found.unseen() == []
+        assert rows(found.unseen()) == []
+
+
+def rows(columns: Columns) -> list[tuple[bytes, bytes, tuple[int, ...]]]:
+    """Root, path and stamp of each file."""
+    return [(one.root, one.path, tuple(one.stamp)) for one in Files(*columns).files()]
 
 
 @given(st.data())
@@ -79,30 +89,30 @@ def test_a_census_knows_what_changed(data: st.DataObject) -> None:
     )
     known: dict[tuple[bytes, bytes], tuple[int, ...]] = {}
     found = Census()
-    for rows in data.draw(st.lists(st.lists(row, max_size=5), max_size=3)):
-        paths = [path for _, path, _, _ in rows]
-        ends = [sum(map(len, paths[:number])) for number in range(len(rows) + 1)]
+    for some in data.draw(st.lists(st.lists(row, max_size=5), max_size=3)):
+        paths = [path for _, path, _, _ in some]
+        ends = [sum(map(len, paths[:number])) for number in range(len(some) + 1)]
         found.know(
             names,
-            struct.pack(f"<{len(rows)}i", *(names.index(root) for root, *_ in rows)),
-            struct.pack(f"<{len(ends)}i", *ends),
+            struct.pack(f"<{len(some)}i", *(names.index(root) for root, *_ in some)),
+            struct.pack(f"<{len(ends)}q", *ends),
             b"".join(paths),
-            b"".join(struct.pack("<4q", *stamp) for _, _, stamp, _ in rows),
-            bytes(gone for *_, gone in rows),
+            b"".join(struct.pack("<4q", *stamp) for _, _, stamp, _ in some),
+            bytes(gone for *_, gone in some),
         )
-        for root, path, stamp, gone in rows:
+        for root, path, stamp, gone in some:
             known.pop((root, path), None)
             if not gone:
                 known[root, path] = stamp
     assert sorted(found.known_roots()) == sorted({root for root, _ in known})
-    assert sorted(found.unseen()) == sorted((*key, stamp) for key, stamp in known.items())
+    assert rows(found.unseen()) == sorted((*key, stamp) for key, stamp in known.items())
 
 
 def test_columns_that_do_not_fit_are_refused() -> None:
     good = {
         "names": [b"/r"],
         "roots": bytes(4),
-        "offsets": struct.pack("<2i", 0, 1),
+        "ends": struct.pack("<2q", 0, 1),
         "text": b"x",
         "stamps": bytes(32),
         "gone": b"\0",
@@ -110,14 +120,14 @@ def test_columns_that_do_not_fit_are_refused() -> None:
     Census().know(**good)  # type: ignore[arg-type]
     wrong: list[tuple[str, object, type[Exception]]] = [
         ("roots", b"", ValueError),
-        ("offsets", bytes(4), ValueError),
+        ("ends", bytes(8), ValueError),
         ("stamps", bytes(31), ValueError),
         ("gone", b"", ValueError),
         ("names", [], IndexError),
         ("roots", struct.pack("<i", -1), IndexError),
-        ("offsets", struct.pack("<2i", 0, 2), IndexError),
-        ("offsets", struct.pack("<2i", 1, 0), IndexError),
-        ("offsets", struct.pack("<2i", -1, 0), IndexError),
+        ("ends", struct.pack("<2q", 0, 2), IndexError),
+        ("ends", struct.pack("<2q", 1, 0), IndexError),
+        ("ends", struct.pack("<2q", -1, 0), IndexError),
     ]
     for name, value, error in wrong:
         with pytest.raises(error):
@@ -136,22 +146,12 @@ def test_some_files_alone_are_looked_at(tmp_path: Path) -> None:
     known = Census()
     known.walk([root], b"", 1 << 20, 1 << 62)
     known.compare()
-    assert known.known()[1:] == (b"", bytes(4), b"", b"", b"")  # found is not known
+    assert known.known()[1:] == (b"", bytes(8), b"", b"")  # found is not known
 
     found = Census()
-    text = b"".join(whole)
-    ends = [sum(map(len, [*whole][:number])) for number in range(len(whole) + 1)]
-    stamps = b"".join(struct.pack("<4q", *stamp) for stamp in whole.values())
-    rows = (
-        [root],
-        bytes(4 * len(whole)),
-        struct.pack(f"<{len(ends)}i", *ends),
-        text,
-        stamps,
-        bytes(len(whole)),
-    )
-    found.know(*rows)
-    assert found.known() == rows
+    files = Files.of(Found(root, path, Stamp(*stamp)) for path, stamp in whole.items())
+    found.know(*files, bytes(len(whole)))
+    assert found.known() == files
     (tmp_path / "a").write_bytes(b"other bytes")
     (tmp_path / "in/deep/new").write_bytes(b"new")
     (tmp_path / "in/c").unlink()
@@ -161,19 +161,18 @@ def test_some_files_alone_are_looked_at(tmp_path: Path) -> None:
     closed, rest = found.look(root, names, b"", 1 << 20, 1 << 62)
     assert closed == []
     assert rest == [b"in", b"in/deep", b"nothing", b"empty", b"own", b"insid"]
-    changed = found.compare()
-    assert sorted(path for _, path, _ in changed) == [b"a", b"in/deep/new", b"in/own/e"]
-    assert sorted(row[1] for row in found.unseen_of(root, rest)) == [
+    assert [path for _, path, _ in rows(found.compare())] == [b"a", b"in/deep/new", b"in/own/e"]
+    assert [path for _, path, _ in rows(found.unseen_of([root], [rest]))] == [
         b"in/c",
         b"in/deep/d",
         b"own/e",
     ]
-    assert found.unseen_of(root, [b""]) == found.unseen()
+    assert found.unseen_of([root], [[b""]]) == found.unseen()
     assert found.count() == len(whole) + 2
     # What is in the index itself is nobody's file.
     index = Census()
     assert index.look(root, [b"in", b"in/own/e", b"b"], root + b"/in", 9, 1 << 62) == ([], [])
-    assert [path for _, path, _ in index.compare()] == [b"b"]
+    assert [path for _, path, _ in rows(index.compare())] == [b"b"]
 
 
 def test_a_folder_that_goes_while_it_is_looked_at_has_nothing_in_it(tmp_path: Path) -> None:

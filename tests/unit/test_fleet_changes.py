@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from helpers.fleet_index import made_index, run
 from helpers.fleet_reference import bytes_of, plant, settle, unit
 
 import pylink
@@ -27,10 +29,6 @@ from pylink.fleet.walk import below
 pytest.importorskip("pyarrow")
 
 
-def run(index: Index, *roots: Path, names: list[bytes] | None = None) -> Update:
-    return update.update(index, [bytes(root) for root in roots], Local(), names=names)
-
-
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     return plant(tmp_path / "tree").root
@@ -38,9 +36,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def index(tmp_path: Path, tree: Path) -> Index:
-    made = Index.open_or_make(tmp_path / "index")
-    assert run(made, tree).read == 7
-    return made
+    return made_index(tmp_path / "index", tree)
 
 
 def counts(done: Update) -> tuple[int, int, int]:
@@ -51,7 +47,7 @@ LOADED = """
 import sys
 from pylink.command.cli import main
 main(sys.argv[1:])
-heavy = ("pyarrow", "numpy", "pandas", "duckdb", "pylink.fleet.contents", "pylink.fleet.compact")
+heavy = ("pyarrow", "numpy", "pandas", "duckdb", "pylink.fleet.contents", "pylink.fleet.parquet")
 print([name for name in heavy if name in sys.modules])
 """
 
@@ -70,7 +66,7 @@ def test_where_nothing_changed_no_package_is_loaded(index: Index, tree: Path) ->
     assert loaded() == "[]"
     assert loaded("--changed-from", os.devnull) == "[]"
     (tree / "new.cubin").write_bytes(unit("new"))
-    assert "pyarrow" in loaded()
+    assert loaded() == "['pylink.fleet.contents', 'pylink.fleet.parquet']"
 
 
 def of(state: State) -> list[tuple[bytes, bytes]]:
@@ -141,12 +137,42 @@ def test_a_state_of_other_fragments_does_not_count(index: Index, tree: Path) -> 
     assert counts(run(index)) == (7, 1, 1)
 
 
+def test_a_state_grows_by_what_is_new(
+    index: Index, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until it is written anew; and what is damaged at its end costs reading alone."""
+    monkeypatch.setattr(state, "_FEW", 5)
+    file = index.folder / FILE
+    sizes = [file.stat().st_size]
+    for number in range(9):
+        before = file.read_bytes()
+        (tree / f"new{number}.cubin").write_bytes(unit(f"f{number}"))
+        (tree / f"new{number - 1}.cubin").unlink(missing_ok=True)
+        settle()
+        assert counts(run(index)) == (8, 1, number > 0)
+        now = file.read_bytes()
+        sizes.append(len(now))
+        assert State(index).is_saved
+        assert of(State(index)) == sorted(index.read_state())
+        if now.startswith(before):
+            for end in (len(before), len(before) + 7, len(now) - 1):
+                file.write_bytes(now[:end])
+                known = State(index)
+                known.read_rest()
+                assert not known.is_saved
+                assert of(known) == sorted(index.read_state())
+            file.write_bytes(now)
+    grown = [late > early for early, late in itertools.pairwise(sizes)]
+    assert 5 < sum(grown) < len(grown)
+
+
 def test_a_state_that_cannot_be_written_is_no_error(
     index: Index, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
+    (index.folder / FILE).unlink()
     monkeypatch.setattr(state, "write_whole", full)
     (tree / "new.cubin").write_bytes(unit("new"))
     settle()

@@ -8,22 +8,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from helpers.fleet_index import made_index, run
 from helpers.fleet_reference import bytes_of, plant, settle, unit
 
 from pylink.command.cli import main
 from pylink.fleet import update
 from pylink.fleet.compact import current, replace
 from pylink.fleet.database import Database
-from pylink.fleet.engine import Local
 from pylink.fleet.index import FORMAT, MARK, SUMS, BrokenIndex, Index
 from pylink.fleet.walk import walk
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("duckdb")
-
-
-def run(index: Index, *roots: Path) -> update.Update:
-    return update.update(index, [bytes(root) for root in roots], Local())
 
 
 @pytest.fixture
@@ -33,9 +29,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def index(tmp_path: Path, tree: Path) -> Index:
-    made = Index.open_or_make(tmp_path / "index")
-    run(made, tree)
-    return made
+    return made_index(tmp_path / "index", tree)
 
 
 def of_a_fragment(index: Index) -> Iterator[Path]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from helpers import demo
-from helpers.fleet_lost import lost_marks, named_unless_lost
+from helpers.fleet_lost import lost_marks, made_unless_lost
 from helpers.fleet_reference import bytes_of, plant, settle
 
 from pylink.command.cli import main
@@ -79,7 +79,7 @@ def test_a_lost_worker_loses_nothing(
 ) -> None:
     monkeypatch.setattr(parts, "PART_FILES", 5)
     alone = made(tmp_path / "alone", tree, Local())
-    monkeypatch.setattr(update, "make_named", named_unless_lost)
+    monkeypatch.setattr(update, "make", made_unless_lost)
     marks = lost_marks(bytes(tree))
     marks.mkdir()
     for number in lost:

@@ -12,23 +12,28 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from helpers import demo
 from helpers.archive_builder import thin
 from helpers.dedup_cubin import TEMPLATE, Cubin
 from helpers.dedup_cubin import Section as Planned
+from helpers.fleet_index import run
 from helpers.fleet_reference import bytes_of, plant, sections, settle, unit
 
-from pylink._native import census
 from pylink._native.census import Census
-from pylink.fleet import compact, fragment, parts, update
+from pylink.fleet import compact, fragment, parts, state, update
+from pylink.fleet.columns import SECTIONS
 from pylink.fleet.digests import fill, hasher, list_hashed
 from pylink.fleet.engine import Local
+from pylink.fleet.fragment import OBJECT_SIZE, Found
 from pylink.fleet.index import BrokenIndex, Index, Lock
-from pylink.fleet.update import Update
+from pylink.fleet.parquet import written
 from pylink.fleet.walk import walk
+
+if TYPE_CHECKING:
+    from pylink._native.sectionindex import Columns
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -42,14 +47,19 @@ def arena_of(cubins: list[bytes]) -> tuple[bytes, bytes]:
     return b"".join(cubins), extents
 
 
-def run(index: Index, *roots: Path) -> Update:
-    return update.update(index, [os.fsencode(root) for root in roots], Local())
-
-
 def rows(index: Index, name: str) -> list[dict[str, Any]]:
     tables = [pq.read_table(path) for path in index.tables(name)]
     found: list[dict[str, Any]] = pa.concat_tables(tables).to_pylist()
     return found
+
+
+def table_of(native: Columns) -> list[dict[str, Any]]:
+    """The sections of a call of the native reader, as a reader of Parquet has them."""
+    found = Found(1 << 40)
+    found.take(range(len(native[0]) // OBJECT_SIZE), None, native)
+    table = pq.read_table(pa.BufferReader(written(SECTIONS, found.sections())))
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
 
 
 @pytest.fixture
@@ -75,9 +85,7 @@ def test_sections_are_those_of_a_plain_reading() -> None:
     assert hasher()  # else the fast way is not what is tested
     native = list_hashed(arena, extents, 1 << 40)
     assert fill(arena, extents, 1 << 40, native) == native
-    from pylink.fleet.columns import section_table  # noqa: PLC0415 -- after the skip
-
-    table = section_table(native).to_pylist()
+    table = table_of(native)
     expected = [(i, one) for i, cubin in enumerate(cubins) for one in sections(cubin)]
     assert len(table) == len(expected)
     for row, (number, one) in zip(table, expected, strict=True):
@@ -278,7 +286,7 @@ def test_a_folder_that_cannot_be_entered_loses_nothing(tmp_path: Path, index: In
             return [(shut, errno.EACCES)]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(census, "Census", Refused)
+        patch.setattr(state, "Census", Refused)
         done = run(index)
     assert done.closed == [(shut, "Permission denied")]
     assert done.gone == 0
@@ -377,7 +385,7 @@ def test_many_small_fragments_become_one(
         run(index)
         assert len(index.fragments) < 4
     assert index.fragments[0].name.startswith("000001-000000+")
-    there = [file[:2] for file in walk(Census(), [bytes(planted.root)]).changed]
+    there = [file[:2] for file in walk(Census(), [bytes(planted.root)]).changed.files()]
     assert sorted(index.read_state()) == there
     fresh = Index.open_or_make(tmp_path / "fresh")
     run(fresh, planted.root)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from array import array
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ from pylink.fleet.questions import COMPARISONS, QUESTIONS
 from pylink.fleet.targets import BadDescription, by_description, folder_targets
 from pylink.fleet.templates import describe
 from pylink.fleet.update import update
+from pylink.fleet.walk import ends_of
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("duckdb")
@@ -225,7 +227,14 @@ def test_targets_that_folders_say() -> None:
         b"CMakeFiles/app.dir/libx.a": "CMakeFiles/app.dir/libx.a",
         b"\xff/a.o": "\\xff",
     }
-    assert dict(zip(paths, folder_targets(paths), strict=True)) == paths
+    names, numbers = folder_targets(ends_of(paths), b"".join(paths))
+    assert dict(zip(paths, map(names.__getitem__, array("i", numbers)), strict=True)) == paths
+    for ends in (b"", bytes(7), bytes(12)):
+        with pytest.raises(ValueError, match="differ in length"):
+            folder_targets(ends, b"")
+    for pair in ((0, 2), (1, 0), (-1, 0)):
+        with pytest.raises(IndexError):
+            folder_targets(array("q", pair).tobytes(), b"x")
 
 
 def test_equal_digests_are_confirmed(

@@ -24,7 +24,7 @@ from pylink.fleet.contents import FATES, SNIFFED, read_directly
 from pylink.fleet.digests import hasher, list_hashed
 from pylink.fleet.fragment import make_fragment
 from pylink.fleet.parts import Part
-from pylink.fleet.walk import Found, Stamp
+from pylink.fleet.walk import Files, Found, Stamp
 
 pytest.importorskip("pyarrow")
 
@@ -36,7 +36,7 @@ def found(path: Path) -> Found:
 
 
 def fates(*files: Found) -> list[int]:
-    return list(read_directly(files, 0, hasher())[0])
+    return list(read_directly(Files.of(files), 0, hasher())[0])
 
 
 def written(folder: Path, *contents: bytes) -> list[Found]:
@@ -67,7 +67,7 @@ def damaged_cubins() -> list[bytes]:
 def test_files_are_listed_as_an_arena_is(tmp_path: Path) -> None:
     cubins = damaged_cubins()
     files = written(tmp_path, *cubins)
-    told, columns = read_directly(files, 1 << 50, hasher())
+    told, columns = read_directly(Files.of(files), 1 << 50, hasher())
     # Even in these bytes the machine stays; who is cut off before the header ends is no cubin.
     assert list(told) == [CUBIN] * len(cubins)
     extents, at = b"", 0
@@ -120,7 +120,7 @@ def test_what_changed_since_the_walk_is_looked_at_closely(tmp_path: Path) -> Non
     assert {name for name, fate in told.items() if fate == CUBIN} == {"same", "young"}
     assert set(told.values()) == {CUBIN, CLOSER}
     # And who looks closely says what each has become.
-    made = make_fragment(Part(1, 0, tuple(files.values())))
+    made = make_fragment(Part(1, 0, Files.of(files.values()))).tables
     kinds = dict(zip(names, rows_of(made["files"], "kind"), strict=True))
     for name in ("gone", "folder", "pipe", "null"):
         assert kinds.pop(name) == "unreadable", name
@@ -150,37 +150,58 @@ def test_a_fragment_is_the_same_without_the_function_of_xxhash(
     tables = []
     for address in (hasher(), 0):
         monkeypatch.setattr(fragment, "hasher", lambda: address)  # noqa: B023
-        made = make_fragment(Part(3, 4, tuple(files)))
+        made = make_fragment(Part(3, 4, Files.of(files))).tables
         names = [("objects", "file"), ("objects", "member"), ("sections", "digest")]
         tables.append([made["files"], *(sorted(rows_of(made[t], c), key=repr) for t, c in names)])
     assert tables[0] == tables[1]
 
 
-def test_stamps_and_paths_go_together() -> None:
-    assert read_cubins([], b"", 10, 0, 0)[0] == b""
-    for stamps, largest in ((b"", 10), (bytes(33), 10), (bytes(32), -1)):
-        with pytest.raises(ValueError, match="a stamp for each path"):
-            read_cubins([b"x"], stamps, largest, 0, 0)
-    negative = (-1).to_bytes(8, "little", signed=True) + bytes(24)
-    assert read_cubins([b"x"], negative, 10, 0, 0)[0] == bytes([CLOSER])
+def test_columns_of_files_go_together() -> None:
+    one = Files.of([Found(b"/", b"x", Stamp(1, 0, 0, 0))])
+    assert read_cubins(*Files.of([]), 10, 0, 0)[0] == b""
+    assert read_cubins(*one, 10, 0, 0)[0] == bytes([CLOSER])
+    wrong: list[tuple[Files, type[Exception]]] = [
+        (one._replace(stamps=b""), ValueError),
+        (one._replace(stamps=bytes(33)), ValueError),
+        (one._replace(ends=bytes(8)), ValueError),
+        (one._replace(roots=bytes(3)), ValueError),
+        (one._replace(names=[]), IndexError),
+        (one._replace(roots=b"\xff" * 4), IndexError),
+        (one._replace(text=b""), IndexError),
+        (one._replace(ends=bytes(7) + b"\x80" + bytes(8)), IndexError),
+    ]
+    for files, error in wrong:
+        with pytest.raises(error):
+            read_cubins(*files, 10, 0, 0)
+    with pytest.raises(ValueError, match="differ in length"):
+        read_cubins(*one, -1, 0, 0)
+    negative = Files.of([Found(b"/", b"x", Stamp(-1, 0, 0, 0))])
+    assert read_cubins(*negative, 10, 0, 0)[0] == bytes([CLOSER])
 
 
 LOADED = """
 import sys
 from pylink.command.cli import main
 main(["dedup", "index", *sys.argv[1:]])
-print("pandas" in sys.modules, "pyarrow.parquet" in sys.modules)
+heavy = ("pyarrow", "numpy", "pandas", "duckdb")
+print([name for name in heavy if name in sys.modules])
 """
 
 
-def test_an_index_is_made_without_pandas(tmp_path: Path) -> None:
-    """pyarrow would load it for many of its calls, for longer than reading 10,000 objects takes."""
+def test_an_index_is_made_without_heavy_packages(tmp_path: Path) -> None:
+    """Loading one takes longer than reading thousands of objects."""
     planted = plant(tmp_path / "tree")
-    done = subprocess.run(
-        [sys.executable, "-c", LOADED, str(planted.root), "-o", str(tmp_path / "index")],
-        env={**os.environ, "PYTHONPATH": str(Path(pylink.__file__).parents[1])},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.splitlines()[-1] == "False True"
+    described = tmp_path / "targets.json"
+    described.write_text('{"all": ["tree/*"]}')
+    words = [str(planted.root), "-o", str(tmp_path / "index"), "--targets", str(described)]
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", LOADED, *words],
+            env={**os.environ, "PYTHONPATH": str(Path(pylink.__file__).parents[1])},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.splitlines()[-1] == "[]"
+        (planted.root / "new.cubin").write_bytes(unit("new"))
+        (planted.root / "notes.txt").unlink(missing_ok=True)

@@ -7,7 +7,6 @@ from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylink._native.columnpages import join_words
-from pylink._native.filepaths import folders_of
 from pylink.facts.elf import ET_EXEC
 from pylink.fleet.columns import (
     GONE,
@@ -21,7 +20,7 @@ from pylink.fleet.contents import FATES, read_contents, read_directly
 from pylink.fleet.digests import hasher, list_hashed
 from pylink.fleet.parquet import Numbers, Texts, constant, integers, numbered, texts, words, written
 from pylink.fleet.state import Rows
-from pylink.fleet.targets import ARCHIVES, folder_target
+from pylink.fleet.targets import folder_targets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +67,7 @@ def make_fragment(part: Part) -> Fragment:
     """The same bytes wherever and whenever it is made."""
     first = first_number(part.run, part.number)
     rows = part.files.rows
-    found = _Found(first)
+    found = Found(first)
     fates = bytes([FATES.index("")]) * rows
     if hasher():
         found.check(rows)
@@ -110,11 +109,7 @@ def _files(files: Files, fates: bytes, results: dict[int, FileResult], first: in
         kinds[row] = result.kind
         if result.note is not None:
             notes[row] = result.note
-    folders, alone, numbers = folders_of(files.ends, files.text, list(ARCHIVES))
-    targets = [
-        show_bytes(name) if one else folder_target(name)
-        for name, one in zip(folders, alone, strict=True)
-    ]
+    targets, numbers = folder_targets(files.ends, files.text)
     paths = Texts(files.ends, files.text)
     shown = (
         paths if files.text.isascii() else texts([show_bytes(one).encode() for one in _each(paths)])
@@ -140,7 +135,7 @@ def _each(column: Texts) -> list[bytes]:
     return [column.text[start:end] for start, end in itertools.pairwise(ends)]
 
 
-class _Found:
+class Found:
     """Objects and sections, batch by batch."""
 
     def __init__(self, first: int) -> None:

@@ -23,16 +23,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylink.command.packages import need
 from pylink.errors import reason_of
-from pylink.fleet.columns import GONE, MEMBERS, TABLES, read_table
-from pylink.fleet.parquet import integers, texts, words, written
+from pylink.fleet.columns import GONE, TABLES, read_table
 from pylink.fleet.walk import Stamp
 from pylink.outputs.wholefile import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from pylink.fleet.parquet import Table
-    from pylink.fleet.targets import Member
 
 # Another number for every change after which an older index cannot be gone on with.
 FORMAT = 2
@@ -206,17 +203,11 @@ class Index:
         return stamp is not None and known == (description, [*stamp])
 
     def write_targets(
-        self, description: str | None, stamp: Stamp | None, rows: Sequence[Member] | None
+        self, description: str | None, stamp: Stamp | None, table: bytes | None
     ) -> None:
-        """Remember the file that describes targets, and replace the table of these by `rows`."""
-        if rows is not None:
-            table: Table = {
-                "target": words([one.target for one in rows]),
-                "root": texts([one.root for one in rows]),
-                "path": texts([one.path for one in rows]),
-                "place": integers("int32", [one.place for one in rows]),
-            }
-            write_whole(str(self.folder / "targets.parquet"), written(MEMBERS, table))
+        """Remember the file that describes targets, and replace the table of these."""
+        if table is not None:
+            write_whole(str(self.folder / "targets.parquet"), table)
         said = {"targets": description, "described": None if stamp is None else [*stamp]}
         if self.settings != {**self.settings, **said}:
             self.settings.update(said)

@@ -14,17 +14,20 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylink.fleet.columns import show_bytes
+from pylink._native.filepaths import folders_of
+from pylink.fleet.columns import MEMBERS, show_bytes
 from pylink.inputs.incoming import read_incoming
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from pylink.fleet.parquet import Table
+
 # Folders by which build systems tell the objects of a target.
 _CMAKE = re.compile(rb"(?:^|(?P<before>.*)/)CMakeFiles/(?P<name>[^/]+)\.dir/")
 _BAZEL = re.compile(rb"(?:^|(?P<before>.*)/)_objs/(?P<name>[^/]+)/")
 # Files that are targets of their own.
-ARCHIVES = (b".a", b".lib", b".lo")
+_ARCHIVES = (b".a", b".lib", b".lo")
 
 # Bytes of the largest description of targets that is read.
 MAX_DESCRIPTION = 1 << 30
@@ -43,13 +46,44 @@ class Member(NamedTuple):
     place: int
 
 
-def folder_target(folder: bytes) -> str:
-    """The target of the files of a folder by where it stands."""
+def folder_targets(ends: bytes, text: bytes) -> tuple[list[str], bytes]:
+    """The targets of files by where they stand, and the number of each file's (int32).
+
+    The columns are those of `Files`.
+    """
+    folders, alone, numbers = folders_of(ends, text, list(_ARCHIVES))
+    names = [
+        show_bytes(name) if is_alone else _of_folder(name)
+        for name, is_alone in zip(folders, alone, strict=True)
+    ]
+    return names, numbers
+
+
+def _of_folder(folder: bytes) -> str:
     for pattern in (_CMAKE, _BAZEL):
         found = pattern.match(folder + b"/")
         if found:
             return show_bytes(os.path.join(found["before"] or b"", found["name"]))
     return show_bytes(folder or b".")
+
+
+def table_of(members: Iterable[Member]) -> bytes:
+    """The file with the table of targets."""
+    from pylink.fleet.parquet import (  # noqa: PLC0415 -- where folders say it
+        integers,
+        texts,
+        words,
+        written,
+    )
+
+    rows = list(members)
+    table: Table = {
+        "target": words([one.target for one in rows]),
+        "root": texts([one.root for one in rows]),
+        "path": texts([one.path for one in rows]),
+        "place": integers("int32", [one.place for one in rows]),
+    }
+    return written(MEMBERS, table)
 
 
 def by_description(name: str, files: Iterable[tuple[bytes, bytes]]) -> Iterator[Member]:

@@ -14,7 +14,7 @@ from pylink.fleet.compact import compact
 from pylink.fleet.index import Index, Lock
 from pylink.fleet.parts import Part, parts
 from pylink.fleet.state import State
-from pylink.fleet.targets import by_description
+from pylink.fleet.targets import by_description, table_of
 from pylink.fleet.walk import Files, Stamp, below, look, walk, youngest
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def update(
         if description and (is_new or not index.is_described(description, stamp)):
             # One that is wrong is to be known before anything is read for long.
             there = {*census.files()} - {file[:2] for file in gone.files()}
-            members = list(by_description(description, sorted(there)))
+            members = table_of(by_description(description, sorted(there)))
         total = sum(changed.sizes)
         done = 0
         learnt = []
