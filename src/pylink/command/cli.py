@@ -63,6 +63,10 @@ def main(
         if tool != NVLINK and command[:1].isalpha() and command != "link":
             from pylink.command.commands import COMMANDS  # noqa: PLC0415 -- links have no need
 
+            together = "-".join(words[:2])
+            if command in COMMANDS and together != command and together in COMMANDS:
+                command = together  # `dedup index` is `dedup-index`; a file of that name `./index`
+                del words[0]
             if command in COMMANDS:
                 from importlib import import_module  # noqa: PLC0415
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,13 +28,6 @@ if TYPE_CHECKING:
 
 # Rows of a table that a screen has room for.
 TOP = 10
-
-# First words that are commands of their own; a file of such a name is `./index`.
-OVER_AN_INDEX = {
-    "index": "pylink.fleet.command_index",
-    "ask": "pylink.fleet.command_ask",
-    "compare": "pylink.fleet.command_compare",
-}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -69,11 +61,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; 0, or 1 when an input cannot be read or the result not be written."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    if words and words[0] in OVER_AN_INDEX:
-        status: int = import_module(OVER_AN_INDEX[words[0]]).main(words[1:])
-        return status
-    return run(parser(), words, _main, (MalformedCubin,))
+    return run(parser(), argv, _main, (MalformedCubin,))
 
 
 def _main(options: argparse.Namespace) -> int:

@@ -10,8 +10,7 @@ is then, and read again by the next run.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylink._native import cubinfiles, inputfiles
 from pylink.diagnostics.stream import printable
@@ -23,7 +22,7 @@ from pylink.inspect.containers import Allowance, UnreadableFile, is_known, parts
 from pylink.tables import extent, extent_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pylink._native.sectionindex import Columns
     from pylink.fleet.walk import Files, Found, Stamp
@@ -48,17 +47,16 @@ UNREADABLE = "unreadable"
 FATES = (KIND_NAMES[kinds.CUBIN], OTHER, "")
 
 
-@dataclass
 class FileResult:
     """What became of one file: its kind, what went wrong, and as what it was read."""
 
-    kind: str
-    note: str | None
-    stamp: Stamp
+    __slots__ = ("kind", "note", "stamp")
+
+    def __init__(self, kind: str, note: str | None, stamp: Stamp) -> None:
+        self.kind, self.note, self.stamp = kind, note, stamp
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """Where a piece of device code was found: row of the file, member, number in the file."""
 
     file: int
@@ -68,14 +66,17 @@ class Source:
     size: int
 
 
-@dataclass
 class Batch:
     """Pieces of device code; the cubins among them lie in the arena, in order."""
 
-    arena: bytes = b""
-    extents: bytes = b""
-    cubins: list[Source] = field(default_factory=list)
-    others: list[Source] = field(default_factory=list)
+    __slots__ = ("arena", "cubins", "extents", "others")
+
+    def __init__(
+        self, arena: bytes = b"", extents: bytes = b"", cubins: Iterable[Source] = ()
+    ) -> None:
+        self.arena, self.extents = arena, extents
+        self.cubins = [*cubins]
+        self.others: list[Source] = []
 
 
 def read_directly(files: Files, first: int, hasher: int) -> tuple[bytes, Columns]:

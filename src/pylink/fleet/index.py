@@ -16,7 +16,6 @@ import fcntl
 import json
 import os
 import re
-import shutil
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -178,7 +177,7 @@ class Index:
         """Add a fragment, whole or not at all."""
         folder = self.folder / "fragments"
         draft = folder / (UNFINISHED + name)
-        shutil.rmtree(draft, ignore_errors=True)
+        _remove(draft)
         files = {f"{table}.parquet": tables[table] for table in TABLES}
         files[SUMS] = b"".join(_sum(table, tables[table]) for table in TABLES)
         draft.mkdir()
@@ -195,7 +194,7 @@ class Index:
         counting = set(self.fragments)
         for one in (self.folder / "fragments").iterdir():
             if one not in counting:
-                shutil.rmtree(one, ignore_errors=True)
+                _remove(one)
 
     def is_described(self, description: str, stamp: Stamp | None) -> bool:
         """Whether the table of targets is of this file as it is, and of the files there were."""
@@ -232,6 +231,14 @@ class Lock:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder that is no fragment, if it is there."""
+    if folder.exists():
+        from shutil import rmtree  # noqa: PLC0415 -- seldom something is left behind
+
+        rmtree(folder, ignore_errors=True)
 
 
 def _sum(table: str, data: bytes) -> bytes:

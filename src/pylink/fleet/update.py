@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylink.fleet.compact import compact
 from pylink.fleet.index import Index, Lock
@@ -29,8 +28,7 @@ class NothingToRead(Exception):
     """A folder to index cannot be entered; the text names it."""
 
 
-@dataclass(frozen=True)
-class Update:
+class Update(NamedTuple):
     """What one run did: numbers of files, folders that it could not enter, with the reason, and how
     many names of a list of changes are in no folder of the index.
     """

@@ -10,7 +10,6 @@ import itertools
 import os
 import time
 from array import array
-from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -138,8 +137,7 @@ class Files(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class Tree:
+class Tree(NamedTuple):
     """What was found below some roots.
 
     `changed` are the files that an index does not know as they are, in the order of their paths,
