@@ -60,10 +60,8 @@ class MercuryObject:
         "families",
         "headers",
         "name",
-        "numbers",
         "primary",
         "signature_cache",
-        "target_numbers",
         "targets",
         "unlisted",
         "vectors",
@@ -84,11 +82,9 @@ class MercuryObject:
         self.targets: tuple[tuple[bytes, Payload], ...] = tuple(
             (_name(target), _payload(data)) for target, data in targets
         )
-        # Only a cubin has these: the families of the primary entries, section numbers of the
-        # headers and of the targets, and (name, size) of Mercury sections that never enter.
+        # Only a cubin has these: the families of the primary entries, and (name, size) of Mercury
+        # sections that never enter.
         self.families: tuple[str, ...] = ()
-        self.numbers: tuple[int, ...] = ()
-        self.target_numbers: tuple[int, ...] = ()
         self.unlisted: tuple[tuple[str, int], ...] = ()
         self.digests: dict[int, int] = {}
         self.signature_cache: Signature | None = None
@@ -136,10 +132,6 @@ class MercuryObject:
             name,
         )
         item.families = tuple(kind for kind in families if kind is not None)
-        item.numbers = tuple(i for i, kind in enumerate(families) if kind is not None)
-        item.target_numbers = tuple(
-            i for i, section in enumerate(sections) if section.name.startswith(TARGETS)
-        )
         item.unlisted = tuple(
             (show(s.name), s.size)
             for s, kind in zip(sections, families, strict=True)
