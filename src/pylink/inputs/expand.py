@@ -1,0 +1,93 @@
+"""From inputs to sources: archives stand for their members, shared libraries for their modules."""
+
+from __future__ import annotations
+
+from pylink.inputs import kinds
+from pylink.inputs.sources import Run, Sources
+from pylink.outputs.plan import identity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylink.diagnostics import Sink
+    from pylink.inputs.sharedlib import Libraries
+    from pylink.inputs.sources import Source
+    from pylink.options import Input
+    from pylink.outputs.plan import Identity
+    from pylink.phases.init import Job
+
+_ARCHIVES = (kinds.ARCHIVE, kinds.THIN_ARCHIVE)
+# What may be other than its first bytes say.
+_LOOKED_INTO = (*_ARCHIVES, kinds.HOST, kinds.UNKNOWN)
+
+
+def find_sources(
+    job: Job, arena: bytes, extents: bytes, found: bytes, sink: Sink
+) -> tuple[Sources, Libraries | None]:
+    """The inputs, with the members of archives in their place."""
+    sources = Sources()
+    libraries: Libraries | None = None
+    archives: set[Identity] = set()
+    names = [one.name for one in job.inputs]
+    inputs = Run(arena, names, found, extents)
+    first = 0
+    for number, kind in enumerate(found):
+        if kind not in _LOOKED_INTO:
+            continue
+        one, source = job.inputs[number], inputs[number]
+        if kind not in _ARCHIVES and not is_shared(source):
+            continue
+        sources.add(inputs.part(first, number))
+        first = number + 1
+        if kind in _ARCHIVES:
+            for run in find_members(job, one, source, archives, sink):
+                sources.add(run, group=number + 1)
+            continue
+        from pylink.inputs.sharedlib import Libraries  # noqa: PLC0415 -- few links have libraries
+
+        libraries = libraries or Libraries()
+        library = libraries.take(source, one.library, sink)
+        if library is not None:
+            sources.libraries[len(sources)] = library
+            sources.add(Run(arena, [one.name], bytes([kinds.SHARED]), inputs.extents_of(number)))
+    sources.add(inputs.part(first, len(names)))
+    return sources, libraries
+
+
+def is_shared(source: Source) -> bool:
+    """Whether nvlink passes over an input of the command line.
+
+    It does for ELF files of the type of shared libraries and of programs, and for texts that
+    linkers of the host read in the place of a library.
+    """
+    if source.kind == kinds.UNKNOWN:
+        return source.name.endswith(".so")
+    at = source.offset + 16  # e_type
+    return (
+        source.kind == kinds.HOST
+        and source.arena[at : at + 2] == b"\x03\x00"
+        and not source.name.endswith(".cubin")  # which has to be for the device
+    )
+
+
+def find_members(
+    job: Job, one: Input, archive: Source, before: set[Identity], sink: Sink
+) -> Iterator[Run]:
+    """The members of an archive with code, in its order; nothing of a file that came `before`."""
+    from pylink.inputs.archive import members  # noqa: PLC0415 -- many links have no archive
+
+    file = identity(one.name) if one.data is None else None
+    if file in before:
+        return iter(())
+    if file is not None:
+        before.add(file)
+    options = job.options
+    return members(
+        archive,
+        job.plan,
+        sink,
+        lazy=options.lazy_archives,
+        whole=one.whole or options.whole_archive,
+        overlooked=one.skipped is not None,
+    )
