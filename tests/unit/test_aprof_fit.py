@@ -14,7 +14,7 @@ from pylink.aprof import Fit, Point, Report, Routine, fit_report, fit_table
 from pylink.aprof.fit import fit_points
 from pylink.aprof.model import wall_comment
 from pylink.aprof.shapes import FUNCTIONS
-from pylink.aprof.sums import MULTIPLES, Points
+from pylink.aprof.sums import LARGE_COUNT, MULTIPLES, Points
 
 SIZES = [2**k for k in range(4, 14)]
 
@@ -64,6 +64,8 @@ def test_the_profile_is_what_any_search_finds() -> None:
         [float(n) for n in SIZES], [n * rng.uniform(0.8, 1.2) + n**1.5 for n in SIZES], 0
     )
     profile = points.profile(6)
+    unscaled = [(n / SIZES[-1]) ** LARGE_COUNT for n in SIZES]
+    weights = [weight * len(SIZES) / sum(unscaled) for weight in unscaled]
     names = list(FUNCTIONS)[:6]
     multiples = [FUNCTIONS[name](16384) / FUNCTIONS[name](8192) for name in names]
     for at in (20, 60, 80, 90):
@@ -80,7 +82,6 @@ def test_the_profile_is_what_any_search_finds() -> None:
                 for n in SIZES
             ]
             ratios = [u / cost for u, cost in zip(unit, points.costs.tolist(), strict=True)]
-            weights = (points._ones**2).tolist()
             scale = sum(w * r for w, r in zip(weights, ratios, strict=True)) / sum(
                 w * r * r for w, r in zip(weights, ratios, strict=True)
             )

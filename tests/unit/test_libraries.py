@@ -32,7 +32,7 @@ CUBINS = gnu([("f.cubin", device(["f"]))])
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("LIBRARY_PATH", raising=False)
-    monkeypatch.setattr(libraries, "_SYSTEMS", {})  # the host of these tests is an x86-64
+    monkeypatch.setattr(libraries, "SYSTEMS", {})  # the host of these tests is an x86-64
     return tmp_path
 
 
@@ -75,7 +75,7 @@ def test_a_shared_library_counts_as_found(here: Path) -> None:
 def test_libraries_of_the_host_may_be_named(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(here, {"host/libpthread.so.0": b"", "host/libm.so": b"", "host/libstatic.a": HOST})
     write(here, {"host/libnear.sorry": b""})
-    monkeypatch.setattr(libraries, "_HOST_DIRECTORIES", ("none", str(here / "host")))
+    monkeypatch.setattr(libraries, "HOST_DIRECTORIES", ("none", str(here / "host")))
     assert find("pthread", "m") == []
     for name in ("static", "near"):
         with pytest.raises(LinkError, match=f"Library -l{name} not found"):

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 # ELF machine of the objects that a host links, by -cpu-arch and by what the system calls itself.
 MACHINES = {"X86": 3, "ARMv7": 40, "PPC64LE": 21, "X86_64": 62, "AARCH64": 183}
 _X86_64 = 62
-_SYSTEMS = {"aarch64": 183, "ppc64le": 21}
+SYSTEMS = {"aarch64": 183, "ppc64le": 21}
 
 
 # What a diagnostic says of the directories of -L when there are none.
 NOWHERE = "any directory, as -L names none"
 
 # Where host linkers look without being told to.
-_HOST_DIRECTORIES = ("/usr/local/lib", "/lib", "/usr/lib", "/lib64", "/usr/lib64")
+HOST_DIRECTORIES = ("/usr/local/lib", "/lib", "/usr/lib", "/lib64", "/usr/lib64")
 
 
 def find_libraries(
@@ -90,7 +90,7 @@ def _directories(options: Options, library_path: str | None) -> list[str]:
 
 
 def _machine(options: Options) -> int:
-    return MACHINES.get(options.cpu_arch or "", 0) or _SYSTEMS.get(os.uname().machine, _X86_64)
+    return MACHINES.get(options.cpu_arch or "", 0) or SYSTEMS.get(os.uname().machine, _X86_64)
 
 
 def _search(
@@ -140,7 +140,7 @@ def _is_of_host(name: str) -> bool:
     """Whether the host's linker knows the library without -L, such as -lm and -lpthread."""
     machine = os.uname().machine
     multiarch = [f"{path}/{machine}-linux-gnu" for path in ("/lib", "/usr/lib")]
-    for directory in (*multiarch, *_HOST_DIRECTORIES):
+    for directory in (*multiarch, *HOST_DIRECTORIES):
         try:
             files = os.listdir(directory)
         except OSError:
