@@ -24,12 +24,12 @@ CODES = {
     "uint32_t": "I",
     "int64_t": "q",
     "uint64_t": "Q",
-    "Range": "QQ",  # of fatbin.pyx
+    "Range": "QQ",  # of fatbinrows.pxd
 }
 ROWS = [
-    (found.ENTRY, "fatbin.pyx", "EntryRow"),
-    (found.SOURCE, "fatbin.pyx", "SourceRow"),
-    (damage.FAULT, "fatbin.pyx", "FaultRow"),
+    (found.ENTRY, "fatbinrows.pxd", "EntryRow"),
+    (found.SOURCE, "fatbinrows.pxd", "SourceRow"),
+    (damage.FAULT, "fatbinrows.pxd", "FaultRow"),
     (picked.PICK, "picks.pxd", "PickRow"),
     (counted.FILE_COUNT, "counts.pyx", "FileCount"),
     (counted.KIND_COUNT, "counts.pyx", "KindCount"),
@@ -98,7 +98,7 @@ def test_all_numbers_are_those_of_the_kernels(module: ModuleType, file: str, pre
         (payload, "picks.pxd", "", "STORED LZ4_BLOCK ZSTD_FRAME"),
         (picked, "picks.pxd", "P_", "GOOD TOO_LARGE"),
         (picked, "picks.pxd", "E_", "FILE ALONE HOSTED"),
-        (choice, "fatbin.pyx", "", "ENTRY_PTX ENTRY_ELF ENTRY_LTOIR"),
+        (choice, "fatbinrows.pxd", "", "ENTRY_PTX ENTRY_ELF ENTRY_LTOIR"),
     ],
 )
 def test_numbers_are_those_of_the_kernels(
@@ -121,7 +121,7 @@ def test_numbers_of_other_names() -> None:
     ("reasons", "file", "prefix"),
     [
         (faults.REASONS, "elffaults.pxd", "F_"),
-        (damage.REASONS, "fatbin.pyx", "B_"),
+        (damage.REASONS, "fatbinrows.pxd", "B_"),
         ({**archiveformat.OF_ARCHIVE, **archiveformat.OF_MEMBER}, "archives.pyx", "A_"),
     ],
 )

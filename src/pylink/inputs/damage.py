@@ -16,7 +16,7 @@ FAULT = Struct("<IiQQQ")
 # The section of a host object that holds its fat binary.
 FATBIN_SECTION = "__nv_relfatbin"
 
-# Reasons about the host object itself; `fatbin.pyx` has the numbers.
+# Reasons about the host object itself; `fatbinrows.pxd` has the numbers.
 OF_OBJECT = (9, 10, 11, 12)
 
 REASONS = {

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pylink.inputs.sources import Sources
 
-# EntryRow and SourceRow of fatbin.pyx.
+# EntryRow and SourceRow of fatbinrows.pxd.
 ENTRY = Struct("<6I5Q")
 SOURCE = Struct("<15Q")
 

@@ -1,0 +1,85 @@
+# Fat binaries as they lie in a file, and the rows of what is found in them.
+
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+# Reasons of a FaultRow; pylink/inputs/damage.py has the sentence for each.
+cdef enum FatbinFault:
+    B_NONE = 0
+    B_MAGIC = 1
+    B_HEADER = 2                # of a container
+    B_VERSION = 3
+    B_SIZE = 4                  # of a container
+    B_ENTRY_HEADER = 5
+    B_ENTRY_SIZE = 6
+    B_COMPRESSED_SIZE = 7
+    B_TAIL = 8                  # bytes that are too few for an entry
+    B_SECTIONS = 9              # of the host object, as the rest
+    B_SECTION_RANGE = 10
+    B_SECTION_NAME = 11
+    B_SECTION_SUM = 12
+
+cdef enum:
+    CONTAINER_HEADER = 16
+    ENTRY_HEADER = 64
+    # Flags of an entry.
+    LZ4 = 0x2000
+    ZSTD = 0x8000
+    COMPRESSED = LZ4 | ZSTD
+    # Kinds of an entry, as in pylink/inputs/choice.py.
+    ENTRY_PTX = 1
+    ENTRY_ELF = 2
+    ENTRY_LTOIR = 8
+
+cdef packed struct Container:
+    uint32_t magic
+    uint16_t version
+    uint16_t header_size
+    uint64_t size               # of what follows the header
+
+cdef packed struct Entry:
+    uint16_t kind
+    uint16_t version
+    uint32_t header_size
+    uint64_t size
+    uint32_t compressed_size
+    uint32_t options
+    uint16_t minor
+    uint16_t major
+    uint32_t sm
+    uint32_t name
+    uint32_t name_size
+    uint64_t flags
+    uint64_t hash
+    uint64_t full_size
+
+# One entry. Offsets are in the arena.
+cdef packed struct EntryRow:
+    uint32_t source
+    uint32_t container          # number in the source
+    uint32_t index              # number in the source, counted through all containers
+    uint32_t kind
+    uint32_t sm
+    uint32_t header_size
+    uint64_t flags
+    uint64_t offset             # of the header
+    uint64_t size               # of the payload with its padding
+    uint64_t packed_size        # without padding, where that is known
+    uint64_t full_size          # when it is decompressed; 0 when it is not compressed
+
+cdef packed struct Range:
+    uint64_t offset
+    uint64_t size
+
+# What a source is beyond its entries. An offset of 0 says that there is no such section.
+cdef packed struct SourceRow:
+    uint64_t containers
+    Range module                # __nv_module_id
+    Range kernels[2]            # .nvHRKE, .nvHRKI
+    Range variables[4]          # .nvHRDE, .nvHRDI, .nvHRCE, .nvHRCI
+
+cdef packed struct FaultRow:
+    uint32_t source
+    int32_t index               # the entry, or -1
+    uint64_t reason
+    uint64_t value
+    uint64_t limit

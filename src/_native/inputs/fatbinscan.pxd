@@ -1,0 +1,175 @@
+# Scanning for entries: the sections of a host object, containers, the entries in each; with every
+# size checked against what is left.
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset, strcmp, strncmp
+
+from elf64 cimport ET_DYN, ET_REL, SHT_NOBITS, Shdr
+from elffile cimport *
+from elfkinds cimport *
+from fatbinrows cimport *
+from vec cimport *
+
+ctypedef struct Scanner:
+    const uint8_t* arena
+    Vec entries
+    Vec sources
+    Vec faults
+    uint32_t source
+    uint32_t index
+    uint32_t containers
+
+
+cdef inline bint fault(Scanner* s, bint entry, uint32_t reason, uint64_t value,
+                       uint64_t limit) noexcept nogil:
+    cdef FaultRow* row = <FaultRow*>vec_push(&s.faults)
+    if row == NULL:
+        return False
+    row.source = s.source
+    row.index = <int32_t>s.index if entry else -1
+    row.reason = reason
+    row.value = value
+    row.limit = limit
+    return True
+
+
+cdef inline void set_range(Range* row, uint64_t base, const Shdr* section) noexcept nogil:
+    row.offset = base + section.sh_offset
+    row.size = section.sh_size
+
+
+cdef inline bint scan_container(Scanner* s, uint64_t offset, uint64_t end) noexcept nogil:
+    cdef Entry e
+    cdef EntryRow* row
+    cdef uint64_t left
+    while offset < end:
+        left = end - offset
+        if left < ENTRY_HEADER:
+            return fault(s, True, B_TAIL, left, ENTRY_HEADER)
+        memcpy(&e, s.arena + offset, ENTRY_HEADER)
+        if e.header_size < ENTRY_HEADER or e.header_size > left:
+            return fault(s, True, B_ENTRY_HEADER, e.header_size, left)
+        left -= e.header_size
+        if e.size > left:
+            return fault(s, True, B_ENTRY_SIZE, e.size, left)
+        if e.flags & COMPRESSED and e.compressed_size > e.size:
+            return fault(s, True, B_COMPRESSED_SIZE, e.compressed_size, e.size)
+        row = <EntryRow*>vec_push(&s.entries)
+        if row == NULL:
+            return False
+        row.source = s.source
+        row.container = s.containers
+        row.index = s.index
+        row.kind = e.kind
+        row.sm = e.sm
+        row.header_size = e.header_size
+        row.flags = e.flags
+        row.offset = offset
+        row.size = row.packed_size = e.size
+        row.full_size = 0
+        if e.flags & COMPRESSED:
+            row.packed_size = e.compressed_size if e.compressed_size else e.size
+            row.full_size = e.full_size
+        s.index += 1
+        offset += e.header_size + e.size
+    return True
+
+
+cdef inline bint scan_containers(Scanner* s, uint64_t offset, uint64_t size) noexcept nogil:
+    """Read containers until something else follows; only what comes first must be one."""
+    cdef Container c
+    cdef uint64_t end = offset + size
+    cdef bint first = True
+    while True:
+        while not first and offset < end and s.arena[offset] == 0:
+            offset += 1             # linkers pad between the parts of a section
+        if end - offset < CONTAINER_HEADER:
+            return not first or fault(s, False, B_HEADER, end - offset, CONTAINER_HEADER)
+        memcpy(&c, s.arena + offset, CONTAINER_HEADER)
+        if c.magic != FATBIN_MAGIC:
+            return not first or fault(s, False, B_MAGIC, c.magic, FATBIN_MAGIC)
+        if c.version != 1:
+            return fault(s, False, B_VERSION, c.version, 1)
+        if c.header_size < CONTAINER_HEADER or c.header_size > end - offset:
+            return fault(s, False, B_HEADER, c.header_size, CONTAINER_HEADER)
+        if c.size > end - offset - c.header_size:
+            return fault(s, False, B_SIZE, c.size, end - offset - c.header_size)
+        offset += c.header_size
+        if not scan_container(s, offset, offset + c.size):
+            return False
+        if s.faults.count and (<FaultRow*>s.faults.data)[s.faults.count - 1].source == s.source:
+            return True
+        offset += c.size
+        s.containers += 1
+        first = False
+
+
+cdef inline bint scan_object(Scanner* s, SourceRow* row, uint64_t base, uint64_t size,
+                             uint16_t type) noexcept nogil:
+    """Look for the sections of CUDA, in a file of that ELF type alone."""
+    cdef ElfFile elf
+    cdef const Shdr* section
+    cdef uint64_t i, total = 0
+    cdef const char* name
+    cdef int wrong = open_elf(&elf, s.arena + base, size)
+    if wrong == ELF_GOOD:
+        if elf.header.e_type != type:
+            return True
+        wrong = open_table(&elf)
+    if wrong == ELF_NO_TABLE:
+        return True
+    if wrong != ELF_GOOD:
+        return fault(s, False, B_SECTIONS, elf.value, elf.limit)
+    if open_names(&elf) != ELF_GOOD:
+        return fault(s, False, B_SECTION_RANGE, elf.strings, elf.count)
+    for i in range(1, elf.count):
+        section = &elf.table[i]
+        name = name_at(&elf, section)
+        if name == NULL:
+            return fault(s, False, B_SECTION_NAME, i, elf.count)
+        if strncmp(name, b"__nv_", 5) != 0 and strncmp(name, b".nvHR", 5) != 0:
+            continue
+        if section.sh_type == SHT_NOBITS:
+            continue
+        if not lies_in(&elf, section):
+            return fault(s, False, B_SECTION_RANGE, i, elf.count)
+        if strcmp(name, b"__nv_relfatbin") == 0:
+            # Honest sections share no bytes; without a limit the work could be quadratic.
+            if section.sh_size > size - total:
+                return fault(s, False, B_SECTION_SUM, total + section.sh_size, size)
+            total += section.sh_size
+            if not scan_containers(s, base + section.sh_offset, section.sh_size):
+                return False
+        elif strcmp(name, b"__nv_module_id") == 0:
+            set_range(&row.module, base, section)
+        elif strcmp(name, b".nvHRKE") == 0:
+            set_range(&row.kernels[0], base, section)
+        elif strcmp(name, b".nvHRKI") == 0:
+            set_range(&row.kernels[1], base, section)
+        elif strcmp(name, b".nvHRDE") == 0:
+            set_range(&row.variables[0], base, section)
+        elif strcmp(name, b".nvHRDI") == 0:
+            set_range(&row.variables[1], base, section)
+        elif strcmp(name, b".nvHRCE") == 0:
+            set_range(&row.variables[2], base, section)
+        elif strcmp(name, b".nvHRCI") == 0:
+            set_range(&row.variables[3], base, section)
+    return True
+
+
+cdef inline bint scan(Scanner* s, uint32_t source, uint8_t kind, uint64_t offset,
+                      uint64_t size) noexcept nogil:
+    cdef SourceRow* row = <SourceRow*>vec_push(&s.sources)
+    if row == NULL:
+        return False
+    memset(row, 0, sizeof(SourceRow))
+    s.source = source
+    s.index = s.containers = 0
+    if kind == IN_FATBIN:
+        if not scan_containers(s, offset, size):
+            return False
+    elif kind == IN_HOST or kind == IN_SHARED:
+        if not scan_object(s, row, offset, size, ET_REL if kind == IN_HOST else ET_DYN):
+            return False
+    row.containers = s.containers
+    return True
