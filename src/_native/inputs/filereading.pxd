@@ -1,0 +1,130 @@
+# Reading files into their places in an arena, by two threads.
+
+from libc.errno cimport EINTR, errno
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from clocks cimport *
+from elf64 cimport round_up
+from workers cimport *
+
+cdef extern from "<fcntl.h>" nogil:
+    int c_open "open"(const char* path, int flags)
+    int O_RDONLY
+    int O_CLOEXEC
+    int O_NONBLOCK
+
+cdef extern from "<unistd.h>" nogil:
+    ssize_t c_pread "pread"(int fd, void* data, size_t size, int64_t offset)
+    int c_close "close"(int fd)
+
+cdef enum:
+    ALIGN = 16                  # every file starts at a multiple of this in the arena
+
+
+cdef inline uint64_t padded(uint64_t size) noexcept nogil:
+    return round_up(size, ALIGN)
+
+
+ctypedef struct Reading:
+    uint8_t* base
+    const uint64_t* extent
+    const char** path           # NULL: the bytes are in `data`
+    const char** data
+    int* outcome                # what `read_one` says
+    TimeRow* times              # NULL: nobody wants to know
+    pthread_t main
+    uint64_t spent[2]           # by thread, see start_item
+
+
+cdef enum:
+    SHARED = 8 << 20            # bytes from which both threads read one file
+    PART = 1 << 20              # of it at a time
+
+
+# A file that both threads read.
+ctypedef struct Shared:
+    int fd
+    uint8_t* place
+    uint64_t size
+    int failure                 # of a part, 0 for none
+
+
+cdef inline int open_input(const char* path) noexcept nogil:
+    # What was a file may be a pipe by now, which would have to wait for a writer.
+    return c_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+
+
+cdef inline int read_bytes(int fd, uint8_t* place, uint64_t start, uint64_t end) noexcept nogil:
+    """Read from `start` to before `end`, to the same places behind `place`: as `read_one`."""
+    cdef uint64_t done = start
+    cdef ssize_t got
+    while done < end:
+        got = c_pread(fd, place + done, end - done, <int64_t>done)
+        if got < 0:
+            if errno == EINTR:
+                continue
+            return errno
+        if got == 0:
+            return -1
+        done += <uint64_t>got
+    return 0
+
+
+cdef inline int read_one(const char* path, uint8_t* place, uint64_t size) noexcept nogil:
+    """0, an errno, or -1 when the file ends before `size` bytes."""
+    cdef int fd = open_input(path), failure
+    if fd < 0:
+        return errno
+    failure = read_bytes(fd, place, 0, size)
+    c_close(fd)
+    return failure
+
+
+cdef inline bint is_shared(const Reading* r, size_t item) noexcept nogil:
+    return r.path[item] != NULL and r.extent[2 * item + 1] >= SHARED
+
+
+cdef inline void read_input(void* context, size_t item) noexcept nogil:
+    """Read a file that is not for both threads, or copy what is at hand."""
+    cdef Reading* r = <Reading*>context
+    cdef uint64_t size = r.extent[2 * item + 1]
+    cdef uint8_t* place = r.base + r.extent[2 * item]
+    cdef TimeRow* row = NULL if r.times == NULL else &r.times[item]
+    if is_shared(r, item):
+        return
+    start_item(row, not pthread_equal(pthread_self(), r.main), r.spent)
+    memset(place + size, 0, padded(size) - size)
+    r.outcome[item] = 0
+    if r.path[item] == NULL:
+        memcpy(place, r.data[item], size)
+    else:
+        r.outcome[item] = read_one(r.path[item], place, size)
+    end_item(row, r.spent)
+
+
+cdef inline void read_part(void* context, size_t item) noexcept nogil:
+    cdef Shared* file = <Shared*>context
+    cdef int failure = read_bytes(file.fd, file.place, item * PART,
+                                  min((item + 1) * PART, file.size))
+    if failure != 0:
+        file.failure = failure
+
+
+cdef inline void read_shared(Reading* r, size_t item) noexcept nogil:
+    """Read a large file in parts; its time is that of the thread of the link."""
+    cdef Shared file
+    cdef TimeRow* row = NULL if r.times == NULL else &r.times[item]
+    start_item(row, 0, r.spent)
+    file.size = r.extent[2 * item + 1]
+    file.place = r.base + r.extent[2 * item]
+    file.failure = 0
+    memset(file.place + file.size, 0, padded(file.size) - file.size)
+    file.fd = open_input(r.path[item])
+    if file.fd < 0:
+        file.failure = errno
+    else:
+        for_each(read_part, &file, (file.size + PART - 1) // PART, file.size)
+        c_close(file.fd)
+    r.outcome[item] = file.failure
+    end_item(row, r.spent)
