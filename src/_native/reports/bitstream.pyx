@@ -1,13 +1,14 @@
 """Blocks and records of an LLVM bitstream.
 
-What a record means is for the caller to know; here are bits, abbreviations and the limits that keep
-a damaged file from costing more than its size. Errors are ValueErrors that name the byte.
+What a record means is for the caller to know; here are abbreviations and the limits that keep a
+damaged file from costing more than its size. Errors are ValueErrors that name the byte.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from bits cimport *
 from vec cimport *
 
 cdef enum:
@@ -51,59 +52,8 @@ ctypedef packed struct Abbreviation:
     uint8_t encodings[MOST_OPERANDS]
     uint64_t values[MOST_OPERANDS]      # the literal, or the width
 
-ctypedef struct Cursor:
-    const uint8_t* data
-    uint64_t size       # bytes of the whole file
-    uint64_t bit        # what is read next
-    uint64_t limit      # the bit where the block ends
-    const char* fault   # why reading stopped, NULL while it goes on
-    uint64_t fault_byte
-
 
 BLOCK_ROW = sizeof(BlockRow)
-
-
-cdef inline void fail(Cursor* c, const char* why) noexcept nogil:
-    if c.fault == NULL:
-        c.fault = why
-        c.fault_byte = c.bit >> 3
-    c.bit = c.limit
-
-
-cdef inline uint64_t take(Cursor* c, uint32_t width) noexcept nogil:
-    """The next `width` bits, at most 32; 0 after a fault."""
-    cdef uint64_t byte = c.bit >> 3, word = 0, have
-    if width > c.limit - c.bit:
-        fail(c, b"the block ends within a record")
-        return 0
-    have = c.size - byte
-    memcpy(&word, c.data + byte, 8 if have > 8 else have)
-    word >>= c.bit & 7
-    c.bit += width
-    return word & ((<uint64_t>1 << width) - 1)
-
-
-cdef inline uint64_t take_vbr(Cursor* c, uint32_t width) noexcept nogil:
-    cdef uint64_t more = <uint64_t>1 << (width - 1), value = 0, piece
-    cdef uint32_t shift = 0
-    while c.fault == NULL:
-        piece = take(c, width)
-        if shift > 63 or ((piece & (more - 1)) << shift) >> shift != piece & (more - 1):
-            fail(c, b"a number has more than 64 bits")
-            break
-        value |= (piece & (more - 1)) << shift
-        if not piece & more:
-            return value
-        shift += width - 1
-    return 0
-
-
-cdef inline void align(Cursor* c) noexcept nogil:
-    cdef uint64_t rest = -c.bit & 31
-    if rest > c.limit - c.bit:
-        fail(c, b"the block ends within a record")
-    else:
-        c.bit += rest
 
 
 cdef void open_cursor(Cursor* c, bytes data, uint64_t start, uint64_t end) noexcept:
@@ -151,7 +101,7 @@ def find_blocks(bytes data, uint64_t start):
                 raise ValueError(f"byte {at:#x}: no block starts here")
             number = take_vbr(&c, 8)
             width = take_vbr(&c, 4)
-            align(&c)
+            align_read(&c)
             words = take(&c, 32)
             if c.fault != NULL or words > (size - (c.bit >> 3)) // 4:
                 raise ValueError(f"byte {at:#x}: the file ends within the block that starts here")
@@ -264,14 +214,14 @@ cdef void read_short(Cursor* c, const Abbreviation* a, Record* r) noexcept nogil
             return
         if a.encodings[i] == BLOB:
             count = take_vbr(c, 6)
-            align(c)
+            align_read(c)
             if count > (c.limit - c.bit) >> 3:
                 fail(c, b"the block ends within a record")
                 return
             r.blob = c.bit >> 3
             r.blob_size = <int64_t>count
             c.bit += count * 8
-            align(c)
+            align_read(c)
             return
         keep(r, scalar(c, a.encodings[i], a.values[i]))
 
@@ -307,7 +257,7 @@ def read_block_info(bytes data, uint64_t start, uint64_t end, uint32_t width):
         while c.fault == NULL:
             id = take(&c, width)
             if id == END_BLOCK:
-                align(&c)
+                align_read(&c)
                 break
             if id == DEFINE:
                 define(&c, new_abbreviation(&c, &known), block)
@@ -366,7 +316,7 @@ cdef int read_block(Cursor* c, const BlockRow* row, Vec* known, list records) ex
     while c.fault == NULL:
         id = take(c, row.width)
         if id == END_BLOCK:
-            align(c)
+            align_read(c)
             break
         if id == ENTER_BLOCK:
             fail(c, b"a block inside a block")

@@ -14,6 +14,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from bits cimport *
 from vec cimport *
 
 cdef extern from "Python.h":
@@ -135,38 +136,6 @@ ctypedef struct ArgRow:
     uint32_t line
     uint32_t column
     uint32_t has_file
-
-ctypedef struct Bits:
-    uint8_t* at         # where the next word goes
-    uint64_t word       # bits that are not written yet, the first one lowest
-    uint32_t used       # how many, fewer than 32
-
-
-cdef inline void put(Bits* b, uint64_t value, uint32_t width) noexcept nogil:
-    """The low `width` bits, at most 32; the others must be zero."""
-    cdef uint32_t word
-    b.word |= value << b.used
-    b.used += width
-    if b.used >= 32:
-        word = <uint32_t>b.word
-        memcpy(b.at, &word, 4)
-        b.at += 4
-        b.word >>= 32
-        b.used -= 32
-
-
-cdef inline void put_vbr(Bits* b, uint64_t value, uint32_t width) noexcept nogil:
-    """Groups of `width` bits, the low ones first; the top bit of a group says that more follow."""
-    cdef uint64_t more = (<uint64_t>1) << (width - 1)
-    while value >= more:
-        put(b, (value & (more - 1)) | more, width)
-        value >>= width - 1
-    put(b, value, width)
-
-
-cdef inline void align(Bits* b) noexcept nogil:
-    if b.used:
-        put(b, 0, 32 - b.used)
 
 
 cdef inline void put_place(Bits* b, uint32_t file, uint32_t line, uint32_t column) noexcept nogil:
@@ -315,7 +284,7 @@ cdef size_t write_blocks(uint8_t* data, const RemarkRow* row, const ArgRow* arg,
                 put_place(&b, arg.file, arg.line, arg.column)
             arg += 1
         put(&b, 0, 4)
-        align(&b)
+        align_write(&b)
         words = <uint32_t>((b.at - start) // 4 - 1)
         memcpy(start, &words, 4)
     return b.at - data
