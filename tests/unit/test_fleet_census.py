@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import stat
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,7 @@ from helpers.privileges import ordinary_user
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylink._native.census import Census
+from pylink._native.census import Census, slots_of
 from pylink.fleet.walk import Files, Found, Stamp
 
 if TYPE_CHECKING:
@@ -72,40 +74,128 @@ def test_a_walk_finds_what_is_there(tmp_path: Path) -> None:
         assert rows(found.unseen()) == []
 
 
-def rows(columns: Columns) -> list[tuple[bytes, bytes, tuple[int, ...]]]:
-    """Root, path and stamp of each file."""
-    return [(one.root, one.path, tuple(one.stamp)) for one in Files(*columns).files()]
+def rows(columns: Columns, *, ordered: bool = True) -> list[tuple[bytes, bytes, tuple[int, ...]]]:
+    """Root, path and stamp of each file, which are in order."""
+    found = [(one.root, one.path, tuple(one.stamp)) for one in Files(*columns).files()]
+    assert not ordered or found == sorted(found)
+    return sorted(found)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    """Two roots with a few files."""
+    roots = [bytes(tmp_path_factory.mktemp("small")) for _ in range(2)]
+    for root in roots:
+        os.mkdir(os.path.join(root, b"b"))
+        for name in (b"a", b"b/c", b"b.c"):
+            Path(os.fsdecode(os.path.join(root, name))).write_bytes(b"x")
+    return roots
+
+
+Key = tuple[bytes, bytes]
 
 
 @given(st.data())
-def test_a_census_knows_what_changed(data: st.DataObject) -> None:
-    """As dictionaries tell, whatever was known in which order."""
-    names = [b"/r", b"/s"]
-    row = st.tuples(
-        st.sampled_from(names),
-        st.sampled_from([b"a", b"b/c", b"b/cc", b""]),
-        st.tuples(*[st.integers(0, 3)] * 4),
-        st.booleans(),
+def test_a_census_knows_what_changed(small: list[bytes], data: st.DataObject) -> None:
+    """As dictionaries tell, whatever was known in which order, and whatever is looked at."""
+    there = {
+        (root, path): stamp for root in small for path, stamp in reference(root, 1 << 20).items()
+    }
+    keys = st.tuples(
+        st.sampled_from(small), st.sampled_from([b"a", b"b/c", b"b.c", b"b/gone", b""])
     )
-    known: dict[tuple[bytes, bytes], tuple[int, ...]] = {}
+
+    def stamped(key: Key) -> tuple[Key, tuple[int, ...], bool]:
+        stamp = there.get(key, (1, 2, 3, 4))
+        kind = data.draw(st.integers(0, 3))
+        return key, (stamp if kind else (5, 6, 7, 8)), kind == 1
+
+    known: dict[Key, tuple[int, ...]] = {}
     found = Census()
-    for some in data.draw(st.lists(st.lists(row, max_size=5), max_size=3)):
-        paths = [path for _, path, _, _ in some]
-        ends = [sum(map(len, paths[:number])) for number in range(len(some) + 1)]
-        found.know(
-            names,
-            struct.pack(f"<{len(some)}i", *(names.index(root) for root, *_ in some)),
-            struct.pack(f"<{len(ends)}q", *ends),
-            b"".join(paths),
-            b"".join(struct.pack("<4q", *stamp) for _, _, stamp, _ in some),
-            bytes(gone for *_, gone in some),
-        )
-        for root, path, stamp, gone in some:
-            known.pop((root, path), None)
+    first = data.draw(st.none() | st.lists(keys, unique=True, max_size=6))
+    if first is not None:
+        known = {key: stamp for key, stamp, _ in map(stamped, first)}
+        rest_on(found, known)
+    for some in data.draw(st.lists(st.lists(keys, max_size=5), max_size=3)):
+        learnt = [*map(stamped, some)]
+        found.know(*files_of([(key, stamp) for key, stamp, _ in learnt]), gone_of(learnt))
+        for key, stamp, gone in learnt:
+            known.pop(key, None)
             if not gone:
-                known[root, path] = stamp
+                known[key] = stamp
     assert sorted(found.known_roots()) == sorted({root for root, _ in known})
-    assert rows(found.unseen()) == sorted((*key, stamp) for key, stamp in known.items())
+    assert rows(found.known(), ordered=False) == sorted(
+        (*key, stamp) for key, stamp in known.items()
+    )
+    walked = data.draw(st.lists(st.sampled_from(small)))
+    if data.draw(st.booleans()):
+        found.walk(walked, b"", 1 << 20, 1 << 62)
+    else:
+        for root in walked:
+            found.look(root, [b"", b"a"], b"", 1 << 20, 1 << 62)
+    seen = {key: stamp for key, stamp in there.items() if key[0] in walked}
+    assert rows(found.compare()) == sorted(
+        (*key, stamp) for key, stamp in seen.items() if known.get(key) != stamp
+    )
+    assert rows(found.compare()) == []
+    assert found.count() == len({*known, *seen})
+    assert sorted(found.files()) == sorted({*known, *seen})
+    unseen = sorted((*key, stamp) for key, stamp in known.items() if key not in seen)
+    assert rows(found.unseen()) == unseen
+    inside = [row for row in unseen if row[1].startswith(b"b/")]
+    assert rows(found.unseen_of(small, [[b"b"], [b"b", b"none"]])) == inside
+
+
+def files_of(known: Sequence[tuple[Key, tuple[int, ...]]]) -> Files:
+    return Files.of(Found(*key, Stamp(*stamp)) for key, stamp in known)
+
+
+def gone_of(learnt: Sequence[tuple[Key, tuple[int, ...], bool]]) -> bytes:
+    return bytes(gone for *_, gone in learnt)
+
+
+def rest_on(census: Census, known: dict[Key, tuple[int, ...]]) -> None:
+    """Have a census begin with these files, as they lie in a file."""
+    files = files_of([*known.items()])
+    slots = slots_of(files.roots, files.ends, files.text)
+    parts = (files.ends, files.stamps, files.roots, slots, files.text)
+    places = itertools.accumulate(map(len, parts), initial=8)
+    census.rest_on(files.names, bytes(8) + b"".join(parts) + b"more", *places)
+
+
+@pytest.mark.parametrize("name", ["more", "names", "number", "end", "cells", "twice", "short"])
+def test_rows_that_do_not_fit_are_refused(name: str) -> None:
+    files = files_of([((b"/r", b"x"), (1, 2, 3, 4))])
+    slots = slots_of(files.roots, files.ends, files.text)
+    changed = {
+        "names": files._replace(names=[b"/r", b"/r"]),
+        "number": files._replace(roots=b"\1\0\0\0"),
+        "end": files._replace(ends=struct.pack("<2q", 0, 2)),
+    }.get(name, files)
+    if name == "cells":
+        slots = slots[:-4]
+    parts = [changed.ends, changed.stamps, changed.roots, slots, changed.text]
+    places = [*itertools.accumulate(map(len, parts), initial=0)]
+    data = b"".join(parts)
+    if name == "more":
+        places[-1] += 1
+    if name == "short":
+        places[1] -= 8
+    found = Census()
+    if name == "twice":
+        found.know(*files, b"\0")
+    with pytest.raises((ValueError, IndexError)):
+        found.rest_on(changed.names, data, *places)
+    # A table that leads nowhere, or round and round, finds nothing.
+    for cell in (-1, 0, 7, -7):
+        found = Census()
+        wrong = struct.pack("<i", cell) * (len(slots) // 4)
+        good = (files.ends, files.stamps, files.roots, wrong, files.text)
+        places = [*itertools.accumulate(map(len, good), initial=0)]
+        if name != "cells":
+            found.rest_on(files.names, b"".join(good), *places)
+            found.know(*files_of([((b"/r", b"other"), (1, 2, 3, 4))]), b"\0")
+            assert found.known_roots() == [b"/r"]
 
 
 def test_columns_that_do_not_fit_are_refused() -> None:

@@ -8,12 +8,14 @@ level by two threads.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.errno cimport ENOENT, ENOMEM, ENOTDIR
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, qsort
-from libc.string cimport memcmp, memcpy, memset
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
 
 from folders cimport *
+from knownfiles cimport *
 from names cimport *
 from stamps cimport *
+from toldfiles cimport *
 from vec cimport *
 from workers cimport *
 
@@ -21,30 +23,12 @@ cdef enum:
     # A folder is as much work as so many bytes that are moved.
     AS_BYTES = 1 << 20
 
-# A file that an index knows of.
-cdef struct Known:
-    const uint8_t* path         # below the root
-    uint32_t size
-    uint32_t root
-    Stamp stamp
-    bint there                  # as of the last run
-    bint seen                   # by this one, which is all where it is not there
-
-
-# A file to tell of.
-cdef struct Told:
-    const uint8_t* path
-    const Stamp* stamp
-    uint32_t size
-    uint32_t root
-    uint32_t rank               # of the root among their names
-
-
 cdef class Census:
     """What an index knows of trees, and what is in them."""
 
     cdef list roots             # bytes, in order of mention
     cdef list held              # buffers that rows point into
+    cdef Base base
     cdef Vec known_files        # Known
     cdef Vec indices            # NameIndex by root: number of the Known
     cdef Vec folders            # Folder
@@ -52,6 +36,7 @@ cdef class Census:
 
     def __cinit__(self):
         self.roots, self.held, self.walked = [], [], set()
+        memset(&self.base, 0, sizeof(Base))
         vec_init(&self.known_files, sizeof(Known))
         vec_init(&self.indices, sizeof(NameIndex))
         vec_init(&self.folders, sizeof(Folder))
@@ -67,6 +52,7 @@ cdef class Census:
             vec_free(&folder.inner)
             vec_free(&folder.text)
             free(folder.path)
+        free(self.base.marks)
         vec_free(&self.known_files)
         vec_free(&self.indices)
         vec_free(&self.folders)
@@ -84,6 +70,37 @@ cdef class Census:
         self.roots.append(root)
         return <uint32_t>(len(self.roots) - 1)
 
+    def rest_on(self, list names not None, bytes data not None, Py_ssize_t ends,
+                Py_ssize_t stamps, Py_ssize_t roots, Py_ssize_t slots, Py_ssize_t text,
+                Py_ssize_t stop):
+        """Take the rows that everything else comes on top of; see census.pyi."""
+        cdef const char* start = PyBytes_AS_STRING(data)
+        cdef Py_ssize_t n = (roots - stamps) // <Py_ssize_t>sizeof(Stamp), i
+        cdef Py_ssize_t cells = (text - slots) // 4
+        cdef Base* base = &self.base
+        if self.roots or len(set(names)) != len(names):
+            raise ValueError("there is something known already")
+        if (not 0 <= ends <= stamps <= roots <= slots <= text <= stop <= PyBytes_GET_SIZE(data)
+                or stamps - ends != 8 * (n + 1) or roots - stamps != n * <Py_ssize_t>sizeof(Stamp)
+                or slots - roots != 4 * n or text - slots != 4 * cells or cells <= n
+                or cells & (cells - 1) or (ends | stamps) % 8 or (roots | slots) % 4):
+            raise ValueError("columns differ in length")
+        base.end, base.stamp = <const int64_t*>(start + ends), <const Stamp*>(start + stamps)
+        base.root, base.slots = <const int32_t*>(start + roots), <const int32_t*>(start + slots)
+        base.text = <const uint8_t*>(start + text)
+        for i in range(n):
+            if not 0 <= base.root[i] < len(names):
+                raise IndexError(f"no root {base.root[i]}")
+            if not 0 <= base.end[i] <= base.end[i + 1] <= stop - text:
+                raise IndexError(f"path {i} is outside the text")
+        base.marks = <uint8_t*>calloc(n + 1, 1)
+        if base.marks == NULL:
+            raise MemoryError
+        self.held.append(data)
+        for name in names:
+            self.root_number(name)
+        base.mask, base.count = cells - 1, n
+
     def know(self, list names, bytes roots, bytes ends, bytes text, bytes stamps, bytes gone):
         """Take rows of an index, which count more than those before; see census.pyi."""
         cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
@@ -100,12 +117,6 @@ cdef class Census:
                 or PyBytes_GET_SIZE(stamps) != n * <Py_ssize_t>sizeof(Stamp)):
             raise ValueError("columns differ in length")
         self.held.append(text)
-        if len(numbers) == 1:
-            index = <NameIndex*>self.indices.data + <uint32_t>numbers[0]
-            if index.count == 0:
-                index_free(index)
-                if not index_init(index, n):
-                    raise MemoryError
         for i in range(n):
             if root[i] < 0 or root[i] >= len(numbers):
                 raise IndexError(f"no root {root[i]}")
@@ -117,6 +128,7 @@ cdef class Census:
                 raise MemoryError
             if slot.value < 0:
                 self.add_known(index, slot, <uint32_t>numbers[root[i]])
+                self.overtake(slot, <uint32_t>numbers[root[i]])
             row = <Known*>self.known_files.data + slot.value
             row.stamp = stamp[i]
             row.there = not is_gone[i]
@@ -132,6 +144,14 @@ cdef class Census:
         row.there = row.seen = False
         return row
 
+    cdef bint overtake(self, const NameSlot* slot, uint32_t root) noexcept:
+        """Have a new row stand for the one below it; whether there was one."""
+        cdef int64_t below = find_row(&self.base, root, slot.text, slot.size)
+        if below < 0:
+            return False
+        self.base.marks[below] |= M_OVERTAKEN
+        return True
+
     def known(self):
         """What `know` takes but the last, of all files that are there; see census.pyi."""
         cdef size_t i
@@ -139,18 +159,26 @@ cdef class Census:
         cdef Vec told
         vec_init(&told, sizeof(Told))
         try:
+            for i in range(self.base.count):
+                if not self.base.marks[i] & M_OVERTAKEN:
+                    tell_row(&told, &self.base, i)
             for i in range(self.known_files.count):
                 row = <Known*>self.known_files.data + i
                 if row.there:
-                    self.tell(&told, row, &row.stamp)
-            return self.columns(&told)
+                    tell_known(&told, row)
+            return columns_of(&told, self.roots)
         finally:
             vec_free(&told)
 
     def known_roots(self):
         """The roots that files are known of."""
         cdef size_t i
+        cdef int32_t last = -1
         cdef set found = set()
+        for i in range(self.base.count):
+            if self.base.root[i] != last and not self.base.marks[i] & M_OVERTAKEN:
+                last = self.base.root[i]
+                found.add(last)
         for i in range(self.known_files.count):
             if (<Known*>self.known_files.data + i).there:
                 found.add((<Known*>self.known_files.data + i).root)
@@ -251,32 +279,46 @@ cdef class Census:
         cdef size_t i, k
         cdef Folder* folder
         cdef File* file
-        cdef NameIndex* index
-        cdef NameSlot* slot
-        cdef Known* row
         cdef Vec told
         vec_init(&told, sizeof(Told))
         try:
             for i in range(self.folders.count):
                 folder = <Folder*>self.folders.data + i
-                index = <NameIndex*>self.indices.data + folder.root
                 for k in range(folder.files.count):
                     file = <File*>folder.files.data + k
-                    slot = index_find(index, folder.text.data + file.path, file.size)
-                    if slot == NULL:
-                        raise MemoryError
-                    if slot.value < 0:
-                        self.add_known(index, slot, folder.root)
-                    row = <Known*>self.known_files.data + slot.value
-                    if row.seen:
-                        continue
-                    row.seen = True
-                    if not (row.there and is_same(&row.stamp, &file.stamp)
-                            and not is_unknown(&file.stamp)):
-                        self.tell(&told, row, &file.stamp)
-            return self.sorted_columns(&told)
+                    self.compare_file(&told, folder.root, folder.text.data + file.path, file)
+            return sorted_columns(&told, self.roots)
         finally:
             vec_free(&told)
+
+    cdef int compare_file(self, Vec* told, uint32_t root, const uint8_t* path,
+                          const File* file) except -1:
+        """Tell of a file unless it is known as it is, or was told."""
+        cdef int64_t below = find_row(&self.base, root, path, file.size)
+        cdef NameIndex* index = <NameIndex*>self.indices.data + root
+        cdef NameSlot* slot
+        cdef Known* row
+        if below >= 0 and not self.base.marks[below] & M_OVERTAKEN:
+            if (self.base.marks[below] & M_SEEN
+                    or (is_same(&self.base.stamp[below], &file.stamp)
+                        and not is_unknown(&file.stamp))):
+                self.base.marks[below] |= M_SEEN
+                return 0
+        slot = index_find(index, path, file.size)
+        if slot == NULL:
+            raise MemoryError
+        if slot.value < 0:
+            row = self.add_known(index, slot, root)
+            row.there = self.overtake(slot, root)
+            if row.there:
+                row.stamp = self.base.stamp[below]
+        row = <Known*>self.known_files.data + slot.value
+        if row.seen:
+            return 0
+        row.seen = True
+        if not (row.there and is_same(&row.stamp, &file.stamp) and not is_unknown(&file.stamp)):
+            tell(told, root, path, file.size, &file.stamp)
+        return 0
 
     def unseen(self):
         """The files that an index knows and that were not found, below whatever root."""
@@ -285,11 +327,14 @@ cdef class Census:
         cdef Vec told
         vec_init(&told, sizeof(Told))
         try:
+            for i in range(self.base.count):
+                if self.base.marks[i] == 0:
+                    tell_row(&told, &self.base, i)
             for i in range(self.known_files.count):
                 row = <Known*>self.known_files.data + i
                 if row.there and not row.seen:
-                    self.tell(&told, row, &row.stamp)
-            return self.sorted_columns(&told)
+                    tell_known(&told, row)
+            return sorted_columns(&told, self.roots)
         finally:
             vec_free(&told)
 
@@ -320,12 +365,17 @@ cdef class Census:
                     slot.value = 0
                 if index.count == 0:
                     continue
+                for i in range(self.base.count):
+                    if (self.base.marks[i] == 0 and self.base.root[i] == <int32_t>number
+                            and is_inside(&index, self.base.text + self.base.end[i], <uint32_t>(
+                                self.base.end[i + 1] - self.base.end[i]))):
+                        tell_row(&told, &self.base, i)
                 for i in range(self.known_files.count):
                     row = <Known*>self.known_files.data + i
                     if (row.root == number and row.there and not row.seen
                             and is_inside(&index, row.path, row.size)):
-                        self.tell(&told, row, &row.stamp)
-            return self.sorted_columns(&told)
+                        tell_known(&told, row)
+            return sorted_columns(&told, self.roots)
         finally:
             index_free(&index)
             vec_free(&told)
@@ -335,6 +385,11 @@ cdef class Census:
         cdef size_t i
         cdef Known* row
         cdef list found = []
+        for i in range(self.base.count):
+            if not self.base.marks[i] & M_OVERTAKEN:
+                found.append((self.roots[self.base.root[i]], PyBytes_FromStringAndSize(
+                    <const char*>self.base.text + self.base.end[i],
+                    self.base.end[i + 1] - self.base.end[i])))
         for i in range(self.known_files.count):
             row = <Known*>self.known_files.data + i
             if row.there or row.seen:
@@ -346,72 +401,30 @@ cdef class Census:
         """How many files are known or were found."""
         cdef size_t i, count = 0
         cdef Known* row
+        for i in range(self.base.count):
+            count += not self.base.marks[i] & M_OVERTAKEN
         for i in range(self.known_files.count):
             row = <Known*>self.known_files.data + i
             count += row.there or row.seen
         return count
 
-    cdef int tell(self, Vec* told, const Known* row, const Stamp* stamp) except -1:
-        cdef Told* one = <Told*>vec_push(told)
-        if one == NULL:
-            raise MemoryError
-        one.path, one.size, one.root, one.stamp = row.path, row.size, row.root, stamp
-        return 0
 
-    cdef tuple sorted_columns(self, Vec* told):
-        """Columns of these files in the order of their roots' names and of their paths."""
-        cdef list ranks = sorted(range(len(self.roots)), key=self.roots.__getitem__)
-        cdef Told* one = <Told*>told.data
-        cdef dict rank = {number: place for place, number in enumerate(ranks)}
-        cdef size_t i
-        for i in range(told.count):
-            one[i].rank = rank[one[i].root]
-        if told.count:
-            with nogil:
-                qsort(told.data, told.count, sizeof(Told), by_path)
-        return self.columns(told)
-
-    cdef tuple columns(self, const Vec* told):
-        """Roots, the number of each file's, where its path ends, paths, and stamps."""
-        cdef const Told* one = <const Told*>told.data
-        cdef size_t i, size = 0
-        cdef bytes roots = PyBytes_FromStringAndSize(NULL, 4 * told.count)
-        cdef bytes ends = PyBytes_FromStringAndSize(NULL, 8 * (told.count + 1))
-        cdef bytes stamps = PyBytes_FromStringAndSize(NULL, told.count * sizeof(Stamp)), text
-        cdef int32_t* root = <int32_t*>PyBytes_AS_STRING(roots)
-        cdef int64_t* end = <int64_t*>PyBytes_AS_STRING(ends)
-        cdef Stamp* stamp = <Stamp*>PyBytes_AS_STRING(stamps)
-        cdef char* place
-        for i in range(told.count):
-            root[i], end[i], stamp[i] = <int32_t>one[i].root, size, one[i].stamp[0]
-            size += one[i].size
-        end[told.count] = size
-        text = PyBytes_FromStringAndSize(NULL, size)
-        place = PyBytes_AS_STRING(text)
-        for i in range(told.count):
-            memcpy(place + end[i], one[i].path, one[i].size)
-        return list(self.roots), roots, ends, text, stamps
-
-
-cdef int by_path(const void* left, const void* right) noexcept nogil:
-    cdef const Told* a = <const Told*>left
-    cdef const Told* b = <const Told*>right
-    cdef int found
-    if a.rank != b.rank:
-        return -1 if a.rank < b.rank else 1
-    found = memcmp(a.path, b.path, min(a.size, b.size))
-    if found == 0:
-        found = (a.size > b.size) - (a.size < b.size)
-    return found
-
-
-cdef bint is_inside(NameIndex* index, const uint8_t* path, uint32_t length) noexcept nogil:
-    """Whether an index has the path, or a folder that it is in."""
-    cdef int64_t size
-    cdef NameSlot* slot
-    for size in range(<int64_t>length, -1, -1):
-        if size in (0, length) or path[size] == c"/":
-            slot = index_find(index, path, <uint32_t>size)
-            if slot != NULL and slot.value == 0:
-                return True
-    return False
+def slots_of(bytes roots not None, bytes ends not None, bytes text not None):
+    """The table by which `rest_on` finds files; see census.pyi."""
+    cdef const int32_t* root = <const int32_t*>PyBytes_AS_STRING(roots)
+    cdef const int64_t* end = <const int64_t*>PyBytes_AS_STRING(ends)
+    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(text)
+    cdef size_t n = PyBytes_GET_SIZE(roots) // 4, cells = 64, i, at
+    cdef bytes made
+    cdef int32_t* slots
+    while cells < 2 * n:
+        cells *= 2
+    made = PyBytes_FromStringAndSize(NULL, 4 * cells)
+    slots = <int32_t*>PyBytes_AS_STRING(made)
+    memset(slots, 0xff, 4 * cells)
+    for i in range(n):
+        at = place_of(root[i], base + end[i], end[i + 1] - end[i]) & (cells - 1)
+        while slots[at] >= 0:
+            at = (at + 1) & (cells - 1)
+        slots[at] = <int32_t>i
+    return made

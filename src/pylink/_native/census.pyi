@@ -6,8 +6,29 @@ from collections.abc import Sequence
 # text of all (int64, with a 0 in front), and its size, mtime, ctime (ns) and inode (int64 each).
 Columns = tuple[list[bytes], bytes, bytes, bytes, bytes]
 
+def slots_of(roots: bytes, ends: bytes, text: bytes) -> bytes:
+    """A table by which to find each of these files: row numbers (int32) by a hash, -1 for none."""
+
 class Census:
     """What an index knows of trees, and what is in them."""
+
+    def rest_on(
+        self,
+        names: list[bytes],
+        data: bytes,
+        ends: int,
+        stamps: int,
+        roots: int,
+        slots: int,
+        text: int,
+        stop: int,
+    ) -> None:
+        """Take rows that lie in ``data``, as the first; what `know` takes counts more.
+
+        The columns begin at these offsets, one behind the other, the last of them ends at ``stop``;
+        ``slots`` are those of ``slots_of``. ``ValueError`` when something is known already, and for
+        columns of different lengths, ``IndexError`` for a root or a path that is in none.
+        """
 
     def know(
         self,

@@ -11,11 +11,12 @@ it did, and somebody who removes it, lose nothing but time.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylink._native.census import Census
+from pylink._native.census import Census, slots_of
 from pylink.command.packages import need
 from pylink.fleet.columns import GONE
 from pylink.fleet.walk import Files, Found, Stamp
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
 
 FILE = "state"
 
-# Of a piece: magic, checksum of what follows, and bytes of each of its parts: fragments, roots
-# (each ended by NUL), the other columns of the files, and which of them are gone.
-_HEAD = struct.Struct("=8sQ7Q")
+# Of a piece: magic, checksum of what follows, and bytes of each of its parts: ends, stamps, roots,
+# slots by which to find a file (in the first piece), text, which files are gone (in others), names
+# of roots (each ended by NUL), fragments. Numbers of eight bytes lie at multiples of eight.
+_HEAD = struct.Struct("=8sQ8Q")
 _MAGIC = b"PYLINKS2"
 
 # What is added may have so many of the rows that are there, and a few more, before all is written
@@ -82,18 +84,23 @@ class State:
             body = memoryview(data)[at : at + sum(sizes)]
             if magic != _MAGIC or len(body) != sum(sizes) or _checksum(body) != checksum:
                 return False
-            parts = []
-            for size in sizes:
-                parts.append(data[at : at + size])
-                at += size
-            known, names, *columns = parts
+            places = [*itertools.accumulate(sizes, initial=at)]
+            parts = itertools.starmap(slice, itertools.pairwise(places))
+            ends, stamps, roots, slots, text, gone, names, known = parts
+            at = places[-1]
             try:
-                rows = {name: int(count) for name, count in map(_split, known.splitlines())}
-                self.census.know(names.split(b"\0")[:-1], *columns)
+                lines = map(_split, data[known].splitlines())
+                rows = {name: int(count) for name, count in lines}
+                folders = data[names].split(b"\0")[:-1]
+                if slots.start < slots.stop:  # all that there was, too much to be copied
+                    self.census.rest_on(folders, data, *places[:6])
+                else:
+                    columns = (data[one] for one in (roots, ends, text, stamps, gone))
+                    self.census.know(folders, *columns)
             except (ValueError, IndexError):
                 return False
             self._known.update(rows)
-            self._rows.append(len(columns[-1]))
+            self._rows.append((roots.stop - roots.start) // 4)
         return bool(self._rows)
 
     def read_rest(self) -> None:
@@ -108,7 +115,7 @@ class State:
         known = {described: rows.files.rows}
         self.census.know(*rows.files, rows.gone)
         self._known.update(known)
-        self._added.append(_piece(known, rows.files, rows.gone))
+        self._added.append(_piece(known, rows.files, b"", rows.gone))
         self._rows.append(rows.files.rows)
 
     def counts(self) -> dict[str, int]:
@@ -140,7 +147,8 @@ class State:
             # One that took the place of others, and says the same.
             known[one] = self._index.count_rows(_name(one)) if count is None else count
         files = Files(*self.census.known())
-        write_whole(str(self._index.folder / FILE), _piece(known, files, bytes(files.rows)))
+        slots = slots_of(files.roots, files.ends, files.text)
+        write_whole(str(self._index.folder / FILE), _piece(known, files, slots, b""))
 
     def _read(self, fragment: Path) -> Rows:
         table = self._index.read_files(fragment, COLUMNS)
@@ -150,10 +158,11 @@ class State:
         return Rows(fragment.name, files, bytes(kind == GONE for kind in kinds))
 
 
-def _piece(known: Mapping[bytes, int], files: Files, gone: bytes) -> bytes:
-    names, *columns = files
+def _piece(known: Mapping[bytes, int], files: Files, slots: bytes, gone: bytes) -> bytes:
     fragments = b"".join(b"%s %d\n" % one for one in known.items())
-    parts = (fragments, b"".join(root + b"\0" for root in names), *columns, gone)
+    names = b"".join(root + b"\0" for root in files.names)
+    columns = (files.ends, files.stamps, files.roots, slots, files.text)
+    parts = (*columns, gone, names, fragments)
     body = b"".join(parts)
     return _HEAD.pack(_MAGIC, _checksum(body), *map(len, parts)) + body
 

@@ -1,0 +1,83 @@
+# Files that a census tells of, as columns.
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdlib cimport qsort
+from libc.string cimport memcmp, memcpy
+
+from knownfiles cimport *
+from stamps cimport *
+from vec cimport *
+
+ctypedef struct Told:
+    const uint8_t* path
+    const Stamp* stamp
+    uint32_t size
+    uint32_t root
+    uint32_t rank               # of the root among their names
+
+
+cdef inline int tell(Vec* told, uint32_t root, const uint8_t* path, size_t size,
+                     const Stamp* stamp) except -1:
+    cdef Told* one = <Told*>vec_push(told)
+    if one == NULL:
+        raise MemoryError
+    one.path, one.size, one.root, one.stamp = path, <uint32_t>size, root, stamp
+    return 0
+
+
+cdef inline int tell_known(Vec* told, const Known* row) except -1:
+    return tell(told, row.root, row.path, row.size, &row.stamp)
+
+
+cdef inline int tell_row(Vec* told, const Base* base, size_t i) except -1:
+    return tell(told, <uint32_t>base.root[i], base.text + base.end[i],
+                base.end[i + 1] - base.end[i], &base.stamp[i])
+
+
+cdef inline tuple columns_of(const Vec* told, list roots):
+    """Roots, the number of each file's, where its path ends, paths, and stamps."""
+    cdef const Told* one = <const Told*>told.data
+    cdef size_t i, size = 0
+    cdef bytes numbers = PyBytes_FromStringAndSize(NULL, 4 * told.count)
+    cdef bytes ends = PyBytes_FromStringAndSize(NULL, 8 * (told.count + 1))
+    cdef bytes stamps = PyBytes_FromStringAndSize(NULL, told.count * sizeof(Stamp)), text
+    cdef int32_t* number = <int32_t*>PyBytes_AS_STRING(numbers)
+    cdef int64_t* end = <int64_t*>PyBytes_AS_STRING(ends)
+    cdef Stamp* stamp = <Stamp*>PyBytes_AS_STRING(stamps)
+    cdef char* place
+    for i in range(told.count):
+        number[i], end[i], stamp[i] = <int32_t>one[i].root, size, one[i].stamp[0]
+        size += one[i].size
+    end[told.count] = size
+    text = PyBytes_FromStringAndSize(NULL, size)
+    place = PyBytes_AS_STRING(text)
+    for i in range(told.count):
+        memcpy(place + end[i], one[i].path, one[i].size)
+    return list(roots), numbers, ends, text, stamps
+
+
+cdef inline tuple sorted_columns(Vec* told, list roots):
+    """The same in the order of the roots' names and of the paths."""
+    cdef Told* one = <Told*>told.data
+    cdef list order = sorted(range(len(roots)), key=roots.__getitem__)
+    cdef dict rank = {number: place for place, number in enumerate(order)}
+    cdef size_t i
+    for i in range(told.count):
+        one[i].rank = rank[one[i].root]
+    if told.count:
+        with nogil:
+            qsort(told.data, told.count, sizeof(Told), by_path)
+    return columns_of(told, roots)
+
+
+cdef inline int by_path(const void* left, const void* right) noexcept nogil:
+    cdef const Told* a = <const Told*>left
+    cdef const Told* b = <const Told*>right
+    cdef int found
+    if a.rank != b.rank:
+        return -1 if a.rank < b.rank else 1
+    found = memcmp(a.path, b.path, min(a.size, b.size))
+    if found == 0:
+        found = (a.size > b.size) - (a.size < b.size)
+    return found
