@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from helpers.archive_builder import gnu
 from helpers.fleet_index import made_index, run
 from helpers.fleet_reference import bytes_of, plant, settle, unit
 
@@ -47,7 +48,7 @@ LOADED = """
 import sys
 from pylink.command.cli import main
 main(sys.argv[1:])
-heavy = ("pyarrow", "numpy", "pandas", "duckdb", "pylink.fleet.contents", "pylink.fleet.parquet")
+heavy = ("pyarrow", "numpy", "pandas", "duckdb", "pylink.inspect", "pylink.fleet.parquet")
 print([name for name in heavy if name in sys.modules])
 """
 
@@ -66,7 +67,9 @@ def test_where_nothing_changed_no_package_is_loaded(index: Index, tree: Path) ->
     assert loaded() == "[]"
     assert loaded("--changed-from", os.devnull) == "[]"
     (tree / "new.cubin").write_bytes(unit("new"))
-    assert loaded() == "['pylink.fleet.contents', 'pylink.fleet.parquet']"
+    assert loaded() == "['pylink.fleet.parquet']"
+    (tree / "new.a").write_bytes(gnu([("a.o", unit("more"))]))
+    assert loaded() == "['pylink.inspect', 'pylink.fleet.parquet']"
 
 
 def of(state: State) -> list[tuple[bytes, bytes]]:

@@ -20,8 +20,8 @@ from helpers.privileges import ordinary_user
 import pylink
 from pylink._native.cubinfiles import read_cubins
 from pylink.fleet import fragment
-from pylink.fleet.contents import FATES, SNIFFED, read_directly
 from pylink.fleet.digests import hasher, list_hashed
+from pylink.fleet.directly import FATES, SNIFFED, read_directly
 from pylink.fleet.fragment import make_fragment
 from pylink.fleet.parts import Part
 from pylink.fleet.walk import Files, Found, Stamp

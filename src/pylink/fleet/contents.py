@@ -1,10 +1,8 @@
-"""What files hold: plain cubins natively, the others some megabytes at a time.
+"""What files hold that are looked at closely (see `directly`), some megabytes at a time.
 
-Most files of a tree that have device code may be cubins, or most may be archives and host objects:
-`read_directly` takes the first kind and what has no device code, and leaves the rest to
-`read_contents`. Files are read whole and at once, as a link reads them. Of large ones the beginning
-is looked at first: a build tree has more than inputs. What changes while it is read is taken as it
-is then, and read again by the next run.
+Files are read whole and at once, as a link reads them. Of large ones the beginning is looked at
+first: a build tree has more than inputs. What changes while it is read is taken as it is then, and
+read again by the next run.
 """
 
 from __future__ import annotations
@@ -12,10 +10,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylink._native import cubinfiles, inputfiles
+from pylink._native import inputfiles
 from pylink.diagnostics.stream import printable
 from pylink.errors import reason_of
 from pylink.facts.elf import EM_CUDA
+from pylink.fleet.directly import CUBIN, OTHER, SNIFFED
 from pylink.inputs import kinds
 from pylink.inputs.incoming import read_incoming
 from pylink.inspect.containers import Allowance, UnreadableFile, is_known, parts
@@ -24,27 +23,19 @@ from pylink.tables import extent, extent_at
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pylink._native.sectionindex import Columns
     from pylink.fleet.walk import Files, Found, Stamp
 
 # An arena of this size is still in the processor's cache when its sections are hashed.
 ARENA_SIZE = 16 << 20
-# Larger files are opened twice, the first time for their beginning.
-SNIFFED = 1 << 20
-
 KIND_NAMES = {
-    kinds.CUBIN: "cubin",
+    kinds.CUBIN: CUBIN,
     kinds.HOST: "host object",
     kinds.SHARED: "shared library",
     kinds.FATBIN: "fat binary",
     kinds.ARCHIVE: "archive",
     kinds.THIN_ARCHIVE: "thin archive",
 }
-OTHER = "other"
 UNREADABLE = "unreadable"
-
-# What became of a file that was read directly: its kind, and "" for one to be looked at closely.
-FATES = (KIND_NAMES[kinds.CUBIN], OTHER, "")
 
 
 class FileResult:
@@ -77,14 +68,6 @@ class Batch:
         self.arena, self.extents = arena, extents
         self.cubins = [*cubins]
         self.others: list[Source] = []
-
-
-def read_directly(files: Files, first: int, hasher: int) -> tuple[bytes, Columns]:
-    """A fate for each file, see FATES, and objects and sections of those that are cubins.
-
-    Their numbers begin with `first`.
-    """
-    return cubinfiles.read_cubins(*files, SNIFFED, first, hasher)
 
 
 def read_contents(

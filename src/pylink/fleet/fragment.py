@@ -16,17 +16,17 @@ from pylink.fleet.columns import (
     first_number,
     show_bytes,
 )
-from pylink.fleet.contents import FATES, read_contents, read_directly
 from pylink.fleet.digests import hasher, list_hashed
+from pylink.fleet.directly import CUBIN, FATES, read_directly
 from pylink.fleet.parquet import Numbers, Texts, constant, integers, numbered, texts, words, written
 from pylink.fleet.state import Rows
 from pylink.fleet.targets import folder_targets
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pylink._native.sectionindex import Columns
-    from pylink.fleet.contents import FileResult, Source
+    from pylink.fleet.contents import Batch, FileResult, Source
     from pylink.fleet.parquet import Table
     from pylink.fleet.parts import Part
     from pylink.fleet.walk import Files
@@ -75,7 +75,7 @@ def make_fragment(part: Part) -> Fragment:
         found.take([row for row, fate in enumerate(fates) if not fate], None, native)
     results: dict[int, FileResult] = {}
     closely = [row for row, fate in enumerate(fates) if not FATES[fate]]
-    for batch in read_contents(closely, part.files, results):
+    for batch in _batches(closely, part.files, results):
         found.check(len(batch.cubins) + len(batch.others))
         native = list_hashed(batch.arena, batch.extents, first + found.count)
         found.take([source.file for source in batch.cubins], batch.cubins, native)
@@ -92,6 +92,15 @@ def make_fragment(part: Part) -> Fragment:
     made = {name: written(TABLES[name], table) for name, table in tables.items()}
     gone = bytes(rows) + b"\1" * part.gone.rows
     return Fragment(made, Rows(part.name, files, gone), sum(part.files.sizes))
+
+
+def _batches(rows: Sequence[int], files: Files, results: dict[int, FileResult]) -> Iterable[Batch]:
+    """What is in files that are to be looked at closely."""
+    if not rows:
+        return ()
+    from pylink.fleet.contents import read_contents  # noqa: PLC0415 -- and all that takes apart
+
+    return read_contents(rows, files, results)
 
 
 def _forgotten(files: Files) -> Files:
@@ -177,7 +186,7 @@ class Found:
         own: Table = {
             "member": constant("", count),
             "entry": Numbers(bytes(4 * count)),
-            "kind": constant("cubin", count),
+            "kind": constant(CUBIN, count),
             "sm": Numbers(small[SM::8].tobytes()),
         }
         faults: list[str | None] = [None] * count
@@ -196,14 +205,14 @@ class Found:
 
     def _members(self, sm: bytes) -> Table:
         """Where objects are in their files, where not all are a file of their own."""
-        members, entries, kinds = [""] * self.count, [0] * self.count, ["cubin"] * self.count
+        members, entries, kinds = [""] * self.count, [0] * self.count, [CUBIN] * self.count
         for row, source in self._sources.items():
             members[row], entries[row], kinds[row] = source.member, source.entry, source.kind
         return {
             "member": words(members),
             "entry": integers("int32", entries),
             "kind": words(kinds),
-            "sm": Numbers(sm, bytes(kind == "cubin" for kind in kinds)),
+            "sm": Numbers(sm, bytes(kind == CUBIN for kind in kinds)),
         }
 
     def sections(self) -> Table:
