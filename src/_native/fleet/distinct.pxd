@@ -1,0 +1,96 @@
+# The different values of a column of 4, 8 or 16 bytes each.
+
+from libc.stdint cimport int32_t, uint8_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from vec cimport *
+
+cdef enum:
+    FIRST_SLOTS = 1024
+
+
+cdef inline bint find_words(const Vec* values, Vec* words, Vec* numbers) noexcept nogil:
+    """The different values and the number of each row; no words where that is no gain.
+
+    False without memory.
+    """
+    cdef size_t width = values.row, i, at, most = values.count // 2
+    cdef size_t mask = FIRST_SLOTS - 1
+    cdef int32_t* slots = new_slots(mask)
+    cdef int32_t* number = <int32_t*>vec_extend(numbers, values.count)
+    cdef const uint8_t* value = values.data
+    if slots == NULL or (values.count and number == NULL):
+        free(slots)
+        return False
+    for i in range(values.count):
+        # Rows of one object have the same object, and much else in common.
+        if i and is_equal(value, value - width, width):
+            number[i] = number[i - 1]
+        else:
+            at = hash_value(value, width) & mask
+            while slots[at] >= 0 and not is_equal(words.data + slots[at] * width, value, width):
+                at = (at + 1) & mask
+            if slots[at] < 0:
+                if words.count == most:
+                    words.count = 0
+                    break
+                slots[at] = <int32_t>words.count
+                if not vec_append(words, value, 1):
+                    free(slots)
+                    return False
+            number[i] = slots[at]
+            if 2 * words.count > mask:
+                free(slots)
+                mask = 2 * mask + 1
+                slots = new_slots(mask)
+                if slots == NULL:
+                    return False
+                for at in range(words.count):
+                    enter(slots, mask, words, at)
+        value += width
+    free(slots)
+    return True
+
+
+cdef inline int32_t* new_slots(size_t mask) noexcept nogil:
+    cdef int32_t* slots = <int32_t*>malloc((mask + 1) * sizeof(int32_t))
+    if slots != NULL:
+        memset(slots, 0xff, (mask + 1) * sizeof(int32_t))
+    return slots
+
+
+cdef inline void enter(int32_t* slots, size_t mask, const Vec* words, size_t number) noexcept nogil:
+    """Note a word that no slot has."""
+    cdef size_t at = hash_value(words.data + number * words.row, words.row) & mask
+    while slots[at] >= 0:
+        at = (at + 1) & mask
+    slots[at] = <int32_t>number
+
+
+cdef inline bint is_equal(const uint8_t* left, const uint8_t* right, size_t width) noexcept nogil:
+    """What memcmp says; a call for each value is a tenth of the work."""
+    cdef uint64_t a = 0, b = 0
+    if width == 4:
+        memcpy(&a, left, 4)
+        memcpy(&b, right, 4)
+        return a == b
+    memcpy(&a, left, 8)
+    memcpy(&b, right, 8)
+    if a != b or width == 8:
+        return a == b
+    memcpy(&a, left + 8, 8)
+    memcpy(&b, right + 8, 8)
+    return a == b
+
+
+cdef inline size_t hash_value(const uint8_t* value, size_t width) noexcept nogil:
+    cdef uint64_t low = 0, high = 0
+    if width == 4:
+        memcpy(&low, value, 4)
+    else:
+        memcpy(&low, value, 8)
+        if width == 16:
+            memcpy(&high, value + 8, 8)
+    low = (low ^ high * 0xc4ceb9fe1a85ec53ULL) * 0x9e3779b97f4a7c15ULL
+    return low ^ (low >> 32)

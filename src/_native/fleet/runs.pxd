@@ -1,0 +1,132 @@
+# Levels, numbers and text as pages of a Parquet file have them. A run is one number that comes eight
+# times or more, or eight numbers by eight, packed into as few bits as the largest of them needs.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from vec cimport *
+
+cdef enum:
+    GROUP = 8                   # rows of which packed values are a multiple
+
+
+cdef inline bint put_levels(Vec* page, const uint8_t* valid, size_t rows) noexcept nogil:
+    """Which rows have a value, all of them without `valid`; False without memory."""
+    cdef size_t start = page.count, i
+    cdef uint32_t size
+    cdef int32_t* levels
+    cdef bint good
+    if not vec_append(page, &start, 4):     # for the size, which follows
+        return False
+    if valid == NULL:
+        good = put_varint(page, rows << 1) and vec_append(page, b"\1", 1)
+    else:
+        levels = <int32_t*>malloc((rows + 1) * sizeof(int32_t))
+        if levels == NULL:
+            return False
+        for i in range(rows):
+            levels[i] = valid[i] != 0
+        good = put_runs(page, levels, rows, 1)
+        free(levels)
+    size = <uint32_t>(page.count - start - 4)
+    memcpy(page.data + start, &size, 4)
+    return good
+
+
+cdef inline bint put_numbered(Vec* page, const int32_t* numbers, size_t rows,
+                       size_t words) noexcept nogil:
+    """Levels and numbers of rows, -1 for one that has none; False without memory."""
+    cdef uint8_t* levels = <uint8_t*>malloc(rows + 1)
+    cdef int32_t* there = <int32_t*>malloc((rows + 1) * sizeof(int32_t))
+    cdef size_t i, count = 0
+    cdef bint good = levels != NULL and there != NULL
+    if good:
+        for i in range(rows):
+            levels[i] = numbers[i] >= 0
+            if levels[i]:
+                there[count] = numbers[i]
+                count += 1
+        good = (put_levels(page, levels if count < rows else NULL, rows)
+                and (words == 0 or put_numbers(page, there, count, words)))
+    free(levels)
+    free(there)
+    return good
+
+
+cdef inline bint put_numbers(Vec* page, const int32_t* numbers, size_t n, size_t words) noexcept nogil:
+    """Numbers of a dictionary; False without memory."""
+    cdef uint8_t bits = 1
+    while words > <size_t>1 << bits:
+        bits += 1
+    return vec_append(page, &bits, 1) and put_runs(page, numbers, n, bits)
+
+
+cdef inline bint put_runs(Vec* page, const int32_t* numbers, size_t n, uint8_t bits) noexcept nogil:
+    """Numbers of so many bits; False without memory."""
+    cdef size_t i = 0, run, packed = 0      # rows that wait
+    while i < n:
+        run = 1
+        while i + run < n and numbers[i + run] == numbers[i]:
+            run += 1
+        if run < GROUP:
+            run = min(<size_t>GROUP, n - i)
+            packed += run
+        else:
+            if not put_packed(page, numbers + i - packed, packed, bits):
+                return False
+            packed = 0
+            if not put_varint(page, run << 1) or (
+                    not vec_append(page, &numbers[i], (bits + 7) // 8)):
+                return False
+        i += run
+    return put_packed(page, numbers + n - packed, packed, bits)
+
+
+cdef inline bint put_packed(Vec* page, const int32_t* numbers, size_t n, uint8_t bits) noexcept nogil:
+    """The same one after the other, up to a whole group; False without memory."""
+    cdef size_t groups = (n + GROUP - 1) // GROUP, i
+    cdef uint64_t pending = 0
+    cdef uint8_t waiting = 0
+    cdef uint8_t* place
+    if n == 0:
+        return True
+    if not put_varint(page, groups << 1 | 1):
+        return False
+    place = <uint8_t*>vec_extend(page, groups * bits)
+    if place == NULL:
+        return False
+    for i in range(groups * GROUP):
+        if i < n:
+            pending |= <uint64_t>numbers[i] << waiting
+        waiting += bits
+        while waiting >= 8:
+            place[0] = <uint8_t>pending
+            place += 1
+            pending >>= 8
+            waiting -= 8
+    return True
+
+
+cdef inline bint put_texts(Vec* page, const int64_t* ends, const char* text, size_t n) noexcept nogil:
+    """Each with its size in front; False without memory."""
+    cdef size_t i
+    cdef uint32_t size
+    if not vec_reserve(page, page.count + 4 * n + ends[n] - ends[0]):
+        return False
+    for i in range(n):
+        size = <uint32_t>(ends[i + 1] - ends[i])
+        if not vec_append(page, &size, 4) or not vec_append(page, text + ends[i], size):
+            return False
+    return True
+
+
+cdef inline bint put_varint(Vec* page, uint64_t value) noexcept nogil:
+    cdef uint8_t byte
+    while value >= 128:
+        byte = <uint8_t>(value | 128)
+        if not vec_append(page, &byte, 1):
+            return False
+        value >>= 7
+    byte = <uint8_t>value
+    return vec_append(page, &byte, 1)
