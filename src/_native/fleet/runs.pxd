@@ -1,5 +1,5 @@
-# Levels, numbers and text as pages of a Parquet file have them. A run is one number that comes eight
-# times or more, or eight numbers by eight, packed into as few bits as the largest of them needs.
+# Levels, numbers and text as pages of a Parquet file have them. A run is one number that comes
+# eight times or more, or eight numbers by eight, packed into as few bits as the largest needs.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -54,7 +54,8 @@ cdef inline bint put_numbered(Vec* page, const int32_t* numbers, size_t rows,
     return good
 
 
-cdef inline bint put_numbers(Vec* page, const int32_t* numbers, size_t n, size_t words) noexcept nogil:
+cdef inline bint put_numbers(Vec* page, const int32_t* numbers, size_t n,
+                             size_t words) noexcept nogil:
     """Numbers of a dictionary; False without memory."""
     cdef uint8_t bits = 1
     while words > <size_t>1 << bits:
@@ -83,7 +84,8 @@ cdef inline bint put_runs(Vec* page, const int32_t* numbers, size_t n, uint8_t b
     return put_packed(page, numbers + n - packed, packed, bits)
 
 
-cdef inline bint put_packed(Vec* page, const int32_t* numbers, size_t n, uint8_t bits) noexcept nogil:
+cdef inline bint put_packed(Vec* page, const int32_t* numbers, size_t n,
+                            uint8_t bits) noexcept nogil:
     """The same one after the other, up to a whole group; False without memory."""
     cdef size_t groups = (n + GROUP - 1) // GROUP, i
     cdef uint64_t pending = 0
@@ -108,7 +110,8 @@ cdef inline bint put_packed(Vec* page, const int32_t* numbers, size_t n, uint8_t
     return True
 
 
-cdef inline bint put_texts(Vec* page, const int64_t* ends, const char* text, size_t n) noexcept nogil:
+cdef inline bint put_texts(Vec* page, const int64_t* ends, const char* text,
+                           size_t n) noexcept nogil:
     """Each with its size in front; False without memory."""
     cdef size_t i
     cdef uint32_t size
