@@ -113,7 +113,7 @@ def test_a_damaged_fragment_is_not_joined(index: Index, tree: Path) -> None:
     sums = index.fragments[1] / SUMS
     sums.write_text(sums.read_text().replace("sections", "section"))
     with pytest.raises(BrokenIndex, match=r"000002-000000/sections\.parquet: it is damaged"):
-        replace(index, index.fragments, current(index))
+        replace(index, index.fragments, current(index.fragments))
     assert len(index.fragments) == 2
 
 

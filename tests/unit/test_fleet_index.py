@@ -421,7 +421,7 @@ def test_a_fragment_that_took_the_place_of_others_counts_alone(
     before = rows(index, "sections")
     saved = tmp_path / "saved"
     shutil.copytree(index.fragments[0], saved)
-    compact.replace(index, index.fragments, compact.current(index))
+    compact.replace(index, index.fragments, compact.current(index.fragments))
     assert [one.name for one in index.fragments] == ["000001-000000+000001-000000.1"]
     assert rows(index, "sections") == before
     # As if the process had been killed before it removed the old one.

@@ -32,7 +32,7 @@ def compact(index: Index, live: int, counts: Mapping[str, int]) -> None:
     """
     found = {one: counts[one.name] for one in index.fragments}
     if sum(found.values()) > 2 * live + SMALL:
-        counting = current(index)
+        counting = current(index.fragments)
         for fragment, count in found.items():
             if len(_files(fragment, counting)) < count:
                 replace(index, [fragment], counting)
@@ -43,7 +43,7 @@ def compact(index: Index, live: int, counts: Mapping[str, int]) -> None:
             break
         small.insert(0, fragment)
     if len(small) >= MANY:
-        replace(index, small, current(index))
+        replace(index, small, current(small))
 
 
 def replace(index: Index, fragments: Sequence[Path], counting: Any) -> None:
@@ -66,11 +66,14 @@ def replace(index: Index, fragments: Sequence[Path], counting: Any) -> None:
     index.clean()
 
 
-def current(index: Index) -> Any:
-    """The numbers of the rows that count: of each file the last, also where it says it is gone."""
+def current(fragments: Sequence[Path]) -> Any:
+    """The numbers of the rows that count: of each file the last, also where it says it is gone.
+
+    The fragments are the last ones of an index, or all: a row is overtaken by later ones alone.
+    """
     pa = need("pyarrow")
     last: dict[tuple[bytes, bytes], int] = {}
-    for one in index.fragments:
+    for one in fragments:
         table = _read(one, "files", ["file", "root", "path"])
         columns = (table[name].to_pylist() for name in ("file", "root", "path"))
         for file, root, path in zip(*columns, strict=True):
