@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from helpers.contents import patched
 from helpers.tables import merged, objects, table
 from helpers.values_reference import (
     MERCURY,
@@ -18,7 +19,6 @@ from helpers.values_reference import (
 
 from pylink import tables
 from pylink._native import relocs
-from pylink._native.image import Canvas
 from pylink._native.tables import (
     Entities,
     FilePlaces,
@@ -137,8 +137,7 @@ class Link:
             dynamic=table(Values, self.arrays),
             lost=table(Marks, [s.gone for s in self.symbols]),
         )
-        image = bytes(self.image.data)
-        return relocs.patch(Canvas.of(image), relocs.resolve_values(placed)), image
+        return patched(bytes(self.image.data), relocs.resolve_values(placed))
 
 
 @pytest.mark.parametrize("types", [PLAIN, IN_DATA, PLAIN + IN_DATA])
