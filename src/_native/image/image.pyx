@@ -30,15 +30,6 @@ cdef class Canvas:
             self.size = size
 
     @staticmethod
-    def of(bytes image not None):
-        """Over bytes that exist."""
-        cdef Canvas canvas = Canvas(0)
-        canvas.memory = image
-        canvas.data = <uint8_t*>PyBytes_AS_STRING(image)
-        canvas.size = PyBytes_GET_SIZE(image)
-        return canvas
-
-    @staticmethod
     def on_file(int descriptor, size_t size):
         """In a file, or None."""
         cdef bint done

@@ -194,13 +194,13 @@ cdef inline bint sort_patches(Contents* c) noexcept nogil:
     cdef Window* windows = <Window*>c.windows.data
     cdef uint32_t* end
     cdef size_t i, n = c.windows.count
-    cdef int64_t at
+    cdef int64_t at = -1
     end = c.patch_end = <uint32_t*>calloc(n + 1, 4)
     c.patch_order = <uint32_t*>malloc(4 * (c.patch_count + 1))
     if end == NULL or c.patch_order == NULL:
         return False
     for i in range(c.patch_count):
-        at = window_of(windows, n, c.patches[i].offset)
+        at = window_of(windows, n, c.patches[i].offset, at)
         if at >= 0:
             end[at + 1] += 1
             windows[at].source = NULL
@@ -208,16 +208,20 @@ cdef inline bint sort_patches(Contents* c) noexcept nogil:
         end[i + 1] += end[i]
     # `end[w]` is where the patches of window w begin, and moves to where they end.
     for i in range(c.patch_count):
-        at = window_of(windows, n, c.patches[i].offset)
+        at = window_of(windows, n, c.patches[i].offset, at)
         if at >= 0:
             c.patch_order[end[at]] = <uint32_t>i
             end[at] += 1
     return True
 
 
-cdef inline int64_t window_of(const Window* windows, size_t count, uint64_t offset) noexcept nogil:
-    """The window with that byte of the output, or -1."""
+cdef inline int64_t window_of(const Window* windows, size_t count, uint64_t offset,
+                              int64_t last) noexcept nogil:
+    """The window with that byte of the output, or -1; `last` is where one was found before, or -1.
+    """
     cdef size_t low = 0, high = count, middle
+    if last >= 0 and offset - windows[last].start < windows[last].size:
+        return last
     while low < high:
         middle = (low + high) // 2
         if windows[middle].start <= offset:

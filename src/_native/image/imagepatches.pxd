@@ -38,8 +38,10 @@ cdef inline void patch_field(uint8_t* field, uint64_t size, const PatchRow* row)
         return
     if f.form == FORM_NOTHING:
         return
-    size = min(size, <uint64_t>sizeof(word))
-    memcpy(&word, field, size)
+    if size >= sizeof(word):
+        memcpy(&word, field, sizeof(word))
+    else:
+        memcpy(&word, field, size)
     mask = (((<uint64_t>1 << (f.width & 63)) - 1) if f.width < 64 else ~<uint64_t>0) << f.shift
     if row.implicit and f.form != FORM_HIGH:
         value += (word & mask) >> f.shift << (2 if f.form == FORM_WORDS else 0)
@@ -49,4 +51,7 @@ cdef inline void patch_field(uint8_t* field, uint64_t size, const PatchRow* row)
         word = (word & ~mask) | (value & 0x3ffff) << 28 | (value >> 18 & 1) << 26
     else:
         word = (word & ~mask) | (value << f.shift & mask)
-    memcpy(field, &word, size)
+    if size >= sizeof(word):    # a store instead of a call
+        memcpy(field, &word, sizeof(word))
+    else:
+        memcpy(field, &word, size)

@@ -18,10 +18,6 @@ class Canvas:
         """In memory, not zeros at first."""
 
     @staticmethod
-    def of(image: bytes) -> Canvas:
-        """Over bytes that exist."""
-
-    @staticmethod
     def on_file(descriptor: int, size: int) -> Canvas | None:
         """In an empty file that is open for writing, and has this size afterwards.
 
