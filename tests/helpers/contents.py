@@ -58,8 +58,8 @@ def place(pieces: Sequence[Piece], size: int) -> PlacedTables:
         ),
         section_order=table(Numbers, range(len(pieces))),
         section_index=table(Indices, range(1, len(pieces) + 1)),
-        size=size,
     )
+    placed.size = size
     for number, piece in enumerate(pieces):
         if piece.made:
             placed.add(piece.data, Spans.whole(number, len(piece.data)))

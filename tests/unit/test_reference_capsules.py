@@ -136,8 +136,8 @@ class Link:
             homes=table(Numbers, [*self.homes, -1]),
             section_order=table(Numbers, range(len(outs))),
             section_index=table(Indices, [SECTION + at for at in range(len(outs))]),
-            size=START + len(arena),
         )
+        placed.size = START + len(arena)
         canvas = Canvas(placed.size)
         bad = native_image.write_contents(canvas, placed, Patches())
         image = canvas.image

@@ -29,7 +29,7 @@ def draw_pieces(rng: Random) -> list[Piece]:
     for _ in range(rng.randrange(2, 120)):
         at = len(image)
         length = rng.choice(rng.choice(LENGTHS) if rng.random() < 0.08 else SMALL)
-        if pieces and rng.random() < 0.1:
+        if pieces and rng.random() < (0.4 if len(pieces[-1].data) > WINDOW else 0.1):
             at = rng.randrange(pieces[-1].offset, at)
         elif rng.random() < 0.3:
             at += rng.choice(rng.choice(GAPS))
@@ -44,8 +44,9 @@ def draw_pieces(rng: Random) -> list[Piece]:
 def draw_patches(rng: Random, pieces: list[Piece]) -> list[Patch]:
     """In some of the pieces, in any order; many fields end where their piece does."""
     patches = []
+    share = rng.choice([0, 0.1, 0.8])
     for piece in pieces:
-        if rng.random() < 0.5:
+        if rng.random() >= share:
             continue
         for _ in range(rng.randrange(4)):
             type_ = rng.choice(FITTING)
@@ -104,21 +105,22 @@ def differs(found: bytes, expected: bytes, at: int) -> bool:
 
 def test_the_shapes_that_windows_meet_are_drawn() -> None:
     """Long pieces alone and with others in them, patched and not; fields at the ends of both."""
-    shared = patched = plain = ends = threads = 0
+    shared = inside = patched = plain = ends = threads = 0
     for seed in range(24):
         pieces, _, patches = drawn(seed)
         starts = {patch[0] for patch in patches}
         threads += sum(len(piece.data) for piece in pieces) >= 4 * WINDOW
         for one, other in zip(pieces, [*pieces[1:], Piece(1 << 40, b"")], strict=True):
-            end = one.offset + len(one.data)
+            end, other_end = one.offset + len(one.data), other.offset + len(other.data)
             if len(one.data) <= WINDOW:
                 continue
-            shared += other.offset < end
-            within = any(one.offset <= start < end for start in starts)
+            within = any(one.offset <= start < max(end, other_end) for start in starts)
             patched += within
-            plain += not within and other.offset >= end
             ends += any(end - 8 < start < end for start in starts)
-    assert min(shared, patched, plain, ends, threads, 24 - threads) > 0
+            shared += not within and other.offset < end < other_end
+            inside += not within and other.offset < end and other_end <= end
+            plain += not within and other.offset >= end
+    assert min(shared, inside, patched, plain, ends, threads, 24 - threads) > 0
 
 
 def test_nothing_is_an_output_as_well() -> None:
