@@ -30,7 +30,7 @@ def draw_pieces(rng: Random) -> list[Piece]:
         at = len(image)
         length = rng.choice(rng.choice(LENGTHS) if rng.random() < 0.08 else SMALL)
         if pieces and rng.random() < (0.4 if len(pieces[-1].data) > WINDOW else 0.1):
-            at = rng.randrange(pieces[-1].offset, at)
+            at = rng.randrange(max(pieces[-1].offset, at - rng.choice([16, 4 * WINDOW])), at)
         elif rng.random() < 0.3:
             at += rng.choice(rng.choice(GAPS))
         data = bytes(image[at : at + length])
