@@ -13,7 +13,6 @@ from imageheaders cimport *
 from imagesymbols cimport *
 from imagewriter cimport *
 from kinds cimport *
-from pages cimport prefer_large_pages
 from pylink._native.tables cimport MergedTables, ObjectTables, Patches, PlacedTables, Spans
 from rows cimport *
 from traits cimport *
@@ -244,12 +243,13 @@ cdef void open_writer(Writer* w, PlacedTables placed):
 cdef bint list_tables(Vec* windows, Writer* w, PlacedTables placed):
     """Windows of all tables; False without memory."""
     return (list_symbols(windows, w) and list_headers(windows, w)
-            and list_bytes(windows, contents_at(w, K_SHSTRTAB),
-                           <const uint8_t*>PyBytes_AS_STRING(placed.shstrtab),
-                           w.places[w.only[K_SHSTRTAB]].size)
-            and list_bytes(windows, contents_at(w, K_STRTAB),
-                           <const uint8_t*>PyBytes_AS_STRING(placed.strtab),
-                           w.places[w.only[K_STRTAB]].size))
+            and list_strings(windows, w, K_SHSTRTAB, placed.shstrtab)
+            and list_strings(windows, w, K_STRTAB, placed.strtab))
+
+
+cdef bint list_strings(Vec* windows, Writer* w, uint16_t kind, bytes strings):
+    return list_bytes(windows, contents_at(w, kind), <const uint8_t*>PyBytes_AS_STRING(strings),
+                      w.places[w.only[kind]].size)
 
 
 cdef void make_table(void* context, const Window* window, uint8_t* to) noexcept nogil:

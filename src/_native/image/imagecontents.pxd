@@ -1,6 +1,6 @@
-# What the sections of the output hold, in the order of the file: pieces of the inputs, contents that
-# the link made, entries of relocation sections. Each becomes a unit, units become windows, and what
-# is patched in a window is patched while it is made.
+# What the sections of the output hold, in the order of the file: pieces of the inputs, contents
+# that the link made, entries of relocation sections. Each becomes a unit, units become windows,
+# and what is patched in a window is patched while it is made.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort

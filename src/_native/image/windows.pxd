@@ -112,7 +112,8 @@ cdef inline bint list_bytes(Vec* windows, uint64_t start, const uint8_t* source,
     return True
 
 
-cdef inline int write_at(int file, const uint8_t* data, uint64_t size, uint64_t offset) noexcept nogil:
+cdef inline int write_at(int file, const uint8_t* data, uint64_t size,
+                         uint64_t offset) noexcept nogil:
     """Write all of it; errno, or 0."""
     cdef ssize_t done
     while size:
