@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,10 @@ from helpers.fleet_lost import lost_marks, made_unless_lost
 from helpers.fleet_reference import bytes_of, plant, settle
 
 from pylink.command.cli import main
-from pylink.fleet import engine, parts, update
-from pylink.fleet.engine import Dask, EngineError, Local
+from pylink.fleet import cluster as cluster_module
+from pylink.fleet import parts, update
+from pylink.fleet.cluster import Dask
+from pylink.fleet.engine import Engine, EngineError, Local
 from pylink.fleet.index import Index
 
 pytest.importorskip("pyarrow")
@@ -45,7 +49,7 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
-def made(folder: Path, tree: Path, runner: engine.Engine, progress: Any = None) -> dict[str, bytes]:
+def made(folder: Path, tree: Path, runner: Engine, progress: Any = None) -> dict[str, bytes]:
     index = Index.open_or_make(folder)
     update.update(index, [bytes(tree)], runner, progress)
     runner.close()
@@ -118,7 +122,7 @@ def test_questions_have_the_same_answers(
 def test_workers_with_other_versions_are_refused(
     cluster: Any, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "versions", lambda: ("0.0", "1.0", "2.0"))
+    monkeypatch.setattr(cluster_module, "versions", lambda: ("0.0", "1.0", "2.0"))
     runner = Dask(cluster.scheduler_address)
     with pytest.raises(EngineError, match=r"this process 0\.0, 1\.0, 2\.0"):
         made(tmp_path / "index", tree, runner)
@@ -126,12 +130,26 @@ def test_workers_with_other_versions_are_refused(
     assert not Index(tmp_path / "index").fragments
 
 
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a server that says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
 def test_no_scheduler_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    silent: str,
 ) -> None:
-    monkeypatch.setattr(engine, "SECONDS_TO_CONNECT", 1)
+    """Whatever the address is, in one line, and without what a client says that goes."""
+    monkeypatch.setattr(cluster_module, "SECONDS_TO_CONNECT", 1)
+    monkeypatch.setattr(cluster_module, "SECONDS_TO_GIVE_UP", 1)
     index = str(tmp_path / "index")
-    for address in ("tcp://127.0.0.1:1", "nonsense://x"):
+    for address in ("tcp://127.0.0.1:1", "nonsense://x", "nonsense", "", "tls://x:1", silent):
         assert main(["dedup", "index", str(tmp_path), "-o", index, "--scheduler", address]) == 1
-        shown = capfd.readouterr().err.splitlines()[-1]
+        gc.collect()
+        shown = capfd.readouterr().err
         assert shown.startswith(f"pylink dedup index: {address}: no scheduler answers")
+        assert shown.count("\n") == 1
