@@ -28,7 +28,8 @@ from pylink.fleet.columns import SECTIONS
 from pylink.fleet.digests import fill, hasher, list_hashed
 from pylink.fleet.engine import Local
 from pylink.fleet.fragment import OBJECT_SIZE, Found
-from pylink.fleet.index import BrokenIndex, Index, Lock
+from pylink.fleet.index import BrokenIndex, Index
+from pylink.fleet.locks import BusyIndex, Writing
 from pylink.fleet.parquet import written
 from pylink.fleet.walk import walk
 
@@ -311,7 +312,7 @@ def test_links_that_lead_up_are_not_followed(tmp_path: Path, index: Index) -> No
 
 
 def test_two_runs_do_not_write_at_once(index: Index, tmp_path: Path) -> None:
-    with Lock(index), pytest.raises(BrokenIndex, match="another run"):
+    with Writing(index.folder), pytest.raises(BusyIndex, match="another run"):
         run(index, tmp_path)
 
 

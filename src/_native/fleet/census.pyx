@@ -170,20 +170,6 @@ cdef class Census:
         finally:
             vec_free(&told)
 
-    def known_roots(self):
-        """The roots that files are known of."""
-        cdef size_t i
-        cdef int32_t last = -1
-        cdef set found = set()
-        for i in range(self.base.count):
-            if self.base.root[i] != last and not self.base.marks[i] & M_OVERTAKEN:
-                last = self.base.root[i]
-                found.add(last)
-        for i in range(self.known_files.count):
-            if (<Known*>self.known_files.data + i).there:
-                found.add((<Known*>self.known_files.data + i).root)
-        return [self.roots[number] for number in sorted(found)]
-
     def walk(self, list roots, bytes skipped, int64_t largest, int64_t youngest):
         """Look at all files below these roots; see census.pyi."""
         cdef size_t first = self.folders.count

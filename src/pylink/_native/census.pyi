@@ -48,9 +48,6 @@ class Census:
     def known(self) -> Columns:
         """All files that are known to be there, in any order."""
 
-    def known_roots(self) -> list[bytes]:
-        """The roots below which files are known, in order of mention."""
-
     def walk(
         self, roots: Sequence[bytes], skipped: bytes, largest: int, youngest: int
     ) -> list[tuple[bytes, int]]:

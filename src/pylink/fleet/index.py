@@ -1,6 +1,6 @@
 """An index on disk: a folder with fragments, targets, and what is known of folding.
 
-    INDEX/index.json           format, description of targets
+    INDEX/index.json           format, folders that it is of, description of targets
     INDEX/fragments/RUN-PART/  files.parquet, objects.parquet, sections.parquet, and their sums
     INDEX/state                what follows from that for the next run, see `state`
     INDEX/targets.parquet      which file is of which target, where a description says
@@ -12,7 +12,6 @@ run that ends in the middle leaves those that it finished, and they count. Runs 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pylink.command.packages import need
 from pylink.errors import reason_of
 from pylink.fleet.columns import GONE, TABLES, read_table
+from pylink.fleet.locks import WRITER, Writing, nobody_reads
 from pylink.fleet.walk import Stamp
 from pylink.outputs.wholefile import write_whole
 
@@ -37,6 +37,7 @@ MARK = "index.json"
 UNFINISHED = ".unfinished"
 SUMS = "sums"
 AGAIN = "remove the index and make it again"
+_FOLDERS = ("fragments", "folding")
 
 _NAME = re.compile(r"(?P<first>\d+-\d+)(?:\+(?P<last>\d+-\d+)\.(?P<serial>\d+))?")
 
@@ -77,32 +78,28 @@ class Index:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        try:
-            self.settings = json.loads((folder / MARK).read_bytes())
-        except FileNotFoundError:
-            raise BrokenIndex(
-                f"{folder}: no index: make one with `pylink dedup index DIR -o {folder}`"
-            ) from None
-        except OSError as error:
-            raise BrokenIndex(f"{folder / MARK}: {reason_of(error)}: {AGAIN}") from error
-        except (ValueError, RecursionError) as error:
-            raise BrokenIndex(f"{folder / MARK}: it is damaged: {AGAIN}") from error
-        if not isinstance(self.settings, dict) or self.settings.get("format") != FORMAT:
-            raise BrokenIndex(f"{folder}: an index of another release of pylink: {AGAIN}")
-        if not isinstance(self.settings.get("targets", 0), str | None):
-            raise BrokenIndex(f"{folder / MARK}: it is damaged: {AGAIN}")
+        self.settings = _read_settings(folder)
 
     @classmethod
     def open_or_make(cls, folder: Path) -> Index:
         """The index in `folder`, which may not be there or be empty."""
         if not (folder / MARK).exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            if any(folder.iterdir()):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except FileExistsError:
+                raise BrokenIndex(f"{folder}: it is no folder: name another one") from None
+            if not _is_free(folder):
                 raise BrokenIndex(f"{folder}: it has files and is no index: name another folder")
-            (folder / "fragments").mkdir(exist_ok=True)
-            (folder / "folding").mkdir(exist_ok=True)
-            write_settings(folder, {"format": FORMAT, "targets": None, "described": None})
+            with Writing(folder):
+                if not (folder / MARK).exists():  # nor made by another run since
+                    for name in _FOLDERS:
+                        (folder / name).mkdir(exist_ok=True)
+                    write_settings(folder, {"format": FORMAT, "targets": None})
         return cls(folder)
+
+    def refresh(self) -> None:
+        """Read the settings again, which another run may have written; for who holds the lock."""
+        self.settings = _read_settings(self.folder)
 
     @property
     def fragments(self) -> list[Path]:
@@ -110,8 +107,7 @@ class Index:
         try:
             there = [*(self.folder / "fragments").iterdir()]
         except OSError as error:
-            reason = reason_of(error)
-            raise BrokenIndex(f"{self.folder / 'fragments'}: {reason}: {AGAIN}") from error
+            raise _unreadable(self.folder / "fragments", error) from error
         found = [(name, one) for one in there if (name := FragmentName.of(one.name)) is not None]
         joined = [name for name, _ in found if name.serial]
         return sorted(one for name, one in found if not any(map(name.is_in, joined)))
@@ -135,7 +131,7 @@ class Index:
                 sums = (one / SUMS).read_bytes()
                 found = [_sum(table, (one / f"{table}.parquet").read_bytes()) for table in TABLES]
             except OSError as error:
-                raise BrokenIndex(f"{one}: {reason_of(error)}: {AGAIN}") from error
+                raise _unreadable(one, error) from error
             if sums != b"".join(found):
                 wrong = [
                     f"{t}.parquet"
@@ -190,10 +186,11 @@ class Index:
         draft.rename(folder / name)
 
     def clean(self) -> None:
-        """Remove what a run left behind that was ended; for who holds the lock."""
+        """Remove what does not count, unless somebody reads it; for who holds the lock."""
         counting = set(self.fragments)
-        for one in (self.folder / "fragments").iterdir():
-            if one not in counting:
+        rest = [one for one in (self.folder / "fragments").iterdir() if one not in counting]
+        if rest and nobody_reads(self.folder / "fragments"):
+            for one in rest:
                 _remove(one)
 
     def is_described(self, description: str, stamp: Stamp | None) -> bool:
@@ -206,31 +203,62 @@ class Index:
     ) -> None:
         """Remember the file that describes targets, and replace the table of these."""
         if table is not None:
+            self._say(described=None)  # until the table is that of the description
             write_whole(str(self.folder / "targets.parquet"), table)
-        said = {"targets": description, "described": None if stamp is None else [*stamp]}
+        self._say(targets=description, described=None if stamp is None else [*stamp])
+
+    @property
+    def roots(self) -> list[bytes]:
+        """The folders that were indexed, whether or not there are files in them."""
+        return [os.fsencode(root) for root in self.settings.get("roots", ())]
+
+    def add_roots(self, roots: Iterable[bytes]) -> None:
+        """Remember folders for later runs."""
+        self._say(roots=sorted({*map(os.fsdecode, (*self.roots, *roots))}))
+
+    def _say(self, **said: object) -> None:
+        """Change settings, in one step."""
         if self.settings != {**self.settings, **said}:
             self.settings.update(said)
             write_settings(self.folder, self.settings)
 
 
-class Lock:
-    """The right to change an index, for one process at a time."""
+def _read_settings(folder: Path) -> dict[str, Any]:
+    """The settings of an index. BrokenIndex where there is none, or none of this release."""
+    try:
+        settings = json.loads((folder / MARK).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise BrokenIndex(
+            f"{folder}: no index: make one with `pylink dedup index DIR -o {folder}`"
+        ) from None
+    except OSError as error:
+        raise _unreadable(folder / MARK, error) from error
+    except (ValueError, RecursionError) as error:
+        raise BrokenIndex(f"{folder / MARK}: it is damaged: {AGAIN}") from error
+    if not isinstance(settings, dict) or settings.get("format") != FORMAT:
+        raise BrokenIndex(f"{folder}: an index of another release of pylink: {AGAIN}")
+    roots = settings.get("roots", [])
+    if (
+        not isinstance(settings.get("targets", 0), str | None)
+        or not isinstance(roots, list)
+        or not all(isinstance(root, str) and root.startswith("/") for root in roots)
+    ):
+        raise BrokenIndex(f"{folder / MARK}: it is damaged: {AGAIN}")
+    return settings
 
-    def __init__(self, index: Index) -> None:
-        self._path = index.folder / "lock"
-        self._descriptor = -1
 
-    def __enter__(self) -> Lock:
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(self._descriptor)
-            raise BrokenIndex(f"{self._path.parent}: another run is writing this index") from error
-        return self
+def _unreadable(path: Path, error: OSError) -> BrokenIndex:
+    """A part of an index that cannot be read; where it may not be, another one would not help."""
+    advice = "" if isinstance(error, PermissionError) else f": {AGAIN}"
+    return BrokenIndex(f"{path}: {reason_of(error)}{advice}")
 
-    def __exit__(self, *_: object) -> None:
-        os.close(self._descriptor)
+
+def _is_free(folder: Path) -> bool:
+    """Whether there is nothing but what a process left that ended before it had made an index."""
+    names = {one.name for one in folder.iterdir()}
+    return names <= {*_FOLDERS, WRITER} and not any(
+        any((folder / name).iterdir()) for name in names.intersection(_FOLDERS)
+    )
 
 
 def _remove(folder: Path) -> None:

@@ -10,7 +10,8 @@ from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylink.fleet.compact import compact
-from pylink.fleet.index import Index, Lock
+from pylink.fleet.index import Index
+from pylink.fleet.locks import Writing
 from pylink.fleet.parts import Part, parts
 from pylink.fleet.state import State
 from pylink.fleet.targets import by_description, table_of
@@ -54,23 +55,27 @@ def update(
     Files of other roots stay as they are. With `names`, only files of these names are looked at,
     and all in folders of these names. `progress` is told how many bytes of how many are done.
     `targets` is a file that says which target has which files, empty for what folders say, None for
-    what the index remembers. Raises NothingToRead, BadDescription, BrokenIndex, and what the engine
-    does.
+    what the index remembers. Raises NothingToRead, BadDescription, BrokenIndex, BusyIndex, and
+    what the engine does.
     """
-    with Lock(index):
+    with Writing(index.folder):
+        index.refresh()
         index.clean()
         state = State(index)
         state.read_rest()
         census = state.census
-        known = census.known_roots()
-        roots = roots or sorted(known)
+        roots = roots or index.roots
+        if not roots:
+            raise NothingToRead(
+                f"{index.folder}: nothing is indexed yet: name the folders to index"
+            )
         inside = bytes(index.folder.absolute())
         outside = 0
         if names is None:
             tree = walk(census, roots, inside)
         else:
             for root in roots:
-                if root not in known:
+                if root not in index.roots:
                     raise NothingToRead(
                         f"{os.fsdecode(root)}: not indexed yet: run once without a list of changes"
                     )
@@ -89,6 +94,7 @@ def update(
             # One that is wrong is to be known before anything is read for long.
             there = {*census.files()} - {file[:2] for file in gone.files()}
             members = table_of(by_description(description, sorted(there)))
+        index.add_roots(roots)
         total = sum(changed.sizes)
         done = 0
         learnt = []
