@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pylink.command.packages import need
@@ -24,7 +27,10 @@ LABEL_SIZE = 48
 
 
 def as_json(answer: Answer) -> str:
-    """One object for each row."""
+    """One object for each row. ValueError where it would lack a column."""
+    twice = [name for name, count in Counter(answer.columns).items() if count > 1]
+    if twice:
+        raise ValueError(f"two columns are called {twice[0]}: give each a name with AS")
     rows = [dict(zip(answer.columns, map(_plain, row), strict=True)) for row in answer.rows]
     return json.dumps(rows, indent=1) + "\n"
 
@@ -38,9 +44,10 @@ def tell(database: Database, question: Question, form: str, top: int, plot: str 
     """Ask a question, whose tables are there, and show the answer; `plot` is a file to draw."""
     database.protect()
     answer = database.ask(question.query)
+    bars = [] if plot is None else _bars(question, answer)
     show_answer(question.about, answer, form, top)
-    if plot:
-        write_plot(plot, question, answer)
+    if plot is not None:
+        write_plot(plot, question, answer, bars)
 
 
 def show_answer(title: str, answer: Answer, form: str, top: int) -> None:
@@ -56,7 +63,7 @@ def show_answer(title: str, answer: Answer, form: str, top: int) -> None:
     numbers = [
         place
         for place in range(len(answer.columns))
-        if any(isinstance(row[place], int | float) for row in answer.rows)
+        if any(isinstance(_plain(row[place]), int | float) for row in answer.rows)
     ]
     left = numbers[0] if numbers else len(answer.columns)
     table = Table(title, [name.replace("_", " ") for name in answer.columns], rows, left)
@@ -64,7 +71,11 @@ def show_answer(title: str, answer: Answer, form: str, top: int) -> None:
 
 
 def _plain(cell: Any) -> Any:
-    """A cell as JSON and CSV have it: bytes in hexadecimal digits."""
+    """A cell as JSON and CSV have it: bytes in hexadecimal digits, no number that JSON has not."""
+    if isinstance(cell, Decimal):
+        return int(cell) if cell == int(cell) else float(cell)
+    if isinstance(cell, float) and not math.isfinite(cell):
+        return str(cell)
     if isinstance(cell, bytes | bytearray):
         return cell.hex()
     return cell if cell is None or isinstance(cell, int | float | str) else str(cell)
@@ -83,14 +94,15 @@ def _form(path: str) -> str:
     return path.rpartition(".")[2].lower()
 
 
-def write_plot(path: str, question: Question, answer: Answer) -> None:
+def write_plot(
+    path: str, question: Question, answer: Answer, bars: Sequence[tuple[str, float]]
+) -> None:
     """Bars of the largest values as a file, in the form that its name says."""
     from pylink.report.view import plots  # noqa: PLC0415 -- most answers are not drawn
 
-    label, value = (_column(answer, name) for name in (question.label, question.value))
-    title = answer.columns[value].replace("_", " ")
+    title = answer.columns[_column(answer, question.value)].replace("_", " ")
     axis = title if question.unit in title else f"{title}, {question.unit}"
-    figure = plots.ranking(_bars(label, value, answer), question.about, axis)
+    figure = plots.ranking(bars, question.about, axis)
     write_whole(path, plots.image(figure, _form(path)))
 
 
@@ -100,12 +112,19 @@ def _column(answer: Answer, name: str) -> int:
     return places[name] if name in places else answer.columns.index(name)
 
 
-def _bars(label: int, value: int, answer: Answer) -> Sequence[tuple[str, float]]:
-    """Labels and values, those of one label added up, the largest first."""
+def _bars(question: Question, answer: Answer) -> Sequence[tuple[str, float]]:
+    """Labels and values, those of one label added up, the largest first.
+
+    ValueError for rows without any number.
+    """
+    label, value = (_column(answer, name) for name in (question.label, question.value))
     sums: dict[str, float] = {}
     for row in answer.rows:
-        if isinstance(row[value], int | float):
+        number = _plain(row[value])
+        if isinstance(number, int | float):
             name = printable(str(row[label]))
             name = name if len(name) <= LABEL_SIZE else f"…{name[1 - LABEL_SIZE :]}"
-            sums[name] = sums.get(name, 0) + row[value]
+            sums[name] = sums.get(name, 0) + number
+    if answer.rows and not sums:
+        raise ValueError(f"column {answer.columns[value]} has no numbers to draw")
     return sorted(sums.items(), key=lambda bar: (-abs(bar[1]), bar[0]))[:BARS]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pylink.command import running
 from pylink.fleet.engine import EngineError
 from pylink.fleet.index import BrokenIndex
+from pylink.fleet.locks import BusyIndex
 from pylink.fleet.targets import BadDescription
 from pylink.fleet.update import NothingToRead
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 EXPECTED = (
     BadDescription,
     BrokenIndex,
+    BusyIndex,
     EngineError,
     NothingToRead,
     OverflowError,
@@ -37,9 +39,18 @@ def add_forms(options: argparse.ArgumentParser, top: int) -> None:
     form.add_argument("--json", action="store_true", help="all rows as JSON")
     form.add_argument("--csv", action="store_true", help="all rows as CSV")
     options.add_argument(
-        "--top", type=int, default=top, metavar="N", help=f"rows of the table, {top} unless told"
+        "--top", type=_rows, default=top, metavar="N", help=f"rows of the table, {top} unless told"
     )
     options.add_argument("--plot", metavar="FILE", help="draw the answer: .svg, .png or .pdf")
+
+
+def _rows(text: str) -> int:
+    """A number of rows on the command line."""
+    if not text.isdecimal():
+        from argparse import ArgumentTypeError  # noqa: PLC0415 -- who parses words has it
+
+        raise ArgumentTypeError(f"{text} is no number of rows")
+    return int(text)
 
 
 def form_of(arguments: argparse.Namespace) -> str:

@@ -54,12 +54,14 @@ def main(words: Sequence[str] | None = None) -> int:
 def _main(found: argparse.Namespace) -> int:
     if (found.question is None) == (found.sql is None):
         raise ValueError(f"ask one of {', '.join(QUESTIONS)}, or --sql QUERY")
-    question = own_question(found.sql) if found.sql else QUESTIONS[found.question]
-    if found.plot:
+    question = QUESTIONS[found.question] if found.sql is None else own_question(found.sql)
+    if found.plot is not None:
         answers.check_plot(found.plot, question)
     index = Index(Path(found.index))
     database = Database()
     database.add(index)
+    if found.sql is not None:
+        database.check_query(found.sql)
     runner = engine(found.scheduler)
     try:
         prepare(database, index, question, runner)
@@ -76,7 +78,7 @@ def own_question(text: str) -> Question:
 
     Of its answer the last column is drawn, by the first.
     """
-    named = [name for name in ("functions", *SAVING) if re.search(rf"\b{name}\b", text)]
+    named = [name for name in ("functions", *SAVING) if re.search(rf"\b{name}\b", text, re.I)]
     return Question("answer", text, FIRST, LAST, "", needs=tuple(named))
 
 
@@ -91,9 +93,9 @@ def prepare(
         return
     tasks = find_tasks(database, index, schema)
     with Progress("linking") as progress:
-        fold(index, tasks, runner, every="blockers" in wanted, progress=progress.reach)
+        known = fold(index, tasks, runner, every="blockers" in wanted, progress=progress.reach)
     for name in wanted:
-        database.add_table(name, table_of(index, tasks, name), schema)
+        database.add_table(name, table_of(known, tasks, name), schema)
 
 
 def confirmed(database: Database, runner: Engine) -> bool:

@@ -48,7 +48,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _main(found: argparse.Namespace) -> int:
     question = COMPARISONS[found.what]
-    if found.plot:
+    if found.plot is not None:
         answers.check_plot(found.plot, question)
     database = Database()
     runner = engine(found.scheduler)

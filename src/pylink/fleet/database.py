@@ -13,11 +13,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from pylink.command.packages import need
 from pylink.fleet.columns import GONE, as_parquet, schema_of
 from pylink.fleet.index import AGAIN, BrokenIndex
+from pylink.fleet.locks import Reading
 from pylink.fleet.templates import describe
 from pylink.outputs.wholefile import write_whole
 
@@ -67,6 +70,10 @@ _BY_FOLDER = """
     FROM {s}.files"""
 
 
+# Where DuckDB points to in a query.
+_LINE = re.compile(r"LINE (\d+):")
+
+
 class BadQuery(ValueError):
     """A question that DuckDB refuses; the text is its reason."""
 
@@ -86,9 +93,11 @@ class Database:
         self._duckdb = need("duckdb")
         self._connection = self._duckdb.connect(":memory:")
         self._indexes: dict[str, Index] = {}
+        self._readings: list[Reading] = []
 
     def add(self, index: Index, schema: str = "main") -> None:
         """Make the tables of an index. BrokenIndex when it cannot be read."""
+        self._readings.append(Reading(index.folder / "fragments"))
         if not index.fragments:
             raise BrokenIndex(f"{index.folder}: nothing is indexed: run `pylink dedup index`")
         index.check(index.fragments)
@@ -101,11 +110,11 @@ class Database:
                 s=schema,
                 gone=GONE,
                 not_functions=_NOT_FUNCTIONS,
-                files=_list(index.tables("files")),
-                objects=_list(index.tables("objects")),
-                sections=_list(index.tables("sections")),
+                files=_files(index.tables("files")),
+                objects=_files(index.tables("objects")),
+                sections=_files(index.tables("sections")),
                 members=members.format(
-                    s=schema, targets=_list([str(index.folder / "targets.parquet")])
+                    s=schema, targets=_files([str(index.folder / "targets.parquet")])
                 ),
             )
             self._connection.execute(text)
@@ -119,7 +128,17 @@ class Database:
             columns = [one[0] for one in found.description or ()]
             return Answer(columns, found.fetchall() if columns else [])
         except self._duckdb.Error as error:
-            raise BadQuery(str(error)) from error
+            raise BadQuery(_reason(error)) from error
+
+    def check_query(self, text: str) -> None:
+        """BadQuery for what is not one query: others could write, in the index too."""
+        try:
+            kinds = [one.type.name for one in self._connection.extract_statements(text)]
+        except self._duckdb.Error as error:
+            raise BadQuery(_reason(error)) from error
+        if kinds != ["SELECT"]:
+            found = ", ".join(kinds) or "nothing"
+            raise BadQuery(f"a query is one SELECT or the like; this is {found}")
 
     def stream(self, text: str) -> Iterator[tuple[Any, ...]]:
         """The rows of a long answer, some at a time; no other question may come in between."""
@@ -129,7 +148,7 @@ class Database:
 
     def protect(self) -> None:
         """Take from queries the right to read and write files other than the index's."""
-        folders = [str(index.folder.absolute()) + "/" for index in self._indexes.values()]
+        folders = [os.path.abspath(index.folder) + "/" for index in self._indexes.values()]
         self._connection.execute(f"SET allowed_directories = {_list(folders)}")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
@@ -159,6 +178,18 @@ class Database:
         self._connection.register("taken", table)
         self._connection.execute(f"CREATE OR REPLACE TABLE {schema}.{name} AS FROM taken")
         self._connection.unregister("taken")
+
+
+def _reason(error: Exception) -> str:
+    """What DuckDB says, without the query below it and what is spelt alike."""
+    first, *rest = str(error).splitlines() or [type(error).__name__]
+    line = next((found[1] for one in rest if (found := _LINE.match(one))), "1")
+    return first if line == "1" else f"{first}, in line {line} of the query"
+
+
+def _files(paths: Sequence[str]) -> str:
+    """Files as a list of SQL, of the names by which `protect` allows them."""
+    return _list([os.path.abspath(path) for path in paths])
 
 
 def _list(paths: Sequence[str]) -> str:

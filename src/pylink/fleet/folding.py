@@ -9,6 +9,7 @@ that changes with every file of the target.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections import Counter
@@ -28,7 +29,7 @@ from pylink.outputs.wholefile import write_whole
 from pylink.phases.fold import read_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pylink.fleet.database import Database
     from pylink.fleet.engine import Engine
@@ -112,17 +113,26 @@ def fold(
     *,
     every: bool,
     progress: Callable[[int, int], None] | None = None,
-) -> None:
-    """Find out what is not known yet: of targets with ties, or with `every` of all."""
-    missing = [
-        task
-        for task in tasks
-        if (every or task.tied) and task.objects > 1 and read_result(index, task) is None
-    ]
-    for done, (task, result) in enumerate(engine.map(fold_target, missing), 1):
-        write_whole(str(_place(index, task)), result)
+) -> dict[str, Any]:
+    """What is known of targets, by their keys, with what is found out now.
+
+    That is done for targets with ties, or with `every` for all, and kept where the index may be
+    written.
+    """
+    known, missing = {}, []
+    for task in tasks:
+        result = read_result(index, task)
+        if result is not None:
+            known[task.key] = result
+        elif (every or task.tied) and task.objects > 1:
+            missing.append(task)
+    for done, (task, text) in enumerate(engine.map(fold_target, missing), 1):
+        known[task.key] = json.loads(text)
+        with contextlib.suppress(OSError):
+            write_whole(str(_place(index, task)), text)
         if progress is not None:
             progress(done, len(missing))
+    return known
 
 
 def fold_target(task: Task) -> tuple[Task, bytes]:
@@ -193,18 +203,18 @@ def read_result(index: Index, task: Task) -> dict[str, Any] | None:
     """What is known of a target as it is now. A failure is not kept for good."""
     try:
         result = json.loads(_place(index, task).read_bytes())
-        return result if result["saving"]["saved_bytes"] is not None else None
+        is_whole = result["saving"]["saved_bytes"] is not None and "blockers" in result
+        return result if is_whole else None
     except (OSError, ValueError, LookupError, TypeError):
         return None
 
 
-def rows_of(index: Index, tasks: Iterable[Task], table: str) -> Iterator[dict[str, Any]]:
+def rows_of(
+    known: Mapping[str, Any], tasks: Iterable[Task], table: str
+) -> Iterator[dict[str, Any]]:
     """The rows of one of the tables; a target that was not looked into has none."""
     for task in tasks:
-        try:
-            result = json.loads(_place(index, task).read_bytes())
-        except (OSError, ValueError):
-            result = None
+        result = known.get(task.key)
         if table == "blockers":
             yield from result["blockers"] if result else ()
         elif result:
@@ -214,9 +224,9 @@ def rows_of(index: Index, tasks: Iterable[Task], table: str) -> Iterator[dict[st
             yield {**nothing, "folded": 0, "payload_bytes": 0, "saved_bytes": 0, "note": None}
 
 
-def table_of(index: Index, tasks: Iterable[Task], table: str) -> Any:
+def table_of(known: Mapping[str, Any], tasks: Iterable[Task], table: str) -> Any:
     """The same as an Arrow table."""
-    rows = list(rows_of(index, tasks, table))
+    rows = list(rows_of(known, tasks, table))
     return need("pyarrow").Table.from_pylist(rows, schema=schema_of(SAVING[table]))
 
 

@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from warnings import catch_warnings, filterwarnings
 
 try:
     from matplotlib import rc_context
@@ -209,7 +210,8 @@ def image(figure: Figure, suffix: str) -> bytes:
     """The figure as a file: suffix `svg`, `png` or `pdf`. Equal figures give equal bytes."""
     out = io.BytesIO()
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    with rc_context({"svg.hashsalt": "pylink", "svg.fonttype": "none"}):
+    with rc_context({"svg.hashsalt": "pylink", "svg.fonttype": "none"}), catch_warnings():
+        filterwarnings("ignore", "Glyph ")  # an empty box stands for what the font lacks
         figure.savefig(out, format=suffix, dpi=150, metadata=dates.get(suffix))
     return out.getvalue()
 
