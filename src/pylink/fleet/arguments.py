@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylink.command import running
-from pylink.fleet.engine import EngineError
+from pylink.fleet.engine import EngineError, Local
 from pylink.fleet.index import BrokenIndex
 from pylink.fleet.locks import BusyIndex
 from pylink.fleet.targets import BadDescription
@@ -14,6 +14,8 @@ from pylink.fleet.update import NothingToRead
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
+
+    from pylink.fleet.engine import Engine
 
 EXPECTED = (
     BadDescription,
@@ -51,6 +53,15 @@ def _rows(text: str) -> int:
 
         raise ArgumentTypeError(f"{text} is no number of rows")
     return int(text)
+
+
+def engine(scheduler: str | None, threads: int = 1) -> Engine:
+    """The engine that a command line asks for; `threads` is for tasks of this process."""
+    if scheduler is None:
+        return Local(threads)
+    from pylink.fleet.cluster import Dask  # noqa: PLC0415 -- its threads and queues cost time
+
+    return Dask(scheduler)
 
 
 def form_of(arguments: argparse.Namespace) -> str:

@@ -11,7 +11,6 @@ from pylink.diagnostics.stream import printable, write
 from pylink.fleet import answers, arguments
 from pylink.fleet.confirm import confirm
 from pylink.fleet.database import Database
-from pylink.fleet.engine import engine
 from pylink.fleet.folding import SAVING, find_tasks, fold, table_of
 from pylink.fleet.index import Index
 from pylink.fleet.questions import FIRST, LAST, QUESTIONS, Question
@@ -62,7 +61,7 @@ def _main(found: argparse.Namespace) -> int:
     database.add(index)
     if found.sql is not None:
         database.check_query(found.sql)
-    runner = engine(found.scheduler)
+    runner = arguments.engine(found.scheduler)
     try:
         prepare(database, index, question, runner)
         if found.confirm and not confirmed(database, runner):

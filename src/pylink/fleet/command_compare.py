@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from pylink.fleet import answers, arguments
 from pylink.fleet.command_ask import prepare
 from pylink.fleet.database import Database
-from pylink.fleet.engine import engine
 from pylink.fleet.index import Index
 from pylink.fleet.questions import COMPARISONS
 
@@ -51,7 +50,7 @@ def _main(found: argparse.Namespace) -> int:
     if found.plot is not None:
         answers.check_plot(found.plot, question)
     database = Database()
-    runner = engine(found.scheduler)
+    runner = arguments.engine(found.scheduler)
     try:
         for schema, name in zip(SCHEMAS, (found.before, found.after), strict=True):
             index = Index(Path(name))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from pylink.diagnostics.stream import printable, show, write
 from pylink.errors import reason_of
 from pylink.fleet import arguments
-from pylink.fleet.engine import engine
 from pylink.fleet.index import Index
 from pylink.fleet.update import update
 from pylink.inputs.incoming import read_incoming
@@ -71,7 +70,7 @@ def _main(found: argparse.Namespace) -> int:
     index = Index.open_or_make(Path(found.output))
     names = None if found.changed_from is None else read_names(found.changed_from)
     targets = os.path.abspath(found.targets) if found.targets else found.targets
-    runner = engine(found.scheduler, min(MOST_THREADS, len(os.sched_getaffinity(0))))
+    runner = arguments.engine(found.scheduler, min(MOST_THREADS, len(os.sched_getaffinity(0))))
     try:
         with Progress("indexing") as progress:
             done = update(index, roots, runner, progress.reach, targets, names)

@@ -60,12 +60,3 @@ class Local:
 
     def close(self) -> None:
         pass
-
-
-def engine(scheduler: str | None, threads: int = 1) -> Engine:
-    """The engine that a command line asks for; `threads` is for tasks of this process."""
-    if scheduler is None:
-        return Local(threads)
-    from pylink.fleet.cluster import Dask  # noqa: PLC0415 -- its threads and queues cost time
-
-    return Dask(scheduler)
