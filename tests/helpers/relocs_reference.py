@@ -1,4 +1,4 @@
-"""What `pylink._native.relocs.patch` has to write, said plainly, and once more with numpy.
+"""What patches have to change, said plainly, and once more with numpy.
 
 A patch is (offset, value, type, bank, implicit) in the packed form of PATCH. Names of types end in
 the field's first bit, R_CUDA_ABS32_LO_26 in 26 (pylink/facts/relocations.py).

@@ -25,7 +25,7 @@ from pylink.profile.routines import aprof_report
 COUNT, PLANTED_NS, PLANTED_RUNS = 240, 40_000_000, 6
 
 PHASES = {"init", "read", "merge", "layout", "relocate", "finalize", "write"}
-KERNELS = {"resolve", "merge_sections", "copy_contents", "resolve_values", "patch", "order"}
+KERNELS = {"resolve", "merge_sections", "write_contents", "resolve_values", "write_tables", "order"}
 
 
 @pytest.fixture(scope="module", params=["sm_90a", "sm_100"])

@@ -6,11 +6,21 @@ from random import Random
 
 import pytest
 from helpers.capsule_reference import INSTRUCTION, Constant, Slot, encode, fill
-from helpers.tables import merged, table
+from helpers.tables import merged, objects, table
 
-from pylink._native import relocs
+from pylink._native import image as native_image
 from pylink._native.image import Canvas
-from pylink._native.tables import Entities, FilePlaces, Fixes, Numbers, Outs, PlacedTables, Values
+from pylink._native.tables import (
+    Entities,
+    FilePlaces,
+    Fixes,
+    Indices,
+    Numbers,
+    Outs,
+    Patches,
+    PlacedTables,
+    Values,
+)
 from pylink.facts import sectionkinds
 from pylink.facts.relocations import RELOCATIONS
 
@@ -20,6 +30,7 @@ AS_NUMBER = next(row.number for row in RELOCATIONS if row.name == "ABS16_32")
 USUAL = next(row.number for row in RELOCATIONS if row.name == "ABS32_32")
 BANKS = (2, 3)
 START = 64
+SECTION = 7  # the index of the first function's section
 
 
 def operand(rng: Random) -> bytearray:
@@ -103,7 +114,17 @@ class Link:
             *({"offset": at, "size": len(one)} for at, one in zip(starts, capsules, strict=True)),
             *({} for _ in BANKS),
         ]
+        arena = b"".join(capsules)
         whole = merged(
+            objects(
+                arena,
+                sections=[
+                    {"offset": at - START, "size": len(one)}
+                    for at, one in zip(starts, capsules, strict=True)
+                ],
+            ),
+            out_of=table(Numbers, range(3, 6)),
+            base=table(Values, [0] * 3),
             entities=table(Entities, [*({"kind": CONSTANT} for _ in range(6)), {"kind": GLOBAL}]),
             fixes=table(Fixes, self.rows),
         )
@@ -113,11 +134,18 @@ class Link:
             places=table(FilePlaces, places),
             values=table(Values, [*self.values, 0]),
             homes=table(Numbers, [*self.homes, -1]),
+            section_order=table(Numbers, range(len(outs))),
+            section_index=table(Indices, [SECTION + at for at in range(len(outs))]),
         )
-        image = bytes(START) + b"".join(capsules)
-        bad = relocs.patch_capsules(Canvas.of(image), placed)
+        placed.size = START + len(arena)
+        canvas = Canvas(placed.size)
+        bad = native_image.write_contents(canvas, placed, Patches())
+        image = canvas.image
         assert image[:START] == bytes(START)
-        return bad, [image[at : at + len(one)] for at, one in zip(starts, capsules, strict=True)]
+        found = [image[at : at + len(one)] for at, one in zip(starts, capsules, strict=True)]
+        for number, one in enumerate(found):  # the first field, as the code of the function has it
+            assert int.from_bytes(one[:2], "little") == SECTION + number
+        return bad, [old[:2] + one[2:] for old, one in zip(capsules, found, strict=True)]
 
 
 @pytest.mark.parametrize("seed", range(80))

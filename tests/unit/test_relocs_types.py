@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from helpers.contents import patched as patched_all
 from helpers.cubin_builder import (
     IN_CONSTANT,
     Cubin,
@@ -15,8 +16,6 @@ from helpers.cubin_builder import (
 from helpers.relocs_reference import FIELDS, Patch, pack
 
 import pylink
-from pylink._native import relocs
-from pylink._native.image import Canvas
 
 # Types that the reference of plain fields leaves out: formula, first bit, bits.
 REST: dict[int, tuple[str, int, int]] = {
@@ -51,9 +50,9 @@ def field(formula: str, value: int, bank: int) -> int:
 
 
 def patched(image: bytes, patch: Patch) -> bytes:
-    copy = bytes(bytearray(image))
-    assert relocs.patch(Canvas.of(copy), pack([patch])) == -1
-    return copy
+    bad, found = patched_all(image, pack([patch]))
+    assert bad == -1
+    return found
 
 
 @pytest.mark.parametrize("type_", sorted(FIELDS | REST))
@@ -69,9 +68,7 @@ def test_field(type_: int) -> None:
             new = word & ~(mask << first) | (field(formula, value, bank) & mask) << first
             assert patched(image, (0, value, type_, bank, 0)) == new.to_bytes(size, "little")
     # One byte less and the field would not fit.
-    short = bytes(size - 1)
-    assert relocs.patch(Canvas.of(short), pack([(0, 1, type_, 0, 0)])) == 0
-    assert short == bytes(size - 1)
+    assert patched_all(bytes(size - 1), pack([(0, 1, type_, 0, 0)]))[0] == 0
 
 
 @pytest.mark.parametrize("type_", [1, 2, 3, 55, 56, 112])
@@ -104,9 +101,7 @@ def test_marks_change_nothing(type_: int) -> None:
 
 @pytest.mark.parametrize("type_", UNKNOWN)
 def test_types_without_a_formula_are_refused(type_: int) -> None:
-    image = bytes(bytearray(b"12345678"))
-    assert relocs.patch(Canvas.of(image), pack([(0, 1, type_, 0, 0)])) == 0
-    assert image == b"12345678"
+    assert patched_all(b"12345678", pack([(0, 1, type_, 0, 0)]))[0] == 0
 
 
 def constants() -> tuple[Cubin, int]:

@@ -136,6 +136,8 @@ cdef inline void* block_widen(void* block, size_t size, size_t wider) noexcept n
     cdef void* moved
     if wider < LARGE_BLOCK:
         return realloc(block, wider)
+    if size >= LARGE_BLOCK and whole_pages(size) == whole_pages(wider):
+        return block
     moved = map_pages(wider)
     if moved == NULL or (size >= LARGE_BLOCK and move_pages(block, size, moved, wider)):
         return moved

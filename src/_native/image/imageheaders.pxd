@@ -1,4 +1,4 @@
-# Section headers, and the one section whose bytes repeat them.
+# Section headers, the ELF header, and the one section whose bytes repeat some of them.
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strlen
@@ -8,16 +8,21 @@ from imagewriter cimport *
 from kinds cimport *
 from rows cimport *
 from traits cimport *
+from vec cimport *
+from windows cimport *
+
+cdef enum:
+    HEADERS = -1                # what windows of section headers are; others are of a kind
 
 
-cdef inline uint64_t early_strings(Writer* w, const int32_t* order, size_t count,
-                                   const char* strings, uint64_t size) noexcept nogil:
+cdef inline uint64_t early_strings(Writer* w, const char* strings,
+                                   uint64_t size) noexcept nogil:
     """The bytes of .strtab before the names of constant banks end it."""
     cdef const OutRow* row
     cdef uint64_t banks = 0
     cdef size_t i
-    for i in range(count):
-        row = &w.outs[order[i]]
+    for i in range(w.section_count):
+        row = &w.outs[w.order[i]]
         if is_a(row.kind, IS_PARAMETERS):
             size = min(size, <uint64_t>row.symbol_name)
         elif is_renamed(row):
@@ -30,10 +35,10 @@ cdef inline bint is_late(const OutRow* row) noexcept nogil:
     return row.twin >= 0 or is_a(row.kind, IS_PARAMETERS)
 
 
-cdef inline void write_system_shared(Writer* w, const int32_t* order, size_t count, int32_t at,
-                              const char* strings, int64_t note,
-                              uint32_t late_compat) noexcept nogil:
-    """The bytes of .nv.merc.nv.shared.reserved.0.
+cdef inline uint64_t system_shared(Writer* w, const char* strings, int64_t note,
+                                   uint32_t late_compat, Shdr* head, uint64_t* at) noexcept nogil:
+    """The bytes of .nv.merc.nv.shared.reserved.0 that are no zeros: three headers, or the first of
+    their bytes. Returns how many, `at` is where.
 
     The plain section has none, so nvlink copies what follows its offset in the mercury file that
     its finalizer starts from: after all sections without bytes, the section header table, which
@@ -41,35 +46,34 @@ cdef inline void write_system_shared(Writer* w, const int32_t* order, size_t cou
     file is laid out. nvlink's own note is longer than ours by `note` bytes, and the finalizer adds
     `late_compat` bytes to .nv.compat.
     """
-    cdef const PlaceRow* place = &w.places[at]
+    cdef const PlaceRow* place = &w.places[w.only[K_MERC_SYSTEM_SHARED]]
     cdef uint64_t end = sizeof(Ehdr), plain = 0, size, align
-    cdef Shdr head[3]
     cdef const OutRow* row
     cdef size_t i
-    memset(head, 0, sizeof(head))
+    memset(head, 0, 3 * sizeof(Shdr))
     head[1].sh_name = 1
     head[1].sh_type = SHT_STRTAB
     head[1].sh_offset = sizeof(Ehdr)
     head[1].sh_size = place.name
     head[1].sh_addralign = 1
-    for i in range(count):
-        if is_late(&w.outs[order[i]]) and w.places[order[i]].name:
-            head[1].sh_size = min(head[1].sh_size, <uint64_t>w.places[order[i]].name)
+    for i in range(w.section_count):
+        if is_late(&w.outs[w.order[i]]) and w.places[w.order[i]].name:
+            head[1].sh_size = min(head[1].sh_size, <uint64_t>w.places[w.order[i]].name)
     head[2].sh_name = 11        # after the name of .shstrtab
     head[2].sh_type = SHT_STRTAB
     head[2].sh_offset = head[1].sh_offset + head[1].sh_size
-    for i in range(count):
-        row = &w.outs[order[i]]
+    for i in range(w.section_count):
+        row = &w.outs[w.order[i]]
         if is_late(row):
             continue
-        size = w.places[order[i]].size
+        size = w.places[w.order[i]].size
         align = row.align
         if is_nobits(row):
             size = 0
         elif row.kind == K_SHSTRTAB:
             size = head[1].sh_size
         elif row.kind == K_STRTAB:
-            size = early_strings(w, order, count, strings, size)
+            size = early_strings(w, strings, size)
         elif row.kind == K_TKINFO:
             size += note
         elif row.kind == K_COMPAT:
@@ -86,8 +90,8 @@ cdef inline void write_system_shared(Writer* w, const int32_t* order, size_t cou
             plain = end
         end += size
     end = round_up(end, 8) - plain
-    if end < place.size:
-        memcpy(w.image + place.offset + end, head, min(sizeof(head), place.size - end))
+    at[0] = place.offset + end
+    return min(<uint64_t>(3 * sizeof(Shdr)), place.size - end) if end < place.size else 0
 
 
 cdef inline uint32_t head_value(Writer* w, const OutRow* row, uint8_t what) noexcept nogil:
@@ -137,3 +141,43 @@ cdef inline void write_header(Writer* w, int32_t at, Shdr* out) noexcept nogil:
     if w.traits & TRAIT_REGCOUNT_INFO and is_a(row.kind, IS_CODE) and row.source >= 0:
         # The function's own REGCOUNT, not what its callees raise it to.
         out.sh_info |= w.sections[row.source].info & 0xff000000U
+
+
+cdef inline bint list_headers(Vec* windows, Writer* w) noexcept nogil:
+    """Windows of the table of sections; False without memory."""
+    return list_rows(windows, w.table, sizeof(Shdr), w.section_count + 1, HEADERS)
+
+
+cdef inline void make_headers(Writer* w, const Window* window, Shdr* to) noexcept nogil:
+    """Rows `first` to `last` of the table; the first may have the number of all."""
+    cdef size_t i
+    for i in range(window.first, window.last):
+        if i:
+            write_header(w, w.order[i - 1], &to[i - window.first])
+            continue
+        memset(to, 0, sizeof(Shdr))
+        if w.section_count + 1 >= SHN_LORESERVE:
+            to.sh_size = w.section_count + 1
+
+
+cdef inline void start_header(Ehdr* header, Writer* w, uint64_t segments) noexcept nogil:
+    """The ELF header without what only the release and the target say."""
+    cdef uint32_t cuinfo = index_of(w, K_CUINFO)
+    memset(header, 0, sizeof(Ehdr))
+    memcpy(header.e_ident, <const char*>b"\x7fELF\x02\x01\x01", 7)
+    header.e_type = ET_EXEC if w.executable else ET_REL
+    header.e_machine = EM_CUDA
+    header.e_shoff = w.table
+    if not w.traits & TRAIT_MERCURY:
+        cuinfo = min(cuinfo, <uint32_t>0xff)
+    header.e_flags = cuinfo << 24
+    header.e_ehsize = sizeof(Ehdr)
+    header.e_shentsize = sizeof(Shdr)
+    header.e_shstrndx = 1
+    if segments:
+        header.e_phoff = w.table + (w.section_count + 1) * sizeof(Shdr)
+        header.e_phnum = <uint16_t>segments
+    if segments or not w.traits & TRAIT_MERCURY:
+        header.e_phentsize = sizeof(Phdr)
+    if w.section_count + 1 < SHN_LORESERVE:
+        header.e_shnum = <uint16_t>(w.section_count + 1)

@@ -8,6 +8,8 @@ from imagewriter cimport *
 from kinds cimport *
 from rows cimport *
 from traits cimport *
+from vec cimport *
+from windows cimport *
 
 
 cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
@@ -68,13 +70,14 @@ cdef inline void write_symbol(Writer* w, const OutSymbolRow* row, Sym* out,
     out.st_info = <uint8_t>(binding << 4 | type)
 
 
-cdef inline void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const Sym* plain,
-                                      Sym* out, const uint64_t* values,
-                                      uint32_t* wide) noexcept nogil:
-    """As in .symtab, but naming mercury twins, with input types and mercury sizes."""
+cdef inline void change_to_mercury(Writer* w, const OutSymbolRow* row, Sym* out,
+                                   uint32_t* wide) noexcept nogil:
+    """Make of an entry of .symtab that of .nv.merc.symtab.
+
+    It names mercury twins, and has the type of the input and mercury's size.
+    """
     cdef const EntityRow* e
     cdef int32_t home
-    out[0] = plain[0]
     if row.instance >= 0:
         return
     if row.section >= 0:
@@ -91,10 +94,70 @@ cdef inline void write_mercury_symbol(Writer* w, const OutSymbolRow* row, const 
             out.st_other = w.symbols[e.winner].other
             if w.preserved and w.executable and e.kind == E_SHARED:
                 out.st_other |= STV_INTERNAL
-            out.st_value = values[row.entity]
+            out.st_value = w.mercury_values[row.entity]
             if e.kind == E_SYSTEM_SHARED and w.executable:
-                out.st_value = values[row.entity] - SYSTEM_RESERVE
+                out.st_value = w.mercury_values[row.entity] - SYSTEM_RESERVE
         elif e.kind == E_RESERVED:
             out.st_value = 0
     if home >= 0 and w.outs[home].merc >= 0 and w.index[w.outs[home].merc]:
         set_section(w, w.outs[home].merc, out, wide)
+
+
+cdef inline void count_locals(Writer* w) noexcept nogil:
+    """sh_info of both tables: one more than the index of the last local symbol."""
+    cdef const OutSymbolRow* row
+    cdef uint32_t wide = 0
+    cdef Sym symbol
+    cdef size_t i
+    w.locals = [1, 0]
+    for i in range(w.symbol_count):
+        row = &w.out_symbols[w.symbol_order[i]]
+        # From sm_100 on section symbols stand behind the global ones, and count since 13.0.
+        if row.part == PART_LOCAL or (
+                row.part == PART_TAIL and not w.traits & TRAIT_EARLY_FILES):
+            w.locals[0] = <uint32_t>(i + 2)
+        if row.part == PART_LOCAL:
+            w.locals[1] = <uint32_t>(i + 2)
+        elif w.traits & TRAIT_LEAN_NAMES and row.part != PART_TAIL:
+            write_symbol(w, row, &symbol, &wide)
+            if symbol.st_info >> 4 == STB_LOCAL:
+                w.locals[1] = <uint32_t>(i + 2)
+
+
+cdef inline bint list_symbols(Vec* windows, Writer* w) noexcept nogil:
+    """Windows of the tables with a row for each symbol; False without memory."""
+    cdef uint16_t[4] kinds = [K_SYMTAB, K_SYMTAB_SHNDX, K_MERC_SYMTAB, K_MERC_SYMTAB_SHNDX]
+    cdef size_t i, size
+    for i in range(4):
+        size = sizeof(Sym) if i % 2 == 0 else 4
+        if w.only[kinds[i]] >= 0 and not list_rows(
+                windows, contents_at(w, kinds[i]), size,
+                w.places[w.only[kinds[i]]].size // size, kinds[i]):
+            return False
+    return True
+
+
+cdef inline void make_symbols(Writer* w, const Window* window, uint8_t* to) noexcept nogil:
+    """Rows `first` to `last` of the table that `what` is the kind of."""
+    cdef bint mercury = window.what == K_MERC_SYMTAB or window.what == K_MERC_SYMTAB_SHNDX
+    cdef bint wide = window.what == K_SYMTAB_SHNDX or window.what == K_MERC_SYMTAB_SHNDX
+    cdef const OutSymbolRow* row
+    cdef uint32_t index
+    cdef uint32_t* indices = &index if w.only[K_SYMTAB_SHNDX] >= 0 else NULL
+    cdef Sym symbol
+    cdef size_t i
+    for i in range(window.first, window.last):
+        index = 0
+        if i == 0:
+            memset(&symbol, 0, sizeof(Sym))
+            symbol.st_value = w.null_value
+        else:
+            row = &w.out_symbols[w.symbol_order[i - 1]]
+            write_symbol(w, row, &symbol, indices)
+            if mercury:
+                change_to_mercury(
+                    w, row, &symbol, indices if w.only[K_MERC_SYMTAB_SHNDX] >= 0 else NULL)
+        if wide:
+            (<uint32_t*>to)[i - window.first] = index
+        else:
+            (<Sym*>to)[i - window.first] = symbol

@@ -1,4 +1,4 @@
-# What the writers of symbols and section headers share: the tables of the link and the image.
+# What the writers of symbols and section headers share: the tables of the link.
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 
@@ -16,12 +16,19 @@ cdef struct Writer:
     const OutRow* outs
     const PlaceRow* places
     const uint32_t* index           # header index by OutRow
+    const int32_t* order            # OutRows in the order of the file
+    size_t section_count            # of these
+    uint64_t table                  # where the table of sections begins
+    const OutSymbolRow* out_symbols
+    const int32_t* symbol_order     # of these
+    size_t symbol_count
     const uint32_t* symbol_index    # by entity
     const uint64_t* values
+    const uint64_t* mercury_values
+    uint64_t null_value
     const int32_t* homes
     const uint64_t* dynamic
     uint32_t[2] locals              # sh_info of .symtab and .nv.merc.symtab
-    uint8_t* image
     bint executable
     uint32_t traits                 # TRAIT_ bits
     bint preserved
@@ -29,10 +36,9 @@ cdef struct Writer:
     bint wide                       # there is one, and early
 
 
-cdef inline uint8_t* contents_of(Writer* w, uint16_t kind) noexcept nogil:
-    """The bytes of the section that the output has one of; NULL without it."""
-    cdef int32_t at = w.only[kind]
-    return w.image + w.places[at].offset if at >= 0 else NULL
+cdef inline uint64_t contents_at(Writer* w, uint16_t kind) noexcept nogil:
+    """Where the section lies that the output has one of."""
+    return w.places[w.only[kind]].offset
 
 
 cdef inline uint32_t index_of(Writer* w, uint16_t kind) noexcept nogil:

@@ -1,21 +1,24 @@
 """The output while phases make it: in memory, or in the file that will be it.
 
-An output that is made in its file is in memory once, as what the system keeps of the file; one that
-is written is there twice. Whatever stands against the file decides for memory, and phase write says
-what is wrong with the place.
+An output that is made in its file needs no memory of its own, whatever its size. Where the file
+cannot be had, it is made in memory, and phase write says what is wrong with the place.
 """
 
 from __future__ import annotations
 
 from pylink._native.image import Canvas
+from pylink.errors import reason_of
 from pylink.outputs.keptfile import KeptFile, contents
 from pylink.outputs.wholefile import WholeFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import NoReturn
 
-# Outputs up to so many bytes are written faster than they are mapped.
+    from pylink.diagnostics import Sink
+
+# Outputs up to so many bytes are made in memory: who wants them as bytes reads no file.
 WRITTEN_SIZE = 8 << 20
 
 
@@ -64,6 +67,11 @@ class Draft:
             self._kept = contents(descriptor, self.canvas.size)
         self._file.commit()
         return True
+
+    def report(self, error: OSError, sink: Sink) -> NoReturn:
+        """End the link after an error in writing."""
+        path = None if self._file is None else self._file.path
+        sink.fatal("cannot-write-file", file=path, reason=reason_of(error))
 
     def _discard(self) -> None:
         if self._file is not None:

@@ -28,23 +28,22 @@ class Final:
 
 def finalize(image: Image, sink: Sink) -> Final:
     """Write what describes the contents."""
-    placed = image.placed
+    placed, draft = image.placed, image.draft
     job, release = placed.merged.objects.job, placed.merged.objects.release
-    canvas = image.draft.canvas
     preserved = job.options.preserve_relocs and not job.debug
-    symtab_info, mercury_info = native_image.write_symbols(canvas, placed, preserved)
-    job.steps.done("write_symbols")
-    native_image.write_headers(
-        canvas,
-        placed,
-        symtab_info,
-        mercury_info,
-        *_identity(placed.merged.objects),
-        note_deficit(job.options, release),
-        release.late_compat,
-    )
-    job.steps.done("write_headers")
-    made = image.draft.image
+    try:
+        native_image.write_tables(
+            draft.canvas,
+            placed,
+            preserved,
+            *_identity(placed.merged.objects),
+            note_deficit(job.options, release),
+            release.late_compat,
+        )
+    except OSError as error:
+        draft.report(error, sink)
+    job.steps.done("write_tables")
+    made = draft.image
     return Final(job, made if isinstance(made, bytes) else b"")
 
 

@@ -27,29 +27,21 @@ class Image:
 
 
 def relocate(placed: Placed, draft: Draft, sink: Sink) -> Image | None:
-    """Copy contents and write relocated fields and the relocations that stay; None after errors."""
-    canvas = draft.canvas
-    objects = placed.merged.objects
-    steps = objects.job.steps
+    """Write contents, relocated fields and the relocations that stay; None after errors."""
+    steps = placed.merged.objects.job.steps
     patches = relocs.resolve_values(placed)
-    bad = relocs.find_unfit(patches, canvas.size)
+    bad = relocs.find_unfit(patches, placed.size)
     if bad >= 0:
         _report_deleted(placed, patches, bad, sink)
     steps.done("resolve_values")
-    # From here on, a link that nobody watches and that has said nothing needs no input any more:
-    # what is said below is found in the tables.
-    watched = steps.watching or sink.diagnostics or objects.homes
-    native_image.copy_contents(canvas, placed, gives_up=not watched)
-    steps.done("copy_contents")
-    relocs.patch(canvas, patches)
-    steps.done("patch")
-    bad = relocs.patch_capsules(canvas, placed)
+    try:
+        bad = native_image.write_contents(draft.canvas, placed, patches)
+    except OSError as error:
+        draft.report(error, sink)
     if bad >= 0:
         _report_capsule(placed, bad, sink)
         return None
-    steps.done("patch_capsules")
-    native_image.write_relocations(canvas, placed)
-    steps.done("write_relocations")
+    steps.done("write_contents")
     return Image(placed, draft)
 
 

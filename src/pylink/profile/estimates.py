@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pylink.profile.results import Results
 
 # Steps that handle each byte of the input or of the output once, and phases that do so.
-MOVING_STEPS = ("read_files", "copy_contents")
+MOVING_STEPS = ("read_files", "write_contents")
 MOVING_PHASES = ("write",)
 # Phases that touch no file.
 COMPUTING_PHASES = ("merge", "layout", "relocate", "finalize")

@@ -71,13 +71,9 @@ def step_sizes(
         "order": outs,
         "make_contents": entities,
         "place": outs,
-        "copy_contents": (profile.output_bytes, "bytes"),
         "resolve_values": fixes,
-        "patch": fixes,
-        "patch_capsules": fixes,
-        "write_relocations": kept,
-        "write_symbols": (len(placed.symbol_order), "symbols"),
-        "write_headers": (len(placed.section_order), "sections"),
+        "write_contents": (profile.output_bytes, "bytes"),
+        "write_tables": (len(placed.symbol_order), "symbols"),
     }
 
 

@@ -1,0 +1,188 @@
+# The output on its way to where it is kept: runs of bytes, the windows, which two threads make one
+# after the other.
+#
+# In memory a window is made in its place. One of a file is made in a buffer that is used again, and
+# written from there: a file that is mapped, or a whole image, takes as many new pages as the output
+# has, and new pages are what a large link waits for (`pages.pxd`).
+
+from libc.errno cimport EINTR, EIO, ENOMEM, errno
+from libc.stddef cimport size_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from pages cimport prefer_large_pages
+from vec cimport Vec, vec_push
+from workers cimport WORTH_A_THREAD, in_halves, take_run
+
+cdef extern from "<unistd.h>" nogil:
+    ssize_t c_pwrite "pwrite"(int file, const void* data, size_t size, int64_t offset)
+
+cdef extern from *:
+    """
+    #include <errno.h>
+    #ifdef __linux__
+    #include <fcntl.h>
+    #endif
+    #include <unistd.h>
+    /* Give an empty file its size, with disk space for all of it where the system can say so. It is
+       the system's own call, since the C library's writes to every page where there is none. */
+    static int pylink_reserve(int file, uint64_t size) {
+        int done = -1;
+        if (size > (uint64_t)INT64_MAX)
+            return 0;
+    #ifdef __linux__
+        do
+            done = fallocate(file, 0, 0, (off_t)size);
+        while (done != 0 && errno == EINTR);
+        if (done != 0 && errno != EOPNOTSUPP && errno != ENOSYS)
+            return 0;
+    #endif
+        return done == 0 || ftruncate(file, (off_t)size) == 0;
+    }
+    """
+    bint reserve "pylink_reserve"(int file, uint64_t size) noexcept nogil
+
+cdef enum:
+    # Bytes of a window, if nothing in it is longer, and of a call that writes. What the caches hold
+    # is written fastest, and the kernel keeps a file in pieces as large as the calls were, where
+    # one of 2 MiB may be memory that a hypervisor has to give back first.
+    WINDOW = 1 << 20
+
+
+ctypedef struct Window:
+    uint64_t start              # in the output
+    uint64_t size
+    size_t first                # of what it is made of
+    size_t last
+    int32_t what                # for who makes it
+    const uint8_t* source       # where its bytes are already, or NULL
+
+
+# Writes the bytes of a window to `to`.
+ctypedef void (*Make)(void* context, const Window* window, uint8_t* to) noexcept nogil
+
+
+ctypedef struct Drawing:
+    Make make
+    void* context
+    const Window* windows
+    size_t count
+    uint8_t* memory             # the whole output, or NULL
+    int file
+    size_t room                 # bytes of the largest window that is made
+    size_t next
+    int error                   # errno of what failed, or 0
+
+
+cdef inline bint list_rows(Vec* windows, uint64_t start, size_t row, size_t count,
+                           int32_t what) noexcept nogil:
+    """Add windows of a table of `count` rows that have to be made; False without memory."""
+    cdef size_t first = 0, last
+    cdef Window* window
+    while first < count:
+        last = min(count, first + WINDOW // row)
+        window = <Window*>vec_push(windows)
+        if window == NULL:
+            return False
+        window.start = start + first * row
+        window.size = (last - first) * row
+        window.first = first
+        window.last = last
+        window.what = what
+        window.source = NULL
+        first = last
+    return True
+
+
+cdef inline bint list_bytes(Vec* windows, uint64_t start, const uint8_t* source,
+                            uint64_t size) noexcept nogil:
+    """Add windows of bytes that are there; False without memory."""
+    cdef uint64_t at = 0
+    cdef Window* window
+    while at < size:
+        window = <Window*>vec_push(windows)
+        if window == NULL:
+            return False
+        memset(window, 0, sizeof(Window))
+        window.start = start + at
+        window.size = min(size - at, <uint64_t>WINDOW)
+        window.source = source + at
+        at += window.size
+    return True
+
+
+cdef inline int write_at(int file, const uint8_t* data, uint64_t size,
+                         uint64_t offset) noexcept nogil:
+    """Write all of it; errno, or 0."""
+    cdef ssize_t done
+    while size:
+        done = c_pwrite(file, data, min(size, <uint64_t>WINDOW), <int64_t>offset)
+        if done < 0 and errno == EINTR:
+            continue
+        if done <= 0:
+            return errno if done < 0 else EIO
+        data += done
+        offset += <uint64_t>done
+        size -= <uint64_t>done
+    return 0
+
+
+cdef inline void draw_half(void* context, size_t half) noexcept nogil:
+    """Make windows until nobody has any left to begin with."""
+    cdef Drawing* d = <Drawing*>context
+    cdef uint8_t* buffer = NULL
+    cdef const uint8_t* made
+    cdef const Window* window
+    cdef size_t number
+    cdef int error = 0
+    if d.memory == NULL and d.room:
+        buffer = <uint8_t*>malloc(d.room)
+        if buffer == NULL:
+            d.error = ENOMEM
+            return
+    number = take_run(&d.next, 1)
+    while number < d.count and error == 0:
+        window = &d.windows[number]
+        made = window.source
+        if d.memory != NULL:
+            if made != NULL:
+                memcpy(d.memory + window.start, made, window.size)
+            else:
+                d.make(d.context, window, d.memory + window.start)
+        else:
+            if made == NULL:
+                d.make(d.context, window, buffer)
+                made = buffer
+            error = write_at(d.file, made, window.size, window.start)
+        number = take_run(&d.next, 1)
+    if error:
+        d.error = error
+    free(buffer)
+
+
+cdef inline int draw(Drawing* d) noexcept nogil:
+    """Make all windows; errno of what failed, or 0."""
+    cdef uint64_t size = 0
+    cdef size_t i
+    d.room = d.next = 0
+    d.error = 0
+    for i in range(d.count):
+        size += d.windows[i].size
+        if d.windows[i].source == NULL:
+            d.room = max(d.room, <size_t>d.windows[i].size)
+    in_halves(draw_half, d, size >= WORTH_A_THREAD)
+    return d.error
+
+
+cdef inline void clear_rest(const Drawing* d, uint64_t size) noexcept nogil:
+    """Zeros outside of all windows; a file has them from the start."""
+    cdef uint64_t at = 0
+    cdef size_t i
+    if d.memory == NULL:
+        return
+    prefer_large_pages(d.memory, size)
+    for i in range(d.count):
+        memset(d.memory + at, 0, d.windows[i].start - at)
+        at = d.windows[i].start + d.windows[i].size
+    memset(d.memory + at, 0, size - at)

@@ -1,0 +1,86 @@
+"""Contents of an output, written by the kernel that writes those of every link."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from helpers.tables import merged, objects, table
+
+from pylink._native import image as native_image
+from pylink._native import relocs
+from pylink._native.image import Canvas
+from pylink._native.tables import (
+    FilePlaces,
+    Indices,
+    Numbers,
+    Outs,
+    Patches,
+    PlacedTables,
+    Spans,
+    Values,
+)
+from pylink.facts import sectionkinds
+
+
+class Piece(NamedTuple):
+    """Bytes of an input, at an offset of the output that is a section of its own."""
+
+    offset: int
+    data: bytes
+    made: bool = False  # by the link: not from an input
+
+
+def place(pieces: Sequence[Piece], size: int) -> PlacedTables:
+    """An output of `size` bytes with these contents, in the order of the file."""
+    arena, sections, out_of = b"", [], []
+    for number, piece in enumerate(pieces):
+        if not piece.made:
+            sections.append({"offset": len(arena), "size": len(piece.data)})
+            out_of.append(number)
+            arena += piece.data
+    whole = merged(
+        objects(arena, sections=sections),
+        out_of=table(Numbers, out_of),
+        base=table(Values, [0] * len(sections)),
+    )
+    placed = PlacedTables(
+        whole,
+        outs=table(Outs, [{"kind": sectionkinds.TEXT} for _ in pieces]),
+        places=table(
+            FilePlaces,
+            [
+                {"offset": piece.offset, "size": len(piece.data), "made": piece.made}
+                for piece in pieces
+            ],
+        ),
+        section_order=table(Numbers, range(len(pieces))),
+        section_index=table(Indices, range(1, len(pieces) + 1)),
+    )
+    placed.size = size
+    for number, piece in enumerate(pieces):
+        if piece.made:
+            placed.add(piece.data, Spans.whole(number, len(piece.data)))
+    return placed
+
+
+def written(pieces: Sequence[Piece], size: int, patches: Patches, *, file: bool = False) -> bytes:
+    """The output in memory, or what a file of it holds."""
+    placed = place(pieces, size)
+    if not file:
+        canvas = Canvas(size)
+        assert native_image.write_contents(canvas, placed, patches) == -1
+        return canvas.image
+    with tempfile.TemporaryFile() as stream:
+        canvas_ = Canvas.on_file(stream.fileno(), size)
+        assert canvas_ is not None
+        assert native_image.write_contents(canvas_, placed, patches) == -1
+        return os.pread(stream.fileno(), size + 1, 0)
+
+
+def patched(data: bytes, patches: Patches) -> tuple[int, bytes]:
+    """The first patch that the kernels refuse, or -1, and what they make of the bytes."""
+    bad = relocs.find_unfit(patches, len(data))
+    return bad, data if bad >= 0 else written([Piece(0, data)], len(data), patches)
