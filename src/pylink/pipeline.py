@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pylink.options import Input, Options
     from pylink.outputs.keptfile import KeptFile
     from pylink.outputs.plan import Plan
+    from pylink.phases.init import Job
     from pylink.phases.lto import Optimized
     from pylink.profile.model import Profile
     from pylink.watch.observers import Observer
@@ -124,6 +125,15 @@ def run_phases(
         return result
 
     job = run("init", init, options, inputs, plan, steps)
+    with job.mapped:
+        return link_inputs(job, timing, sink, run, in_place)
+
+
+def link_inputs(
+    job: Job, timing: CsvTiming, sink: Sink, run: Runner, in_place: str | None
+) -> bytes | KeptFile:
+    """The phases after init, each called and timed by `run`; the linked file."""
+    options = job.options
     loaded = load(job, timing, sink)
     program = optimize(loaded, timing, sink, run) if job.optimizes else None
     if program is not None:

@@ -1,4 +1,4 @@
-# Reading files into their places in an arena, by two threads.
+# Reading files into their places in an arena, or mapping them there, by two threads.
 
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -6,6 +6,7 @@ from libc.string cimport memcpy, memset
 
 from clocks cimport *
 from elf64 cimport round_up
+from filemapping cimport MappedRow, map_cubin
 from workers cimport *
 
 cdef extern from "<fcntl.h>" nogil:
@@ -32,6 +33,7 @@ ctypedef struct Reading:
     const char** path           # NULL: the bytes are in `data`
     const char** data
     int* outcome                # what `read_one` says
+    MappedRow* mapped           # with a size: to be mapped, and then that it is; NULL: none is
     TimeRow* times              # NULL: nobody wants to know
     pthread_t main
     uint64_t spent[2]           # by thread, see start_item
@@ -81,8 +83,37 @@ cdef inline int read_one(const char* path, uint8_t* place, uint64_t size) noexce
     return failure
 
 
+cdef inline bint is_mapped(const Reading* r, size_t item) noexcept nogil:
+    return r.mapped != NULL and r.mapped[item].size != 0
+
+
+cdef inline void map_input(void* context, size_t item) noexcept nogil:
+    """Map a file that is to be mapped, if that can be done."""
+    cdef Reading* r = <Reading*>context
+    cdef MappedRow* row = &r.mapped[item]
+    cdef uint64_t size = row.size
+    cdef int fd = open_input(r.path[item]) if size else -1
+    row.size = 0
+    if fd >= 0:
+        row.offset = r.extent[2 * item]
+        map_cubin(fd, r.base + row.offset, size, row)
+        c_close(fd)
+
+
+cdef inline bint map_inputs(Reading* r, size_t count, uint64_t size) noexcept nogil:
+    """Map the files that are to be mapped; whether that could be done with any."""
+    cdef size_t i
+    if r.mapped == NULL:
+        return False
+    for_each(map_input, r, count, size)
+    for i in range(count):
+        if is_mapped(r, i):
+            return True
+    return False
+
+
 cdef inline bint is_shared(const Reading* r, size_t item) noexcept nogil:
-    return r.path[item] != NULL and r.extent[2 * item + 1] >= SHARED
+    return r.path[item] != NULL and r.extent[2 * item + 1] >= SHARED and not is_mapped(r, item)
 
 
 cdef inline void read_input(void* context, size_t item) noexcept nogil:
@@ -91,11 +122,11 @@ cdef inline void read_input(void* context, size_t item) noexcept nogil:
     cdef uint64_t size = r.extent[2 * item + 1]
     cdef uint8_t* place = r.base + r.extent[2 * item]
     cdef TimeRow* row = NULL if r.times == NULL else &r.times[item]
-    if is_shared(r, item):
+    r.outcome[item] = 0
+    if is_mapped(r, item) or is_shared(r, item):
         return
     start_item(row, not pthread_equal(pthread_self(), r.main), r.spent)
     memset(place + size, 0, padded(size) - size)
-    r.outcome[item] = 0
     if r.path[item] == NULL:
         memcpy(place, r.data[item], size)
     else:

@@ -1,6 +1,9 @@
 """Files into one arena: their sizes, their bytes, and what kind of input each of them is."""
 
+cimport cython
+from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset, strlen
 
@@ -8,6 +11,7 @@ from clocks cimport *
 from codecs cimport decompress, open_codec
 from elfkinds cimport *
 from extents cimport count_files
+from filemapping cimport *
 from filereading cimport *
 from heap cimport *
 from pages cimport *
@@ -29,37 +33,109 @@ cdef extern from "<sys/stat.h>" nogil:
     bint S_ISREG(uint32_t mode)
 
 
-cdef uint64_t place_files(list sizes, uint64_t* extent) except? 0:
-    """Fill the rows of an arena, offset and size of each file; returns the size of all."""
-    cdef uint64_t total = 0, size
+@cython.no_gc
+cdef class MappedFiles:
+    """Which files of an arena are mapped instead of read, see `inputfiles.pyi`."""
+    cdef bytes arena            # None: no file is mapped
+    cdef list paths
+    cdef bytearray rows         # a MappedRow of each
+    cdef uint64_t since         # ns
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        end_mapping(self, True)
+
+    def __dealloc__(self):
+        end_mapping(self, True)
+
+    def end(self, bint keeps):
+        return end_mapping(self, keeps)
+
+
+cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
+    """The first file that somebody wrote to, or -1."""
+    cdef uint8_t* base
+    cdef MappedRow* row
+    cdef Py_ssize_t n, written
+    cdef bint ended
+    if mapped.arena is None:
+        return -1
+    base = <uint8_t*>PyBytes_AS_STRING(mapped.arena)
+    row = <MappedRow*>PyByteArray_AS_STRING(mapped.rows)
+    n = len(mapped.paths)
+    written = -1
+    # What is over sooner than a lease can be needs no look at its files.
+    if nanoseconds(CLOCK_MONOTONIC) - mapped.since > LEASE_LASTS:
+        written = find_written(mapped.paths, row)
+    with nogil:
+        ended = end_files(base, row, n, keeps)
+    # Memory that still is a file cannot be used again, so nobody gets it.
+    if not ended:
+        Py_INCREF(mapped.arena)
+    mapped.arena = None
+    return written
+
+
+cdef Py_ssize_t find_written(list paths, const MappedRow* row) except -2:
+    cdef bytes path
     cdef Py_ssize_t i
+    for i in range(len(paths)):
+        if row[i].size:
+            path = paths[i]
+            if was_written(PyBytes_AS_STRING(path), &row[i]):
+                return i
+    return -1
+
+
+cdef uint64_t place_files(list paths, list sizes, uint64_t* extent, MappedRow* mapped) except? 0:
+    """Fill the rows of an arena, offset and size of each file; returns the size of all.
+
+    A file that is to be mapped gets whole pages, and its size in `mapped`, which may be NULL.
+    """
+    cdef uint64_t total = 0, size
+    cdef Py_ssize_t i, n_mapped = 0
+    cdef bint to_map
     for i in range(len(sizes)):
         size = sizes[i]
+        to_map = (mapped != NULL and size >= WORTH_MAPPING and n_mapped < MOST_MAPPED
+                  and paths[i] is not None)
+        if to_map:
+            n_mapped += 1
+            mapped[i].size = size
+            total = round_up(total, PAGE)
         extent[2 * i] = total
         extent[2 * i + 1] = size
-        total += padded(size)
+        total += round_up(size, PAGE) if to_map else padded(size)
     return total
 
 
-def read_files(list paths, list sizes, list data, bytearray times=None):
-    """Read every input into one arena.
-
-    `paths[i]` is a path as bytes, or None when `data[i]` already holds the bytes; `sizes[i]` is
-    the size in bytes either way. Returns `(arena, extents, failed, error)`: the arena, packed
-    rows of (offset, size) as uint64, and the first input that could not be read with its errno
-    (0: it became shorter), or -1. `times` takes a TimeRow of each input.
-    """
+def read_files(list paths, list sizes, list data, bytearray times=None, MappedFiles mapped=None):
+    """Read every input into one arena, or map it there; see `inputfiles.pyi`."""
     cdef Py_ssize_t n = len(paths), i
     cdef bytes path, chunk
     if len(sizes) != n or len(data) != n:
         raise ValueError("one size and one place for data per path")
+    cdef Reading r
+    cdef bytearray rows = None
+    r.mapped = NULL
+    if mapped is not None and sum(sizes) >= ALL_WORTH_MAPPING:
+        rows = bytearray(n * sizeof(MappedRow))
+        r.mapped = <MappedRow*>PyByteArray_AS_STRING(rows)
     cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
     cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
-    cdef uint64_t total = place_files(sizes, extent)
+    cdef uint64_t total = place_files(paths, sizes, extent, r.mapped), before = 0
+    if rows is not None:
+        total += PAGE
     cdef bytes arena = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
-    cdef Reading r
     r.base = <uint8_t*>PyBytes_AS_STRING(arena)
     r.extent = extent
+    if rows is not None:
+        before = round_up(<uint64_t>r.base, PAGE) - <uint64_t>r.base
+        for i in range(n):
+            extent[2 * i] += before
+        mapped.since = nanoseconds(CLOCK_MONOTONIC)
     cdef bytes outcomes = PyBytes_FromStringAndSize(NULL, n * sizeof(int))
     r.outcome = <int*>PyBytes_AS_STRING(outcomes)
     cdef bytes sources = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))
@@ -80,11 +156,14 @@ def read_files(list paths, list sizes, list data, bytearray times=None):
             path = paths[i]
             r.path[i] = PyBytes_AS_STRING(path)
     with nogil:
-        prefer_large_pages(r.base, total)
+        if not map_inputs(&r, n, total):
+            prefer_large_pages(r.base, total)
         for_each(read_input, &r, n, total)
         for i in range(n):
             if is_shared(&r, i):
                 read_shared(&r, i)
+    if rows is not None:
+        mapped.arena, mapped.paths, mapped.rows = arena, paths, rows
     for i in range(n):
         if r.outcome[i] != 0:
             return arena, extents, i, max(r.outcome[i], 0)

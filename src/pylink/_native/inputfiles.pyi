@@ -12,11 +12,29 @@ def measure(paths: list[bytes | None], largest: int, outputs: list[tuple[int, in
     replace. ``OSError`` never.
     """
 
+class MappedFiles:
+    """The files that lie in an arena as they are, mapped by ``read_files``: none at first.
+
+    Nobody can write to them meanwhile: who opens one to write waits for the end, for as long as the
+    system lets wait (``fs.lease-break-time``, 45 s). A context manager, which ends it with copies.
+    """
+
+    def end(self, keeps: bool) -> int:
+        """Unmap the files; the arena has copies of them from now on or, unless it ``keeps``, zeros.
+
+        Returns the first input that somebody wrote to although it was mapped, or -1. Does nothing a
+        second time. ``OSError`` never.
+        """
+
+    def __enter__(self) -> MappedFiles: ...
+    def __exit__(self, *_: object) -> None: ...
+
 def read_files(
     paths: list[bytes | None],
     sizes: list[int],
     data: list[bytes | None],
     times: bytearray | None = None,
+    mapped: MappedFiles | None = None,
 ) -> tuple[bytes, bytes, int, int]:
     """Read every input into one arena: (arena, extents, failed, error).
 
@@ -25,7 +43,8 @@ def read_files(
     size u64) each. ``failed`` is the first input that could not be read, or -1, and ``error`` its
     errno, or 0 for a file that became shorter; the arena is of no use then. ``times`` takes a row
     for each input: its start as of ``time.perf_counter_ns``, wall time and processor time in
-    nanoseconds, and 0 or, of the helping thread, 1; each a u64. ``ValueError`` for data or times
+    nanoseconds, and 0 or, of the helping thread, 1; each a u64. With ``mapped``, cubins of 32 KiB
+    and more are mapped where that pays and is safe, and the arena is read-only there. ``ValueError`` for data or times
     of another size, ``OSError`` never.
     """
 

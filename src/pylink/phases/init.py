@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pylink._native import inputfiles
 from pylink.facts.target import FAMILY_A, FAMILY_C, Target
 
 TYPE_CHECKING = False
@@ -28,7 +29,7 @@ class Job:
 
     `plan` has the files that it writes, none of which it may read; `executable` is the opposite of
     -r; `debug` is -g without --suppress-debug-info; `steps` takes what phases tell of their
-    progress.
+    progress. `mapped` are the inputs that are mapped while the link needs them.
     """
 
     __slots__ = (
@@ -36,6 +37,7 @@ class Job:
         "executable",
         "inputs",
         "keeps_copies",
+        "mapped",
         "mode",
         "options",
         "plan",
@@ -49,6 +51,7 @@ class Job:
         self.plan = plan
         self.inputs = inputs
         self.steps = steps
+        self.mapped = inputfiles.MappedFiles()
         # As with --merc-dedup=off, to see what folding changes.
         self.keeps_copies = False
         self.target = Target(options.arch)

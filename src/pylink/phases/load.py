@@ -38,6 +38,8 @@ def load(job: Job, timing: CsvTiming, sink: Sink) -> Loaded:
         from pylink.inputs.selection import select  # noqa: PLC0415 -- cubins are seldom called so
 
         return select(loaded)
+    # Taking inputs apart may run a compiler, and files are not mapped for long.
+    job.mapped.end(keeps=True)
     from pylink.inputs.unpack import unpack  # noqa: PLC0415 -- plain cubins need none of it
 
     loaded = unpack(job, arena, extents, kinds, timing, sink)
@@ -64,8 +66,10 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
         sink.stop()
     job.steps.done("measure")
     times = job.steps.times(len(paths))
+    # Who watches is told what reading costs.
+    mapped = None if job.steps.watching else job.mapped
     try:
-        arena, extents, failed, error = inputfiles.read_files(paths, sizes, data, times)
+        arena, extents, failed, error = inputfiles.read_files(paths, sizes, data, times, mapped)
     except MemoryError:
         name = names[sizes.index(max(sizes))]
         sink.fatal("cannot-read-file", file=name, reason="there is not enough memory")

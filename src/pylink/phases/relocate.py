@@ -41,8 +41,19 @@ def relocate(placed: Placed, draft: Draft, sink: Sink) -> Image | None:
     if bad >= 0:
         _report_capsule(placed, bad, sink)
         return None
+    # What is said below is found in the tables; what was said may be looked at when all is over.
+    _let_go(placed, sink)
     steps.done("write_contents")
     return Image(placed, draft)
+
+
+def _let_go(placed: Placed, sink: Sink) -> None:
+    """End the mapping of inputs, which nobody needs any more; LinkError when one was changed."""
+    objects = placed.merged.objects
+    changed = objects.job.mapped.end(keeps=bool(sink.diagnostics))
+    if changed >= 0:
+        reason = "it changed while it was linked"
+        sink.fatal("cannot-read-file", file=objects.names[changed], reason=reason)
 
 
 def _report_deleted(placed: Placed, patches: Patches, bad: int, sink: Sink) -> NoReturn:

@@ -1,0 +1,172 @@
+# Files that lie in an arena as the kernel has them, instead of as a copy: no new memory is taken,
+# which is what a large link waits for (`pages.pxd`).
+#
+# A file that changes would change under the link, and one that becomes shorter would end the process.
+# So a file is mapped only under a read lease (fcntl(2), "Leases"): whoever opens it to write waits
+# until the lease ends, or for 45 s at most. The mapping keeps the lease, since it keeps the open file;
+# none is had of a file that somebody has open to write, nor on file systems without leases.
+
+from libc.stddef cimport size_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+
+from elf64 cimport Ehdr, round_up
+from elfkinds cimport IN_CUBIN, input_kind
+from pages cimport PAGE
+
+cdef extern from "<unistd.h>" nogil:
+    ssize_t c_pread "pread"(int fd, void* data, size_t size, int64_t offset)
+
+cdef extern from *:
+    """
+    #include <fcntl.h>
+    #include <signal.h>
+    #include <stdint.h>
+    #include <string.h>
+    #include <sys/mman.h>
+    #include <sys/stat.h>
+    #ifdef __linux__
+    #include <sys/vfs.h>
+    #endif
+
+    /* What tells a file from others, and that it changed. */
+    typedef struct {
+        uint64_t offset;                    /* in the arena */
+        uint64_t size;                      /* 0: it is not mapped */
+        uint64_t device;
+        uint64_t inode;
+        int64_t modified;                   /* ns */
+    } pylink_mapped;
+
+    #if defined(__linux__) && defined(F_SETLEASE) && defined(MAP_POPULATE)
+    static int64_t pylink_time_of(const struct stat* status) {
+        return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
+    }
+
+    /* Whether a mapping keeps the file that it was made of: a file of a file system that lies on
+       others, such as overlayfs, is mapped as another one, which no lease is on. */
+    static int pylink_maps_itself(int file) {
+        struct statfs system;
+        if (fstatfs(file, &system) != 0)
+            return 0;
+        switch ((uint32_t)system.f_type) {
+        case 0xef53u:                       /* ext2 to ext4 */
+        case 0x58465342u:                   /* XFS */
+        case 0x9123683eu:                   /* Btrfs */
+        case 0xf2f52010u:                   /* F2FS */
+        case 0x01021994u:                   /* tmpfs */
+            return 1;
+        default:
+            return 0;
+        }
+    }
+
+    /* Map all of a file of `size` bytes to `place`; 0, and everything is as it was, if it cannot. */
+    static int pylink_map_file(int file, void* place, uint64_t size, pylink_mapped* row) {
+        struct stat status;
+        /* The kernel sends a signal when somebody waits: one that nobody minds, and soon to nobody. */
+        if (!pylink_maps_itself(file) || fcntl(file, F_SETSIG, SIGURG) != 0 ||
+            fcntl(file, F_SETLEASE, F_RDLCK) != 0)
+            return 0;
+        fcntl(file, F_SETOWN, 0);
+        if (fstat(file, &status) != 0 || (uint64_t)status.st_size != size ||
+            mmap(place, size, PROT_READ, MAP_PRIVATE | MAP_FIXED | MAP_POPULATE, file, 0) != place) {
+            fcntl(file, F_SETLEASE, F_UNLCK);
+            return 0;
+        }
+        /* A child process would keep the lease for as long as it lives. */
+        madvise(place, size, MADV_DONTFORK);
+        row->size = size;
+        row->device = status.st_dev;
+        row->inode = status.st_ino;
+        row->modified = pylink_time_of(&status);
+        return 1;
+    }
+
+    /* Whether somebody wrote to the file that is mapped; one in its place is another file. */
+    static int pylink_was_written(const char* path, const pylink_mapped* row) {
+        struct stat status;
+        return stat(path, &status) == 0 && status.st_dev == row->device &&
+               status.st_ino == row->inode && ((uint64_t)status.st_size != row->size ||
+                                               pylink_time_of(&status) != row->modified);
+    }
+
+    /* Put memory of zeros in the place of files; 0 if that cannot be. */
+    static int pylink_unmap_files(void* place, uint64_t size) {
+        return mmap(place, size, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == place;
+    }
+
+    /* Put a copy in the place of a file; 0 if that cannot be. */
+    static int pylink_copy_mapped(void* place, uint64_t size) {
+        void* copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (copy == MAP_FAILED)
+            return 0;
+        memcpy(copy, place, size);
+        if (mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place)
+            return 1;
+        munmap(copy, size);
+        return 0;
+    }
+    #else
+    static int pylink_map_file(int file, void* place, uint64_t size, pylink_mapped* row) {
+        (void)file; (void)place; (void)size; (void)row;
+        return 0;
+    }
+    static int pylink_was_written(const char* path, const pylink_mapped* row) {
+        (void)path; (void)row;
+        return 0;
+    }
+    static int pylink_unmap_files(void* place, uint64_t size) {
+        (void)place; (void)size;
+        return 1;
+    }
+    static int pylink_copy_mapped(void* place, uint64_t size) {
+        (void)place; (void)size;
+        return 1;
+    }
+    #endif
+    """
+    ctypedef struct MappedRow "pylink_mapped":
+        uint64_t offset
+        uint64_t size
+    bint map_file "pylink_map_file"(int file, void* place, uint64_t size,
+                                    MappedRow* row) noexcept nogil
+    bint was_written "pylink_was_written"(const char* path, const MappedRow* row) noexcept nogil
+    bint unmap_files "pylink_unmap_files"(void* place, uint64_t size) noexcept nogil
+    bint copy_mapped "pylink_copy_mapped"(void* place, uint64_t size) noexcept nogil
+
+cdef enum:
+    # The least time that a lease lasts when somebody waits for its end (fs.lease-break-time), in ns.
+    LEASE_LASTS = 1000000000
+    # Bytes from which a file is mapped: below, copying it takes no longer.
+    WORTH_MAPPING = 32 << 10
+    # Bytes that all of these have: a link that is done in a moment has nothing to gain.
+    ALL_WORTH_MAPPING = 4 << 20
+    # Files that are mapped at most: a process may have 65,530 mappings, and others need some.
+    MOST_MAPPED = 1 << 14
+
+
+cdef inline bint map_cubin(int file, uint8_t* place, uint64_t size, MappedRow* row) noexcept nogil:
+    """Map a file that is a cubin; others are taken apart, which may last longer than a lease."""
+    cdef Ehdr head
+    return (c_pread(file, &head, sizeof(Ehdr), 0) == sizeof(Ehdr)
+            and input_kind(<const uint8_t*>&head, sizeof(Ehdr)) == IN_CUBIN
+            and map_file(file, place, size, row))
+
+
+cdef inline bint end_files(uint8_t* base, const MappedRow* row, size_t count,
+                           bint keeps) noexcept nogil:
+    """End all mappings, with copies in their places or with zeros in all of it; False: not all."""
+    cdef uint8_t* first = NULL
+    cdef uint8_t* last = NULL
+    cdef size_t i
+    cdef bint ended = True
+    for i in range(count):
+        if row[i].size == 0:
+            continue
+        last = base + row[i].offset + round_up(row[i].size, PAGE)
+        if first == NULL:
+            first = base + row[i].offset
+        if keeps:
+            ended = copy_mapped(base + row[i].offset, row[i].size) and ended
+    return ended if keeps or first == NULL else unmap_files(first, last - first)
