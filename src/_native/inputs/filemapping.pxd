@@ -1,10 +1,10 @@
 # Files that lie in an arena as the kernel has them, instead of as a copy: no new memory is taken,
 # which is what a large link waits for (`pages.pxd`).
 #
-# A file that changes would change under the link, and one that becomes shorter would end the process.
-# So a file is mapped only under a read lease (fcntl(2), "Leases"): whoever opens it to write waits
-# until the lease ends, or for 45 s at most. The mapping keeps the lease, since it keeps the open file;
-# none is had of a file that somebody has open to write, nor on file systems without leases.
+# A file that changes would change under the link, and one that becomes shorter would end the
+# process. So a file is mapped only under a read lease (fcntl(2), "Leases"): whoever opens it to
+# write waits until the lease ends, or for 45 s at most. The mapping keeps the lease, since it keeps
+# the open file; there is none of a file that somebody has open to write, nor on every file system.
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -37,7 +37,10 @@ cdef extern from *:
         int64_t modified;                   /* ns */
     } pylink_mapped;
 
-    #if defined(__linux__) && defined(F_SETLEASE) && defined(MAP_POPULATE)
+    #if defined(__linux__) && defined(F_SETLEASE)
+    #ifndef MADV_POPULATE_READ
+    #define MADV_POPULATE_READ 22           /* Linux 5.14; older ones refuse the number */
+    #endif
     static int64_t pylink_time_of(const struct stat* status) {
         return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
     }
@@ -60,26 +63,34 @@ cdef extern from *:
         }
     }
 
-    /* Map all of a file of `size` bytes to `place`; 0, and everything is as it was, if it cannot. */
+    /* Map all of a file of `size` bytes to `place`; 0, and nothing has changed, if it cannot. */
     static int pylink_map_file(int file, void* place, uint64_t size, pylink_mapped* row) {
         struct stat status;
-        /* The kernel sends a signal when somebody waits: one that nobody minds, and soon to nobody. */
+        /* The kernel tells by a signal that somebody waits: one that nobody minds, to nobody. */
         if (!pylink_maps_itself(file) || fcntl(file, F_SETSIG, SIGURG) != 0 ||
             fcntl(file, F_SETLEASE, F_RDLCK) != 0)
             return 0;
         fcntl(file, F_SETOWN, 0);
         if (fstat(file, &status) != 0 || (uint64_t)status.st_size != size ||
-            mmap(place, size, PROT_READ, MAP_PRIVATE | MAP_FIXED | MAP_POPULATE, file, 0) != place) {
+            mmap(place, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0) != place) {
             fcntl(file, F_SETLEASE, F_UNLCK);
             return 0;
         }
-        /* A child process would keep the lease for as long as it lives. */
-        madvise(place, size, MADV_DONTFORK);
         row->size = size;
         row->device = status.st_dev;
         row->inode = status.st_ino;
         row->modified = pylink_time_of(&status);
         return 1;
+    }
+
+    /* Whether child processes have what lies there: they keep leases for as long as they live. */
+    static void pylink_share_pages(void* place, uint64_t size, int shared) {
+        madvise(place, size, shared ? MADV_DOFORK : MADV_DONTFORK);
+    }
+
+    /* Take pages of files from the kernel all at once instead of one fault after the other. */
+    static void pylink_fetch_pages(void* place, uint64_t size) {
+        madvise(place, size, MADV_POPULATE_READ);
     }
 
     /* Whether somebody wrote to the file that is mapped; one in its place is another file. */
@@ -112,6 +123,12 @@ cdef extern from *:
         (void)file; (void)place; (void)size; (void)row;
         return 0;
     }
+    static void pylink_share_pages(void* place, uint64_t size, int shared) {
+        (void)place; (void)size; (void)shared;
+    }
+    static void pylink_fetch_pages(void* place, uint64_t size) {
+        (void)place; (void)size;
+    }
     static int pylink_was_written(const char* path, const pylink_mapped* row) {
         (void)path; (void)row;
         return 0;
@@ -131,12 +148,14 @@ cdef extern from *:
         uint64_t size
     bint map_file "pylink_map_file"(int file, void* place, uint64_t size,
                                     MappedRow* row) noexcept nogil
+    void share_pages "pylink_share_pages"(void* place, uint64_t size, bint shared) noexcept nogil
+    void fetch_pages "pylink_fetch_pages"(void* place, uint64_t size) noexcept nogil
     bint was_written "pylink_was_written"(const char* path, const MappedRow* row) noexcept nogil
     bint unmap_files "pylink_unmap_files"(void* place, uint64_t size) noexcept nogil
     bint copy_mapped "pylink_copy_mapped"(void* place, uint64_t size) noexcept nogil
 
 cdef enum:
-    # The least time that a lease lasts when somebody waits for its end (fs.lease-break-time), in ns.
+    # The least that a lease lasts while somebody waits for its end (fs.lease-break-time), in ns.
     LEASE_LASTS = 1000000000
     # Bytes from which a file is mapped: below, copying it takes no longer.
     WORTH_MAPPING = 32 << 10
@@ -154,19 +173,31 @@ cdef inline bint map_cubin(int file, uint8_t* place, uint64_t size, MappedRow* r
             and map_file(file, place, size, row))
 
 
+cdef inline uint8_t* mapped_part(uint8_t* base, const MappedRow* row, size_t count,
+                                 uint64_t* size) noexcept nogil:
+    """The pages from the first file that is mapped to the last; NULL when none is."""
+    cdef uint8_t* first = NULL
+    cdef size_t i
+    for i in range(count):
+        if row[i].size:
+            if first == NULL:
+                first = base + row[i].offset
+            size[0] = base + row[i].offset + round_up(row[i].size, PAGE) - first
+    return first
+
+
 cdef inline bint end_files(uint8_t* base, const MappedRow* row, size_t count,
                            bint keeps) noexcept nogil:
     """End all mappings, with copies in their places or with zeros in all of it; False: not all."""
-    cdef uint8_t* first = NULL
-    cdef uint8_t* last = NULL
+    cdef uint64_t size = 0
+    cdef uint8_t* first = mapped_part(base, row, count, &size)
     cdef size_t i
     cdef bint ended = True
+    if not keeps:
+        return first == NULL or unmap_files(first, size)
     for i in range(count):
-        if row[i].size == 0:
-            continue
-        last = base + row[i].offset + round_up(row[i].size, PAGE)
-        if first == NULL:
-            first = base + row[i].offset
-        if keeps:
+        if row[i].size:
             ended = copy_mapped(base + row[i].offset, row[i].size) and ended
-    return ended if keeps or first == NULL else unmap_files(first, last - first)
+    if first != NULL:
+        share_pages(first, size, True)
+    return ended

@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memset
 
 from clocks cimport *
 from elf64 cimport round_up
-from filemapping cimport MappedRow, map_cubin
+from filemapping cimport MappedRow, fetch_pages, map_cubin, mapped_part, share_pages
 from workers cimport *
 
 cdef extern from "<fcntl.h>" nogil:
@@ -50,6 +50,12 @@ ctypedef struct Shared:
     uint8_t* place
     uint64_t size
     int failure                 # of a part, 0 for none
+
+
+# What is mapped of an arena.
+ctypedef struct Part:
+    uint8_t* start
+    uint64_t size
 
 
 cdef inline int open_input(const char* path) noexcept nogil:
@@ -100,16 +106,23 @@ cdef inline void map_input(void* context, size_t item) noexcept nogil:
         c_close(fd)
 
 
+cdef inline void fetch_part(void* context, size_t item) noexcept nogil:
+    cdef Part* part = <Part*>context
+    fetch_pages(part.start + item * PART, min(<uint64_t>PART, part.size - item * PART))
+
+
 cdef inline bint map_inputs(Reading* r, size_t count, uint64_t size) noexcept nogil:
     """Map the files that are to be mapped; whether that could be done with any."""
-    cdef size_t i
+    cdef Part part
     if r.mapped == NULL:
         return False
     for_each(map_input, r, count, size)
-    for i in range(count):
-        if is_mapped(r, i):
-            return True
-    return False
+    part.start = mapped_part(r.base, r.mapped, count, &part.size)
+    if part.start == NULL:
+        return False
+    share_pages(part.start, part.size, False)
+    for_each(fetch_part, &part, (part.size + PART - 1) // PART, part.size)
+    return True
 
 
 cdef inline bint is_shared(const Reading* r, size_t item) noexcept nogil:

@@ -44,8 +44,8 @@ def read_files(
     errno, or 0 for a file that became shorter; the arena is of no use then. ``times`` takes a row
     for each input: its start as of ``time.perf_counter_ns``, wall time and processor time in
     nanoseconds, and 0 or, of the helping thread, 1; each a u64. With ``mapped``, cubins of 32 KiB
-    and more are mapped where that pays and is safe, and the arena is read-only there. ``ValueError`` for data or times
-    of another size, ``OSError`` never.
+    and more are mapped where that pays and is safe, and the arena is read-only there.
+    ``ValueError`` for data or times of another size, ``OSError`` never.
     """
 
 def use_codec(codec: int, path: bytes) -> bool:

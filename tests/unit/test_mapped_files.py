@@ -1,0 +1,273 @@
+"""Inputs that are mapped while a link needs them: the same output, and nobody changes them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from helpers.cubin_builder import Cubin
+
+import pylink
+from pylink._native import image as native_image
+from pylink._native import inputfiles
+from pylink._native.image import Canvas
+from pylink._native.tables import PlacedTables
+from pylink.command.cli import main
+
+SIZE = 1 << 20
+CODE = bytes(range(256)) * (SIZE // 256)
+COUNT = 5
+# As `stat -f` names those that inputs are mapped on.
+SYSTEMS = ("ext2/ext3", "xfs", "btrfs", "f2fs", "tmpfs")
+
+Hook = Callable[[PlacedTables], None]
+
+
+def cubin(number: int, code: bytes = CODE, *, recurses: bool = False) -> bytes:
+    built = Cubin()
+    kernel = built.function(f"kernel{number}", code=code[16 * number :], kernel=True)
+    if recurses:  # which is worth a warning
+        built.call(kernel, kernel)
+    return built.build()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The current one, on a file system with leases."""
+    for place in (tmp_path, Path("/dev/shm") / tmp_path.name):
+        place.mkdir(exist_ok=True)
+        asked = subprocess.run(
+            ["stat", "-f", "-c", "%T", place], capture_output=True, text=True, check=True
+        )
+        if asked.stdout.strip() in SYSTEMS:
+            monkeypatch.chdir(place)
+            yield place
+            for left in place.iterdir() if place != tmp_path else ():
+                left.unlink()
+            return
+    pytest.fail("no file system with leases")
+
+
+@pytest.fixture
+def inputs(folder: Path) -> list[str]:
+    names = [f"{number}.cubin" for number in range(COUNT)]
+    for number, name in enumerate(names):
+        Path(name).write_bytes(cubin(number))
+    return names
+
+
+@pytest.fixture
+def before_writing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Hook], None]:
+    """Has something done in each link when its inputs are about to be used for the last time."""
+    real = native_image.write_contents
+
+    def install(hook: Hook) -> None:
+        def write(canvas: Canvas, placed: PlacedTables, patches: object) -> int:
+            hook(placed)
+            return real(canvas, placed, patches)  # type: ignore[arg-type]
+
+        monkeypatch.setattr("pylink.phases.relocate.native_image.write_contents", write)
+
+    return install
+
+
+def mapped(folder: Path) -> list[str]:
+    """Names of files in the folder that this process has mapped."""
+    lines = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+    return sorted({Path(line.split()[-1]).name for line in lines if f"{folder}/" in line})
+
+
+def is_leased(name: str) -> bool:
+    try:
+        os.close(os.open(name, os.O_WRONLY | os.O_NONBLOCK))
+    except BlockingIOError:
+        return True
+    return False
+
+
+def test_mapped_and_read_inputs_link_alike(
+    inputs: list[str], folder: Path, before_writing: Callable[[Hook], None]
+) -> None:
+    seen: list[list[str]] = []
+    before_writing(lambda _: seen.append(mapped(folder)))
+    image = pylink.link(inputs, arch="sm_80").image
+    watched = pylink.link(inputs, arch="sm_80", profile=True).image
+    given = pylink.link([Path(name).read_bytes() for name in inputs], arch="sm_80").image
+    assert seen == [inputs, [], []]
+    assert image == watched == given
+    assert image.count(CODE[16 * COUNT :]) == COUNT
+    assert mapped(folder) == []
+    assert not any(is_leased(name) for name in inputs)
+
+
+def test_the_command_maps_too(
+    inputs: list[str], folder: Path, before_writing: Callable[[Hook], None]
+) -> None:
+    seen: list[list[str]] = []
+    before_writing(lambda _: seen.append(mapped(folder)))
+    assert main(["-arch=sm_80", *inputs, "-o", "o"]) == 0
+    assert seen == [inputs]
+    assert Path("o").read_bytes() == pylink.link(inputs, arch="sm_80").image
+
+
+def test_small_inputs_are_read(folder: Path, before_writing: Callable[[Hook], None]) -> None:
+    """Not even large files where all are done in a moment; nor small ones beside large ones."""
+    seen: list[list[str]] = []
+    before_writing(lambda _: seen.append(mapped(folder)))
+    Path("small").write_bytes(cubin(0, CODE[:256]))
+    names = ["small"]
+    for number in range(1, COUNT):
+        names.append(str(number))
+        Path(names[-1]).write_bytes(cubin(number))
+    pylink.link(names[:3], arch="sm_80")
+    pylink.link(names, arch="sm_80")
+    assert seen == [[], names[1:]]
+
+
+def test_who_writes_waits_for_the_link(
+    inputs: list[str], before_writing: Callable[[Hook], None]
+) -> None:
+    """The link goes on with what it was given, and no signal ends it."""
+    writers: list[subprocess.Popen[bytes]] = []
+
+    def write_meanwhile(_: PlacedTables) -> None:
+        assert is_leased(inputs[1])
+        writers.append(
+            subprocess.Popen([sys.executable, "-c", f"open({inputs[1]!r}, 'wb').write(b'new')"])
+        )
+        with pytest.raises(subprocess.TimeoutExpired):
+            writers[0].wait(0.5)
+
+    expected = pylink.link(inputs, arch="sm_80").image
+    before_writing(write_meanwhile)
+    assert pylink.link(inputs, arch="sm_80").image == expected
+    assert writers[0].wait(30) == 0
+    assert Path(inputs[1]).read_bytes() == b"new"
+
+
+def test_a_child_process_keeps_no_lease(
+    inputs: list[str], before_writing: Callable[[Hook], None]
+) -> None:
+    ends: list[tuple[int, int]] = []
+
+    def fork(_: PlacedTables) -> None:
+        wait, end = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(end)
+            os.read(wait, 1)
+            os._exit(0)
+        os.close(wait)
+        ends.append((child, end))
+
+    before_writing(fork)
+    pylink.link(inputs, arch="sm_80")
+    try:
+        assert not any(is_leased(name) for name in inputs)
+    finally:
+        os.close(ends[0][1])
+        os.waitpid(ends[0][0], 0)
+
+
+def test_a_file_that_somebody_writes_is_read(
+    inputs: list[str], folder: Path, before_writing: Callable[[Hook], None]
+) -> None:
+    seen: list[list[str]] = []
+    before_writing(lambda _: seen.append(mapped(folder)))
+    expected = pylink.link(inputs, arch="sm_80").image
+    with Path(inputs[2]).open("r+b"):
+        assert pylink.link(inputs, arch="sm_80").image == expected
+    assert seen == [inputs, inputs[:2] + inputs[3:]]
+
+
+def test_what_was_said_may_be_looked_at_later(inputs: list[str], folder: Path) -> None:
+    """A link with something to say leaves copies behind, and nothing mapped."""
+    arenas: list[bytes] = []
+    Path(inputs[0]).write_bytes(data := cubin(0, recurses=True))
+    sizes = [Path(name).stat().st_size for name in inputs]
+    paths: list[bytes | None] = [os.fsencode(name) for name in inputs]
+    with inputfiles.MappedFiles() as files:
+        arena, extents, failed, _ = inputfiles.read_files(paths, sizes, [None] * COUNT, None, files)
+        assert (failed, mapped(folder)) == (-1, inputs)
+        arenas.append(arena)
+    assert mapped(folder) == []
+    offset = int.from_bytes(extents[:8], "little")
+    assert arenas[0][offset : offset + len(data)] == data
+    assert files.end(False) == -1  # for the second time
+    assert arenas[0][offset : offset + len(data)] == data
+    result = pylink.link(inputs, arch="sm_80")
+    assert [one.code for one in result.diagnostics] == [501]
+    assert mapped(folder) == []
+
+
+def test_a_link_that_fails_lets_go(inputs: list[str], folder: Path) -> None:
+    Path(inputs[-1]).write_bytes(Path(inputs[0]).read_bytes())
+    with pytest.raises(pylink.LinkError) as caught:
+        pylink.link(inputs, arch="sm_80")
+    assert caught.value.diagnostics
+    assert mapped(folder) == []
+    assert not any(is_leased(name) for name in inputs)
+
+
+def test_other_inputs_end_the_mapping_before_they_are_taken_apart(
+    inputs: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That may run a compiler, for longer than anybody should wait."""
+    import pylink.inputs.unpack  # noqa: PLC0415 -- loaded by the link otherwise
+
+    seen: list[list[str]] = []
+    real = pylink.inputs.unpack.unpack
+
+    def unpack(*given: object) -> object:
+        seen.append(mapped(folder))
+        return real(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("pylink.inputs.unpack.unpack", unpack)
+    Path("text").write_bytes(b"nothing that anybody knows\n" * 4096)
+    image = pylink.link([*inputs, "text"], arch="sm_80").image
+    assert seen == [[]]
+    assert image == pylink.link(inputs, arch="sm_80").image
+
+
+@pytest.mark.parametrize("by", ["time", "another file"])
+def test_a_change_that_no_lease_kept_away_is_an_error(
+    inputs: list[str], before_writing: Callable[[Hook], None], by: str
+) -> None:
+    """As when the link was stopped for so long that the system did not wait any more."""
+
+    def change(_: PlacedTables) -> None:
+        time.sleep(1.1)  # a lease holds for a second
+        if by == "time":
+            os.utime(inputs[3], (1, 1))
+        else:  # the link has the file that was there
+            Path("new").write_bytes(b"new")
+            Path("new").rename(inputs[3])
+
+    expected = pylink.link(inputs, arch="sm_80").image
+    before_writing(change)
+    if by == "another file":
+        assert pylink.link(inputs, arch="sm_80").image == expected
+        return
+    with pytest.raises(pylink.LinkError) as caught:
+        pylink.link(inputs, arch="sm_80", output="o")
+    (said,) = caught.value.diagnostics
+    assert said.file == inputs[3]
+    assert "it changed while it was linked" in said.message
+    assert not Path("o").exists()
+
+
+def test_a_file_of_another_size_is_not_mapped(inputs: list[str], folder: Path) -> None:
+    """It is read, which finds out that it is shorter, or takes what was asked for."""
+    paths: list[bytes | None] = [os.fsencode(name) for name in inputs]
+    sizes = [Path(name).stat().st_size for name in inputs]
+    for change, failed in ((1, 4), (-1, -1)):
+        given = [*sizes[:4], sizes[4] + change]
+        with inputfiles.MappedFiles() as files:
+            found = inputfiles.read_files(paths, given, [None] * COUNT, None, files)
+            assert found[2:] == (failed, 0)
+            assert mapped(folder) == inputs[:4]
