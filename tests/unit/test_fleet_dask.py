@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import json
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,22 @@ from pylink.fleet import parts, update
 from pylink.fleet.cluster import Dask
 from pylink.fleet.engine import Engine, EngineError, Local
 from pylink.fleet.index import Index
+from pylink.watch.progress import Progress
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("duckdb")
 distributed = pytest.importorskip("distributed")
+
+# A cluster whose scheduler and only worker are a process of their own.
+SCHEDULER = """
+import time
+from distributed import LocalCluster
+with LocalCluster(
+    n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None
+) as made:
+    print(made.scheduler_address, flush=True)
+    time.sleep(60)
+"""
 
 pytestmark = pytest.mark.filterwarnings("default")  # of the cluster's own machinery
 
@@ -128,6 +142,33 @@ def test_workers_with_other_versions_are_refused(
         made(tmp_path / "index", tree, runner)
     runner.close()
     assert not Index(tmp_path / "index").fragments
+
+
+def test_a_scheduler_that_is_lost_ends_a_run(
+    tree: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """In one line; what was done until then counts for the next run."""
+    monkeypatch.setattr(parts, "PART_FILES", 1)
+    folder = tmp_path / "index"
+    with subprocess.Popen(
+        [sys.executable, "-c", SCHEDULER], stdout=subprocess.PIPE, text=True
+    ) as scheduler:
+        assert scheduler.stdout is not None
+        address = scheduler.stdout.readline().strip()
+
+        def reach(_: Progress, done: int, total: int) -> None:
+            scheduler.kill()
+
+        monkeypatch.setattr(Progress, "reach", reach)
+        capfd.readouterr()
+        assert main(["dedup", "index", str(tree), "-o", str(folder), "--scheduler", address]) == 1
+        shown = capfd.readouterr().err
+    assert shown == "pylink dedup index: the connection to the scheduler was lost\n"
+    done = update.update(Index(folder), [], Local())
+    assert 0 < done.read < done.files
 
 
 @pytest.fixture

@@ -7,8 +7,10 @@ same paths and the same packages.
 from __future__ import annotations
 
 import itertools
+import logging
 import queue
 import threading
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pylink import __version__
@@ -37,6 +39,11 @@ class Dask:
 
     def __init__(self, address: str) -> None:
         self._distributed = need("distributed")
+        for name in [
+            one for one in logging.root.manager.loggerDict if one.startswith("distributed")
+        ]:
+            # What goes wrong is said once, as an error of the command.
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         self._client = _connected(self._distributed.Client, address)
         threads = sum(self._client.nthreads().values())
         self._room = AHEAD * max(1, threads)
@@ -62,6 +69,8 @@ class Dask:
                     raise EngineError(f"{LOSSES} workers were lost with one task") from error
                 start(task, lost + 1)
                 continue
+            except CancelledError as error:
+                raise EngineError("the connection to the scheduler was lost") from error
             except OSError as error:
                 raise EngineError(f"the cluster failed: {error}") from error
             for following in waiting:
