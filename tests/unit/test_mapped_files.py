@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -173,6 +175,80 @@ def test_a_child_process_keeps_no_lease(
     finally:
         os.close(ends[0][1])
         os.waitpid(ends[0][0], 0)
+
+
+def test_another_thread_forks_before_files_are_mapped_or_after(folder: Path) -> None:
+    names = [f"{number}.cubin" for number in range(400)]
+    for name in names:
+        Path(name).write_bytes(cubin(0, CODE[: 33 << 10]))
+    paths: list[bytes | None] = [os.fsencode(name) for name in names]
+    sizes = [Path(name).stat().st_size for name in names]
+    wait, end = os.pipe()
+    children: list[int] = []
+
+    def fork() -> None:
+        for _ in range(50):
+            child = os.fork()
+            if child == 0:
+                os.close(end)
+                os.read(wait, 1)
+                os._exit(0)
+            children.append(child)
+
+    forking = threading.Thread(target=fork)
+    with warnings.catch_warnings():  # that there are threads
+        warnings.simplefilter("ignore", DeprecationWarning)
+        forking.start()
+        while forking.is_alive():
+            with inputfiles.MappedFiles() as files:
+                inputfiles.read_files(paths, sizes, [None] * len(paths), None, files)
+                assert is_leased(names[0])
+        forking.join()
+    try:
+        assert not any(is_leased(name) for name in names)
+    finally:
+        os.close(end)
+        for child in children:
+            os.waitpid(child, 0)
+        os.close(wait)
+
+
+def test_a_child_process_may_leave_the_link(
+    inputs: list[str], before_writing: Callable[[Hook], None]
+) -> None:
+    """As one of a signal's handler: it ends what it has not, and touches nothing of it."""
+    children: list[int] = []
+
+    def fork(_: PlacedTables) -> None:
+        children.append(os.fork())
+        if children[0] == 0:
+            sys.exit(0)
+
+    before_writing(fork)
+    try:
+        image = pylink.link(inputs, arch="sm_80").image
+    except SystemExit:
+        os._exit(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 3
+    assert image.count(CODE[16 * COUNT :]) == COUNT
+
+
+def test_a_file_is_mapped_once(inputs: list[str], folder: Path) -> None:
+    """By whatever name: the system looks through all leases of a file for each further one."""
+    Path("hard").hardlink_to(inputs[0])
+    Path("soft").symlink_to(inputs[1])
+    names = [*inputs, "hard", "soft", *inputs]
+    paths: list[bytes | None] = [os.fsencode(name) for name in names]
+    contents = [Path(name).read_bytes() for name in names]
+    sizes = [len(content) for content in contents]
+    with inputfiles.MappedFiles() as files:
+        arena, extents, *_ = inputfiles.read_files(paths, sizes, [None] * len(names), None, files)
+        lines = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+        assert sum(f"{folder}/" in line for line in lines) == COUNT
+        for number, content in enumerate(contents):
+            offset = int.from_bytes(extents[16 * number :][:8], "little")
+            assert arena[offset : offset + len(content)] == content
+    assert not any(is_leased(name) for name in names)
 
 
 def test_a_file_that_somebody_writes_is_read(

@@ -19,6 +19,7 @@ cdef extern from "<unistd.h>" nogil:
 cdef extern from *:
     """
     #include <fcntl.h>
+    #include <pthread.h>
     #include <signal.h>
     #include <stdint.h>
     #include <string.h>
@@ -63,8 +64,16 @@ cdef extern from *:
         }
     }
 
+    /* Whether a file is among the last that were `met`, by what tells files apart. The leases of a
+       file are a list that the kernel walks with each: few may be on one, whatever its names. */
+    static int pylink_meets_again(uint64_t* met, const struct stat* status) {
+        uint64_t key = ((uint64_t)status->st_ino + 1) * 0x9e3779b97f4a7c15u ^ status->st_dev;
+        return __atomic_exchange_n(&met[key >> 52], key, __ATOMIC_RELAXED) == key;
+    }
+
     /* Map all of a file of `size` bytes to `place`; 0, and nothing has changed, if it cannot. */
-    static int pylink_map_file(int file, void* place, uint64_t size, pylink_mapped* row) {
+    static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* met,
+                               pylink_mapped* row) {
         struct stat status;
         /* The kernel tells by a signal that somebody waits: one that nobody minds, to nobody. */
         if (!pylink_maps_itself(file) || fcntl(file, F_SETSIG, SIGURG) != 0 ||
@@ -72,6 +81,7 @@ cdef extern from *:
             return 0;
         fcntl(file, F_SETOWN, 0);
         if (fstat(file, &status) != 0 || (uint64_t)status.st_size != size ||
+            pylink_meets_again(met, &status) ||
             mmap(place, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0) != place) {
             fcntl(file, F_SETLEASE, F_UNLCK);
             return 0;
@@ -81,6 +91,24 @@ cdef extern from *:
         row->inode = status.st_ino;
         row->modified = pylink_time_of(&status);
         return 1;
+    }
+
+    /* No thread forks while files are mapped: the child would keep those that are open, and what is
+       not yet kept from it (`pylink_share_pages`). */
+    static pthread_mutex_t pylink_no_forks = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_once_t pylink_told_of_forks = PTHREAD_ONCE_INIT;
+    static void pylink_hold_forks(void) {
+        pthread_mutex_lock(&pylink_no_forks);
+    }
+    static void pylink_allow_forks(void) {
+        pthread_mutex_unlock(&pylink_no_forks);
+    }
+    static void pylink_tell_of_forks(void) {
+        pthread_atfork(pylink_hold_forks, pylink_allow_forks, pylink_allow_forks);
+    }
+    static void pylink_begin_mapping(void) {
+        pthread_once(&pylink_told_of_forks, pylink_tell_of_forks);
+        pylink_hold_forks();
     }
 
     /* Whether child processes have what lies there: they keep leases for as long as they live. */
@@ -119,9 +147,14 @@ cdef extern from *:
         return 0;
     }
     #else
-    static int pylink_map_file(int file, void* place, uint64_t size, pylink_mapped* row) {
-        (void)file; (void)place; (void)size; (void)row;
+    static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* met,
+                               pylink_mapped* row) {
+        (void)file; (void)place; (void)size; (void)met; (void)row;
         return 0;
+    }
+    static void pylink_begin_mapping(void) {
+    }
+    static void pylink_allow_forks(void) {
     }
     static void pylink_share_pages(void* place, uint64_t size, int shared) {
         (void)place; (void)size; (void)shared;
@@ -146,8 +179,10 @@ cdef extern from *:
     ctypedef struct MappedRow "pylink_mapped":
         uint64_t offset
         uint64_t size
-    bint map_file "pylink_map_file"(int file, void* place, uint64_t size,
+    bint map_file "pylink_map_file"(int file, void* place, uint64_t size, uint64_t* met,
                                     MappedRow* row) noexcept nogil
+    void begin_mapping "pylink_begin_mapping"() noexcept nogil
+    void allow_forks "pylink_allow_forks"() noexcept nogil
     void share_pages "pylink_share_pages"(void* place, uint64_t size, bint shared) noexcept nogil
     void fetch_pages "pylink_fetch_pages"(void* place, uint64_t size) noexcept nogil
     bint was_written "pylink_was_written"(const char* path, const MappedRow* row) noexcept nogil
@@ -163,14 +198,17 @@ cdef enum:
     ALL_WORTH_MAPPING = 4 << 20
     # Files that are mapped at most: a process may have 65,530 mappings, and others need some.
     MOST_MAPPED = 1 << 14
+    # Files that are known again when they come once more, by 12 bits of a key (`map_file`).
+    MET = 1 << 12
 
 
-cdef inline bint map_cubin(int file, uint8_t* place, uint64_t size, MappedRow* row) noexcept nogil:
+cdef inline bint map_cubin(int file, uint8_t* place, uint64_t size, uint64_t* met,
+                           MappedRow* row) noexcept nogil:
     """Map a file that is a cubin; others are taken apart, which may last longer than a lease."""
     cdef Ehdr head
     return (c_pread(file, &head, sizeof(Ehdr), 0) == sizeof(Ehdr)
             and input_kind(<const uint8_t*>&head, sizeof(Ehdr)) == IN_CUBIN
-            and map_file(file, place, size, row))
+            and map_file(file, place, size, met, row))
 
 
 cdef inline uint8_t* mapped_part(uint8_t* base, const MappedRow* row, size_t count,

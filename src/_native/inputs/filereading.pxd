@@ -6,7 +6,8 @@ from libc.string cimport memcpy, memset
 
 from clocks cimport *
 from elf64 cimport round_up
-from filemapping cimport MappedRow, fetch_pages, map_cubin, mapped_part, share_pages
+from filemapping cimport MappedRow, allow_forks, begin_mapping, fetch_pages, map_cubin
+from filemapping cimport mapped_part, share_pages
 from workers cimport *
 
 cdef extern from "<fcntl.h>" nogil:
@@ -34,6 +35,7 @@ ctypedef struct Reading:
     const char** data
     int* outcome                # what `read_one` says
     MappedRow* mapped           # with a size: to be mapped, and then that it is; NULL: none is
+    uint64_t* met               # of MET files, see `map_file`; NULL as `mapped`
     TimeRow* times              # NULL: nobody wants to know
     pthread_t main
     uint64_t spent[2]           # by thread, see start_item
@@ -102,7 +104,7 @@ cdef inline void map_input(void* context, size_t item) noexcept nogil:
     row.size = 0
     if fd >= 0:
         row.offset = r.extent[2 * item]
-        map_cubin(fd, r.base + row.offset, size, row)
+        map_cubin(fd, r.base + row.offset, size, r.met, row)
         c_close(fd)
 
 
@@ -116,11 +118,14 @@ cdef inline bint map_inputs(Reading* r, size_t count, uint64_t size) noexcept no
     cdef Part part
     if r.mapped == NULL:
         return False
+    begin_mapping()
     for_each(map_input, r, count, size)
     part.start = mapped_part(r.base, r.mapped, count, &part.size)
+    if part.start != NULL:
+        share_pages(part.start, part.size, False)
+    allow_forks()
     if part.start == NULL:
         return False
-    share_pages(part.start, part.size, False)
     for_each(fetch_part, &part, (part.size + PART - 1) // PART, part.size)
     return True
 

@@ -21,6 +21,9 @@ from workers cimport *
 cdef extern from "Python.h":
     bytes PyUnicode_EncodeFSDefault(object name)
 
+cdef extern from "<unistd.h>" nogil:
+    int getpid()
+
 cdef extern from "<sys/stat.h>" nogil:
     ctypedef struct Stat "struct stat":
         uint64_t st_dev
@@ -40,6 +43,7 @@ cdef class MappedFiles:
     cdef list paths
     cdef bytearray rows         # a MappedRow of each
     cdef uint64_t since         # ns
+    cdef int process            # that has them mapped
 
     def __enter__(self):
         return self
@@ -61,6 +65,11 @@ cdef Py_ssize_t end_mapping(MappedFiles mapped, bint keeps) except -2:
     cdef Py_ssize_t n, written
     cdef bint ended
     if mapped.arena is None:
+        return -1
+    # There is nothing in their places in a child process, nor is that memory to be given back.
+    if mapped.process != getpid():
+        Py_INCREF(mapped.arena)
+        mapped.arena = None
         return -1
     base = <uint8_t*>PyBytes_AS_STRING(mapped.arena)
     row = <MappedRow*>PyByteArray_AS_STRING(mapped.rows)
@@ -118,11 +127,13 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
     if len(sizes) != n or len(data) != n:
         raise ValueError("one size and one place for data per path")
     cdef Reading r
-    cdef bytearray rows = None
+    cdef bytearray rows = None, met = None
     r.mapped = NULL
     if mapped is not None and sum(sizes) >= ALL_WORTH_MAPPING:
         rows = bytearray(n * sizeof(MappedRow))
         r.mapped = <MappedRow*>PyByteArray_AS_STRING(rows)
+        met = bytearray(MET * sizeof(uint64_t))
+        r.met = <uint64_t*>PyByteArray_AS_STRING(met)
     cdef bytes extents = PyBytes_FromStringAndSize(NULL, n * 16)
     cdef uint64_t* extent = <uint64_t*>PyBytes_AS_STRING(extents)
     cdef uint64_t total = place_files(paths, sizes, extent, r.mapped), before = 0
@@ -136,6 +147,7 @@ def read_files(list paths, list sizes, list data, bytearray times=None, MappedFi
         for i in range(n):
             extent[2 * i] += before
         mapped.since = nanoseconds(CLOCK_MONOTONIC)
+        mapped.process = getpid()
     cdef bytes outcomes = PyBytes_FromStringAndSize(NULL, n * sizeof(int))
     r.outcome = <int*>PyBytes_AS_STRING(outcomes)
     cdef bytes sources = PyBytes_FromStringAndSize(NULL, n * sizeof(char*))

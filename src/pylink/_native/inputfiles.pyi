@@ -23,7 +23,7 @@ class MappedFiles:
         """Unmap the files; the arena has copies of them from now on or, unless it ``keeps``, zeros.
 
         Returns the first input that somebody wrote to although it was mapped, or -1. Does nothing a
-        second time. ``OSError`` never.
+        second time, nor in a child process, which has nothing in their places. ``OSError`` never.
         """
 
     def __enter__(self) -> MappedFiles: ...
