@@ -251,6 +251,53 @@ def test_a_file_is_mapped_once(inputs: list[str], folder: Path) -> None:
     assert not any(is_leased(name) for name in names)
 
 
+def read(names: list[str], files: inputfiles.MappedFiles) -> tuple[bytes, bytes]:
+    paths: list[bytes | None] = [os.fsencode(name) for name in names]
+    sizes = [Path(name).stat().st_size for name in names]
+    return inputfiles.read_files(paths, sizes, [None] * len(names), None, files)[:2]
+
+
+def count_mappings() -> int:
+    return len(Path("/proc/self/maps").read_text(encoding="utf-8").splitlines())
+
+
+def test_copies_are_few_mappings(folder: Path) -> None:
+    """A process that keeps what many links said has no more of them than the system allows."""
+    names = [f"{number}.cubin" for number in range(300)]
+    for name in names:
+        Path(name).write_bytes(cubin(0, CODE[: 33 << 10]))
+    before = count_mappings()
+    with inputfiles.MappedFiles() as files:
+        arena, extents = read(names, files)
+        assert count_mappings() - before > 250
+    assert count_mappings() - before < 30
+    expected = Path(names[0]).read_bytes()
+    for number in range(len(names)):
+        offset = int.from_bytes(extents[16 * number :][:8], "little")
+        assert arena[offset : offset + len(expected)] == expected
+
+
+def test_links_together_map_so_many_files(folder: Path) -> None:
+    """Two of 9,000 files each: the second maps what the first left, and reads the others."""
+    data = cubin(0, CODE[: 33 << 10])
+    names = [str(number) for number in range(9000)]
+    for name in names:
+        Path(name).write_bytes(data)
+    before = count_mappings()
+    with inputfiles.MappedFiles() as first:
+        read(names, first)
+        with inputfiles.MappedFiles() as second:
+            read(names, second)
+            assert 16384 <= count_mappings() - before < 16500
+            second.end(False)
+        read_again = inputfiles.MappedFiles()
+        read(names[:200], read_again)
+        assert count_mappings() - before >= 9200
+        read_again.end(False)
+        first.end(False)
+    assert count_mappings() - before < 30
+
+
 def test_a_file_that_somebody_writes_is_read(
     inputs: list[str], folder: Path, before_writing: Callable[[Hook], None]
 ) -> None:

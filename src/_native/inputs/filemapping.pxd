@@ -71,12 +71,21 @@ cdef extern from *:
         return __atomic_exchange_n(&met[key >> 52], key, __ATOMIC_RELAXED) == key;
     }
 
+    /* Files that are mapped at most, by all links of the process together: it may have 65,530
+       mappings, of which a file and what lies behind it take two, and others need some. */
+    #define PYLINK_MOST_MAPPED (1 << 14)
+    static int64_t pylink_mapped_now = 0;
+    static void pylink_count_mapped(int64_t more) {
+        __atomic_add_fetch(&pylink_mapped_now, more, __ATOMIC_RELAXED);
+    }
+
     /* Map all of a file of `size` bytes to `place`; 0, and nothing has changed, if it cannot. */
     static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* met,
                                pylink_mapped* row) {
         struct stat status;
         /* The kernel tells by a signal that somebody waits: one that nobody minds, to nobody. */
-        if (!pylink_maps_itself(file) || fcntl(file, F_SETSIG, SIGURG) != 0 ||
+        if (__atomic_load_n(&pylink_mapped_now, __ATOMIC_RELAXED) >= PYLINK_MOST_MAPPED ||
+            !pylink_maps_itself(file) || fcntl(file, F_SETSIG, SIGURG) != 0 ||
             fcntl(file, F_SETLEASE, F_RDLCK) != 0)
             return 0;
         fcntl(file, F_SETOWN, 0);
@@ -86,6 +95,7 @@ cdef extern from *:
             fcntl(file, F_SETLEASE, F_UNLCK);
             return 0;
         }
+        pylink_count_mapped(1);
         row->size = size;
         row->device = status.st_dev;
         row->inode = status.st_ino;
@@ -103,8 +113,12 @@ cdef extern from *:
     static void pylink_allow_forks(void) {
         pthread_mutex_unlock(&pylink_no_forks);
     }
+    static void pylink_start_child(void) {
+        pylink_mapped_now = 0;
+        pylink_allow_forks();
+    }
     static void pylink_tell_of_forks(void) {
-        pthread_atfork(pylink_hold_forks, pylink_allow_forks, pylink_allow_forks);
+        pthread_atfork(pylink_hold_forks, pylink_allow_forks, pylink_start_child);
     }
     static void pylink_begin_mapping(void) {
         pthread_once(&pylink_told_of_forks, pylink_tell_of_forks);
@@ -135,7 +149,7 @@ cdef extern from *:
                     MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == place;
     }
 
-    /* Put a copy in the place of a file; 0 if that cannot be. */
+    /* Put a copy in the place of files, or of a piece of them; 0 if that cannot be. */
     static int pylink_copy_mapped(void* place, uint64_t size) {
         void* copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (copy == MAP_FAILED)
@@ -147,6 +161,10 @@ cdef extern from *:
         return 0;
     }
     #else
+    #define PYLINK_MOST_MAPPED 0
+    static void pylink_count_mapped(int64_t more) {
+        (void)more;
+    }
     static int pylink_map_file(int file, void* place, uint64_t size, uint64_t* met,
                                pylink_mapped* row) {
         (void)file; (void)place; (void)size; (void)met; (void)row;
@@ -176,6 +194,7 @@ cdef extern from *:
     }
     #endif
     """
+    const int MOST_MAPPED "PYLINK_MOST_MAPPED"
     ctypedef struct MappedRow "pylink_mapped":
         uint64_t offset
         uint64_t size
@@ -187,6 +206,7 @@ cdef extern from *:
     void fetch_pages "pylink_fetch_pages"(void* place, uint64_t size) noexcept nogil
     bint was_written "pylink_was_written"(const char* path, const MappedRow* row) noexcept nogil
     bint unmap_files "pylink_unmap_files"(void* place, uint64_t size) noexcept nogil
+    void count_mapped "pylink_count_mapped"(int64_t more) noexcept nogil
     bint copy_mapped "pylink_copy_mapped"(void* place, uint64_t size) noexcept nogil
 
 cdef enum:
@@ -196,8 +216,8 @@ cdef enum:
     WORTH_MAPPING = 32 << 10
     # Bytes that all of these have: a link that is done in a moment has nothing to gain.
     ALL_WORTH_MAPPING = 4 << 20
-    # Files that are mapped at most: a process may have 65,530 mappings, and others need some.
-    MOST_MAPPED = 1 << 14
+    # Bytes that are copied at a time: each such copy is a mapping for as long as somebody keeps it.
+    COPIED = 32 << 20
     # Files that are known again when they come once more, by 12 bits of a key (`map_file`).
     MET = 1 << 12
 
@@ -227,15 +247,16 @@ cdef inline uint8_t* mapped_part(uint8_t* base, const MappedRow* row, size_t cou
 cdef inline bint end_files(uint8_t* base, const MappedRow* row, size_t count,
                            bint keeps) noexcept nogil:
     """End all mappings, with copies in their places or with zeros in all of it; False: not all."""
-    cdef uint64_t size = 0
+    cdef uint64_t size = 0, at = 0
     cdef uint8_t* first = mapped_part(base, row, count, &size)
     cdef size_t i
     cdef bint ended = True
-    if not keeps:
-        return first == NULL or unmap_files(first, size)
     for i in range(count):
         if row[i].size:
-            ended = copy_mapped(base + row[i].offset, row[i].size) and ended
-    if first != NULL:
-        share_pages(first, size, True)
+            count_mapped(-1)
+    if not keeps:
+        return first == NULL or unmap_files(first, size)
+    while at < size:
+        ended = copy_mapped(first + at, min(size - at, <uint64_t>COPIED)) and ended
+        at += COPIED
     return ended
