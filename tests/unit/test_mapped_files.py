@@ -395,3 +395,18 @@ def test_a_file_of_another_size_is_not_mapped(inputs: list[str], folder: Path) -
             found = inputfiles.read_files(paths, given, [None] * COUNT, None, files)
             assert found[2:] == (failed, 0)
             assert mapped(folder) == inputs[:4]
+
+
+def test_a_large_output_goes_to_a_pipe_that_is_opened_once(folder: Path) -> None:
+    names = [f"{number}.cubin" for number in range(10)]
+    for number, name in enumerate(names):
+        Path(name).write_bytes(cubin(number))
+    os.mkfifo("pipe")
+    with subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE) as reader:
+        linking = threading.Thread(
+            target=pylink.link, args=(names,), kwargs={"arch": "sm_80", "output": "pipe"}
+        )
+        linking.start()
+        assert reader.stdout is not None
+        assert reader.stdout.read() == pylink.link(names, arch="sm_80").image
+        linking.join()

@@ -6,6 +6,8 @@ cannot be had, it is made in memory, and phase write says what is wrong with the
 
 from __future__ import annotations
 
+import os
+
 from pylink._native.image import Canvas
 from pylink.errors import reason_of
 from pylink.outputs.keptfile import KeptFile, contents
@@ -40,6 +42,9 @@ class Draft:
         self.canvas = Canvas(size) if canvas is None else canvas
 
     def _open(self, path: str, size: int) -> Canvas | None:
+        # Who reads from a pipe would take this opening, without a byte written, for all of it.
+        if os.path.exists(path) and not os.path.isfile(path):
+            return None
         try:
             self._file = WholeFile(path)
         except (OSError, ValueError):
