@@ -41,9 +41,12 @@ cdef inline bint is_barrier(const Slot* slot) noexcept nogil:
 cdef inline bint emit_guarded(Draft* draft, const Slot* slot, Kind kind) noexcept nogil:
     """An instruction of the error barrier: the slot's own, or a new one."""
     cdef uint8_t word[WORD]
+    cdef const uint8_t* exit_ = slot.words + (slot.count - 1) * WORD
     cdef uint64_t i
     put_instruction(word, kind)
-    word[1] = (word[1] & 0x0f) | (slot.words[(slot.count - 1) * WORD + 1] & 0xf0)
+    if is_unscheduled(exit_):
+        put_unscheduled(word, kind, exit_)
+    word[1] = (word[1] & 0x0f) | (exit_[1] & 0xf0)
     for i in range(slot.count):
         if load16(slot.words + i * WORD) == load16(word):
             return emit(draft, slot.words + i * WORD, slot.offset + i * WORD)
@@ -92,7 +95,7 @@ cdef inline bint emit_exit(Draft* draft, const Slot* slot, const Needs* needs) n
     cdef uint32_t cycles = 0
     cdef bint inserted = not slot.record_size
     memcpy(exit_, slot.words + (slot.count - 1) * WORD, WORD)
-    if inserted:
+    if inserted and not is_unscheduled(exit_):
         cycles = take_waits(draft) + stall(exit_)
         cycles = max(cycles - BARRIER_CYCLES, EXIT_CYCLES) if cycles > BARRIER_CYCLES \
             else EXIT_CYCLES
@@ -102,6 +105,7 @@ cdef inline bint emit_exit(Draft* draft, const Slot* slot, const Needs* needs) n
             if stall(last) == 2 and predicate == ALWAYS:
                 # Only an EXIT that is taken asks for two cycles after such an instruction.
                 set_stall(last, 1)
+    if inserted:
         put_barrier(body)
         body[4] = recorded(predicate)
         body[11] = recorded((exit_[11] & 7) << 1 | exit_[10] >> 7)  # of `EXIT P2`

@@ -16,6 +16,10 @@ cdef enum:
 
     CONTROL_BYTE = 13       # bits 1-4: stall count, bit 5: see set_stall
     LONGEST_STALL = 15
+    # Two control bytes of every instruction that ptxas -O0 makes.
+    CAREFUL = 0x3fde        # up to 13.2: LONGEST_STALL, waits for scoreboards 0 and 1
+    CARELESS = 0x0fc0       # from 13.3 on: nothing
+    WAITS = 0x30            # bits of the second one, for these scoreboards
 
 cdef enum Mode:
     M_FENCES                # executable without error barriers
@@ -62,6 +66,20 @@ cdef inline void set_stall(uint8_t* word, uint32_t cycles) noexcept nogil:
     word[CONTROL_BYTE] = (word[CONTROL_BYTE] & ~0x3e) | cycles << 1
     if cycles < 12 and opcode(word) != OP_NOP:
         word[CONTROL_BYTE] |= 0x20
+
+
+cdef inline bint is_unscheduled(const uint8_t* word) noexcept nogil:
+    """Of code that was not optimized."""
+    cdef uint32_t control = load16(word + CONTROL_BYTE)
+    return control == CAREFUL or control == CARELESS
+
+
+cdef inline void put_unscheduled(uint8_t* word, Kind kind, const uint8_t* exit_) noexcept nogil:
+    """Schedule an instruction of the error barrier before an EXIT of such code as nvlink does."""
+    if kind == W_ERRBAR:
+        word[CONTROL_BYTE + 1] |= exit_[CONTROL_BYTE + 1] & WAITS
+    elif kind == W_CCTL:
+        put16(word + CONTROL_BYTE, load16(exit_ + CONTROL_BYTE))
 
 
 # What the kernel's instructions oblige its fences and EXITs to do.
