@@ -4,7 +4,8 @@
 everything behind it. `expected_layout` answers: where would each part of this image lie if that
 note had another size? Each section goes to the next multiple of its alignment, NOBITS sections
 move the cursor without bytes, mercury sections that share a plain section's bytes follow it, the
-section headers come 8-aligned after the last section and the program headers behind them.
+section headers come after the last section, 8-aligned where no section is Mercury's, and the
+program headers behind them.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ class Layout:
 
 def round_up(value: int, align: int) -> int:
     return -(-value // max(align, 1)) * max(align, 1)
+
+
+def is_mercury(image: Image) -> bool:
+    """Whether its target has Mercury sections, as from sm_100 on."""
+    return image.header["flags"] & 0xFF == 2
 
 
 def actual_layout(image: Image) -> Layout:
@@ -58,7 +64,7 @@ def expected_layout(image: Image, note_size: int) -> Layout:
             end, old_end = offset + section.file_size, old_offset + section.file_size
     else:
         end = max((s.offset + s.file_size for s in image.sections), default=64)
-    shoff = round_up(end, 8)
+    shoff = end if is_mercury(image) else round_up(end, 8)
     after = shoff + SECTION_HEADER * len(image.sections)
     count = len(image.segments)
     segments = _segments(image, offsets, after)
@@ -68,8 +74,7 @@ def expected_layout(image: Image, note_size: int) -> Layout:
 
 def _runs(image: Image) -> list[list[Section]]:
     """The sections of each loaded segment, in section order."""
-    family_c = image.header["flags"] & 0xFF == 2
-    wanted = SHF_WRITE | SHF_EXECINSTR if family_c else SHF_WRITE
+    wanted = SHF_WRITE | SHF_EXECINSTR if is_mercury(image) else SHF_WRITE
     runs: list[list[Section]] = []
     previous = None
     for section in image.sections:
