@@ -85,6 +85,14 @@ def mapped(folder: Path) -> list[str]:
     return sorted({Path(line.split()[-1]).name for line in lines if f"{folder}/" in line})
 
 
+@pytest.fixture
+def seen(folder: Path, before_writing: Callable[[Hook], None]) -> list[list[str]]:
+    """The files that each link has mapped when it is about to use them for the last time."""
+    found: list[list[str]] = []
+    before_writing(lambda _: found.append(mapped(folder)))
+    return found
+
+
 def is_leased(name: str) -> bool:
     try:
         os.close(os.open(name, os.O_WRONLY | os.O_NONBLOCK))
@@ -94,10 +102,8 @@ def is_leased(name: str) -> bool:
 
 
 def test_mapped_and_read_inputs_link_alike(
-    inputs: list[str], folder: Path, before_writing: Callable[[Hook], None]
+    inputs: list[str], folder: Path, seen: list[list[str]]
 ) -> None:
-    seen: list[list[str]] = []
-    before_writing(lambda _: seen.append(mapped(folder)))
     image = pylink.link(inputs, arch="sm_80").image
     watched = pylink.link(inputs, arch="sm_80", profile=True).image
     given = pylink.link([Path(name).read_bytes() for name in inputs], arch="sm_80").image
@@ -108,20 +114,14 @@ def test_mapped_and_read_inputs_link_alike(
     assert not any(is_leased(name) for name in inputs)
 
 
-def test_the_command_maps_too(
-    inputs: list[str], folder: Path, before_writing: Callable[[Hook], None]
-) -> None:
-    seen: list[list[str]] = []
-    before_writing(lambda _: seen.append(mapped(folder)))
+def test_the_command_maps_too(inputs: list[str], seen: list[list[str]]) -> None:
     assert main(["-arch=sm_80", *inputs, "-o", "o"]) == 0
     assert seen == [inputs]
     assert Path("o").read_bytes() == pylink.link(inputs, arch="sm_80").image
 
 
-def test_small_inputs_are_read(folder: Path, before_writing: Callable[[Hook], None]) -> None:
+def test_small_inputs_are_read(seen: list[list[str]]) -> None:
     """Not even large files where all are done in a moment; nor small ones beside large ones."""
-    seen: list[list[str]] = []
-    before_writing(lambda _: seen.append(mapped(folder)))
     Path("small").write_bytes(cubin(0, CODE[:256]))
     names = ["small"]
     for number in range(1, COUNT):
@@ -298,11 +298,7 @@ def test_links_together_map_so_many_files(folder: Path) -> None:
     assert count_mappings() - before < 30
 
 
-def test_a_file_that_somebody_writes_is_read(
-    inputs: list[str], folder: Path, before_writing: Callable[[Hook], None]
-) -> None:
-    seen: list[list[str]] = []
-    before_writing(lambda _: seen.append(mapped(folder)))
+def test_a_file_that_somebody_writes_is_read(inputs: list[str], seen: list[list[str]]) -> None:
     expected = pylink.link(inputs, arch="sm_80").image
     with Path(inputs[2]).open("r+b"):
         assert pylink.link(inputs, arch="sm_80").image == expected
@@ -311,19 +307,17 @@ def test_a_file_that_somebody_writes_is_read(
 
 def test_what_was_said_may_be_looked_at_later(inputs: list[str], folder: Path) -> None:
     """A link with something to say leaves copies behind, and nothing mapped."""
-    arenas: list[bytes] = []
     Path(inputs[0]).write_bytes(data := cubin(0, recurses=True))
     sizes = [Path(name).stat().st_size for name in inputs]
     paths: list[bytes | None] = [os.fsencode(name) for name in inputs]
     with inputfiles.MappedFiles() as files:
         arena, extents, failed, _ = inputfiles.read_files(paths, sizes, [None] * COUNT, None, files)
         assert (failed, mapped(folder)) == (-1, inputs)
-        arenas.append(arena)
     assert mapped(folder) == []
     offset = int.from_bytes(extents[:8], "little")
-    assert arenas[0][offset : offset + len(data)] == data
+    assert arena[offset : offset + len(data)] == data
     assert files.end(False) == -1  # for the second time
-    assert arenas[0][offset : offset + len(data)] == data
+    assert arena[offset : offset + len(data)] == data
     result = pylink.link(inputs, arch="sm_80")
     assert [one.number for one in result.diagnostics] == [501]
     assert mapped(folder) == []
