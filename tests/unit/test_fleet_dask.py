@@ -7,6 +7,7 @@ import json
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,65 @@ def silent() -> Iterator[str]:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
+def test_a_scheduler_without_workers(
+    tree: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """They are waited for, but not for ever; one that comes does the work."""
+    monkeypatch.setattr(cluster_module, "SECONDS_WITHOUT_WORKERS", 0.4)
+    monkeypatch.setattr(cluster_module, "SECONDS_TO_LOOK", 0.1)
+    index = tmp_path / "index"
+    with distributed.LocalCluster(
+        n_workers=0, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as made:
+        words = ["dedup", "index", str(tree), "-o", str(index)]
+        words += ["--scheduler", made.scheduler_address]
+        assert main(words) == 1
+        shown = capfd.readouterr().err
+        assert shown.startswith(
+            "pylink dedup index: the scheduler has had no workers for 0.4 s: start some"
+        )
+        assert shown.count("\n") == 1
+        with dask_setting("30 s"):
+            starting = threading.Timer(1, made.scale, [1])
+            starting.start()
+            assert main(words) == 0
+            starting.join()
+    assert Index(index).fragments
+
+
+def dask_setting(limit: str) -> Any:
+    return pytest.importorskip("dask").config.set({cluster_module.SETTING: limit})
+
+
+def test_a_cluster_that_grows_gets_more_tasks(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that grows with its work has none to begin with."""
+    runner = Dask(cluster.scheduler_address)
+    threads = iter([0, 4])
+    monkeypatch.setattr(runner, "_threads", lambda: next(threads, 4))
+    started: list[int] = []
+    results = runner.map(str, map(started.append, range(100)))
+    next(results)
+    assert len(started) == cluster_module.AHEAD
+    next(results)
+    assert len(started) == 1 + 4 * cluster_module.AHEAD
+    runner.close()
+
+
+def test_a_worker_is_no_scheduler(
+    cluster: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    address = cluster.workers[0].worker_address
+    words = ["-o", str(tmp_path / "index"), "--scheduler", address]
+    assert main(["dedup", "index", str(tmp_path), *words]) == 1
+    shown = capfd.readouterr().err
+    assert shown == f"pylink dedup index: {address}: no scheduler answers: it is a Worker\n"
+
+
 def test_no_scheduler_answers(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -189,7 +249,6 @@ def test_no_scheduler_answers(
 ) -> None:
     """Whatever the address is, in one line, and without what a client says that goes."""
     monkeypatch.setattr(cluster_module, "SECONDS_TO_CONNECT", 1)
-    monkeypatch.setattr(cluster_module, "SECONDS_TO_GIVE_UP", 1)
     index = str(tmp_path / "index")
     for address in ("tcp://127.0.0.1:1", "nonsense://x", "nonsense", "", "tls://x:1", silent):
         assert main(["dedup", "index", str(tmp_path), "-o", index, "--scheduler", address]) == 1

@@ -1,15 +1,17 @@
 """Tasks on the workers of a Dask cluster.
 
 Dask gives what a lost worker had to another. Workers read the files where they lie: they need the
-same paths and the same packages.
+same paths and the same packages. A cluster may grow and shrink with its work, and begin without any
+worker.
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
 import queue
-import threading
+import time
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,8 +32,12 @@ AHEAD = 2
 LOSSES = 10
 
 SECONDS_TO_CONNECT = 30
-# Time that a client has beyond that, for which it should need none.
-SECONDS_TO_GIVE_UP = 5
+
+# How long the first worker, or the next one, may take to come where Dask's setting does not say it.
+SECONDS_WITHOUT_WORKERS = 300.0
+SETTING = "distributed.scheduler.no-workers-timeout"
+# After which time without a result somebody looks whether there are workers.
+SECONDS_TO_LOOK = 5.0
 
 
 class Dask:
@@ -44,72 +50,90 @@ class Dask:
         ]:
             # What goes wrong is said once, as an error of the command.
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        self._client = _connected(self._distributed.Client, address)
-        threads = sum(self._client.nthreads().values())
-        self._room = AHEAD * max(1, threads)
+        # Some releases have the second, for a scheduler that waits for workers no longer.
+        scheduler = self._distributed.scheduler
+        self._failures = (OSError, getattr(scheduler, "NoWorkerError", OSError))
+        try:
+            self._check(address)
+            self._client = self._distributed.Client(
+                address, timeout=SECONDS_TO_CONNECT, set_as_default=False
+            )
+        except (OSError, TypeError, ValueError) as error:
+            raise EngineError(f"{address}: no scheduler answers: {error}") from error
+
+    def _check(self, address: str) -> None:
+        """Have a scheduler say that it is one: a client waits for an answer without limit, and one
+        that got none waits for a minute before it goes, and complains of it.
+        """
+
+        async def ask() -> Any:
+            async with self._distributed.rpc(address) as server:
+                return (await server.identity())["type"]
+
+        try:
+            found = asyncio.run(asyncio.wait_for(ask(), SECONDS_TO_CONNECT))
+        except asyncio.TimeoutError as error:  # another one before Python 3.11
+            raise TimeoutError("what listens there is none") from error
+        if found != "Scheduler":
+            raise ValueError(f"it is a {found}")
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         waiting = iter(tasks)
-        running = self._distributed.as_completed(loop=self._client.loop)
-        losses: dict[Any, tuple[T, int]] = {}
+        running: dict[Any, tuple[T, int]] = {}
+        done: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
         def start(task: T, lost: int) -> None:
             future = self._client.submit(checked, versions(), function, task, pure=False)
-            losses[future.key] = (task, lost)
-            running.add(future)
+            running[future] = (task, lost)
+            future.add_done_callback(done.put)
 
-        for task in itertools.islice(waiting, self._room):
-            start(task, 0)
-        for future in running:
-            task, lost = losses.pop(future.key)
+        while True:
+            room = AHEAD * max(1, self._threads()) - len(running)
+            for task in itertools.islice(waiting, max(0, room)):
+                start(task, 0)
+            if not running:
+                return
+            future = self._next(done)
+            task, lost = running.pop(future)
             try:
                 result = future.result()
             except self._distributed.scheduler.KilledWorker as error:
                 if lost + 1 == LOSSES:
                     raise EngineError(f"{LOSSES} workers were lost with one task") from error
                 start(task, lost + 1)
-                continue
             except CancelledError as error:
                 raise EngineError("the connection to the scheduler was lost") from error
-            except OSError as error:
+            except self._failures as error:
                 raise EngineError(f"the cluster failed: {error}") from error
-            for following in waiting:
-                start(following, 0)
-                break
-            yield result
+            else:
+                yield result
+
+    def _next(self, done: queue.SimpleQueue[Any]) -> Any:
+        """A task that has ended. EngineError where there are no workers for too long."""
+        told = need("dask.config").get(SETTING, None)
+        limit = need("dask.utils").parse_timedelta(told) if told else SECONDS_WITHOUT_WORKERS
+        begun = time.monotonic()
+        while True:
+            try:
+                return done.get(timeout=min(SECONDS_TO_LOOK, limit))
+            except queue.Empty:
+                if self._threads():
+                    begun = time.monotonic()
+                elif time.monotonic() - begun >= limit:
+                    raise EngineError(
+                        f"the scheduler has had no workers for {limit:g} s: start some; where they "
+                        f"take longer to come, say so to Dask as {SETTING}"
+                    ) from None
+
+    def _threads(self) -> int:
+        """What the cluster has now."""
+        try:
+            return sum(self._client.nthreads().values())
+        except (OSError, AttributeError) as error:  # a client that gave up has no scheduler
+            raise EngineError("the connection to the scheduler was lost") from error
 
     def close(self) -> None:
         self._client.close()
-
-
-def _connected(kind: Any, address: str) -> Any:
-    """A client of the scheduler at an address. EngineError when it does not answer.
-
-    A server that is no scheduler, and says nothing, is waited for in vain, by another thread.
-    """
-    answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
-
-    def connect() -> None:
-        client = kind.__new__(kind)
-        try:
-            client.__init__(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
-        except Exception as error:
-            # One that did not come to be waits for a minute before it goes, and complains of it.
-            client.status = "closed"
-            answers.put(error)
-        else:
-            answers.put(client)
-
-    threading.Thread(target=connect, daemon=True).start()
-    try:
-        answer = answers.get(timeout=SECONDS_TO_CONNECT + SECONDS_TO_GIVE_UP)
-    except queue.Empty:
-        answer = TimeoutError("what listens there is none")
-    if isinstance(answer, OSError | TypeError | ValueError):
-        raise EngineError(f"{address}: no scheduler answers: {answer}") from answer
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
 
 
 def versions() -> tuple[str, ...]:
