@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pylink.fleet.columns import GONE
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
+from pylink.fleet.state import COLUMNS
 from pylink.fleet.update import Update, update
+from pylink.fleet.walk import Stamp
 
 
 def run(index: Index, *roots: Path, names: list[bytes] | None = None) -> Update:
@@ -19,3 +22,16 @@ def made_index(folder: Path, tree: Path) -> Index:
     index = Index.open_or_make(folder)
     run(index, tree)
     return index
+
+
+def read_state(index: Index) -> dict[tuple[bytes, bytes], Stamp]:
+    """What was read of each file, (root, path), that was there at the last run, by the tables."""
+    state: dict[tuple[bytes, bytes], Stamp] = {}
+    for fragment in index.fragments:
+        table = index.read_files(fragment, COLUMNS)
+        rows = zip(*(table[name].to_pylist() for name in COLUMNS), strict=True)
+        for root, path, size, mtime, ctime, inode, kind in rows:
+            state[root, path] = Stamp(size, mtime, ctime, inode)
+            if kind == GONE:
+                del state[root, path]
+    return state

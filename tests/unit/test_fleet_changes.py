@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 from helpers.archive_builder import gnu
-from helpers.fleet_index import made_index, run
+from helpers.fleet_index import made_index, read_state, run
 from helpers.fleet_reference import bytes_of, plant, settle, unit
 
 import pylink
@@ -108,7 +108,7 @@ def test_a_state_that_is_damaged_is_made_anew(index: Index, damage: Callable[[Pa
     assert not State(index).is_saved
     assert counts(run(index)) == (7, 0, 0)
     assert State(index).is_saved
-    assert of(State(index)) == sorted(index.read_state())
+    assert of(State(index)) == sorted(read_state(index))
 
 
 def test_every_byte_of_a_state_counts(index: Index) -> None:
@@ -131,7 +131,7 @@ def test_a_state_of_other_fragments_does_not_count(index: Index, tree: Path) -> 
     (index.folder / FILE).write_bytes(older)
     known = State(index)
     known.read_rest()
-    assert of(known) == sorted(index.read_state())
+    assert of(known) == sorted(read_state(index))
     assert not known.is_saved
     assert counts(run(index)) == (7, 0, 0)
     assert State(index).is_saved
@@ -156,14 +156,14 @@ def test_a_state_grows_by_what_is_new(
         now = file.read_bytes()
         sizes.append(len(now))
         assert State(index).is_saved
-        assert of(State(index)) == sorted(index.read_state())
+        assert of(State(index)) == sorted(read_state(index))
         if now.startswith(before):
             for end in (len(before), len(before) + 7, len(now) - 1):
                 file.write_bytes(now[:end])
                 known = State(index)
                 known.read_rest()
                 assert not known.is_saved
-                assert of(known) == sorted(index.read_state())
+                assert of(known) == sorted(read_state(index))
             file.write_bytes(now)
     grown = [late > early for early, late in itertools.pairwise(sizes)]
     assert 5 < sum(grown) < len(grown)
@@ -267,6 +267,19 @@ def test_the_command_takes_lists_of_any_kind(
     words = [str(tree / "host"), "-o", folder, "--changed-from", "list"]
     assert main(["dedup", "index", *words]) == 1
     assert "not indexed yet" in capfd.readouterr().err
+
+
+def test_a_list_from_nowhere(index: Index) -> None:
+    """Standard input that is shut."""
+    words = ["dedup", "index", "-o", str(index.folder), "--changed-from", "-"]
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "pylink", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == "pylink dedup index: -: standard input is shut\n"
 
 
 def test_a_list_is_no_beginning(tmp_path: Path, tree: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from helpers import demo
 from helpers.archive_builder import gnu
 from helpers.fatbin_builder import SEGMENT, container, entry, host_object
+from helpers.fleet_index import made_index, run
 from helpers.fleet_reference import settle
 
 import pylink
@@ -129,6 +130,48 @@ def test_saving_is_the_difference_of_linked_files(
     assert "Multiple definition" in rows["twice"]["note"]
 
 
+def test_a_question_has_one_index_throughout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a run changes it between two looks, or after the last."""
+    for target in ("one", "two"):
+        for name in ("smoothing_a", "smoothing_b"):
+            (tmp_path / "tree" / target).mkdir(parents=True, exist_ok=True)
+            (tmp_path / "tree" / target / f"{name}.cubin").write_bytes(CUBINS[name])
+    settle()
+    index = made_index(tmp_path / "index", tmp_path / "tree")
+    before = Database()
+    before.add(index)
+    check = Index.check
+
+    def change(self: Index, fragments: list[Path]) -> None:
+        check(self, fragments)
+        shutil.rmtree(tmp_path / "tree/one", ignore_errors=True)
+        run(index)
+
+    monkeypatch.setattr(Index, "check", change)
+    during = Database()
+    during.add(index)
+    for query in ("FROM files ORDER BY file", "FROM objects ORDER BY object", "FROM members"):
+        assert during.ask(query).rows == before.ask(query).rows
+    assert find_tasks(during) == find_tasks(before)
+    assert {task.target for task in find_tasks(during)} == {"one", "two"}
+
+
+def test_results_of_targets_as_they_were_go(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for number in range(2):
+        for name in ("smoothing_a", "smoothing_b"):
+            (tree / f"{name}.cubin").write_bytes(CUBINS[name] + bytes(number))
+        settle()
+        index = made_index(tmp_path / "index", tree)
+        assert main(["dedup", "ask", str(index.folder), "saving"]) == 0
+        assert len(os.listdir(index.folder / "folding")) == 1
+
+
 def test_only_targets_with_ties_are_read(
     tree: Path,
     targets: dict[str, list[Path]],
@@ -138,7 +181,7 @@ def test_only_targets_with_ties_are_read(
     index = made(tree)
     database = Database()
     database.add(index)
-    tied = {task.target: task.tied for task in find_tasks(database, index)}
+    tied = {task.target: task.tied for task in find_tasks(database)}
     assert tied == {name: name not in ("alone", "different") for name in targets if name != "older"}
     first = ask(index, "saving", capfd)
     read: list[str] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import random
 import shutil
@@ -19,11 +20,12 @@ from helpers import demo
 from helpers.archive_builder import thin
 from helpers.dedup_cubin import TEMPLATE, Cubin
 from helpers.dedup_cubin import Section as Planned
-from helpers.fleet_index import run
+from helpers.fleet_index import read_state, run
 from helpers.fleet_reference import bytes_of, plant, sections, settle, unit
 
 from pylink._native.census import Census
-from pylink.fleet import compact, fragment, parts, state, update
+from pylink.command.cli import main
+from pylink.fleet import compact, fragment, parts, state, update, walk
 from pylink.fleet.columns import SECTIONS
 from pylink.fleet.digests import fill, hasher, list_hashed
 from pylink.fleet.engine import Local
@@ -31,7 +33,6 @@ from pylink.fleet.fragment import OBJECT_SIZE, Found
 from pylink.fleet.index import BrokenIndex, Index
 from pylink.fleet.locks import BusyIndex, Writing
 from pylink.fleet.parquet import written
-from pylink.fleet.walk import walk
 
 if TYPE_CHECKING:
     from pylink._native.sectionindex import Columns
@@ -49,7 +50,7 @@ def arena_of(cubins: list[bytes]) -> tuple[bytes, bytes]:
 
 
 def rows(index: Index, name: str) -> list[dict[str, Any]]:
-    tables = [pq.read_table(path) for path in index.tables(name)]
+    tables = [pq.read_table(one / f"{name}.parquet") for one in index.fragments]
     found: list[dict[str, Any]] = pa.concat_tables(tables).to_pylist()
     return found
 
@@ -247,7 +248,7 @@ def test_a_file_that_is_replaced_while_it_is_read(
     tree.mkdir()
     (tree / "a.cubin").write_bytes(unit("a"))
     settle()
-    whole = walk
+    whole = walk.walk
 
     def late(*arguments: Any) -> Any:
         found = whole(*arguments)
@@ -300,6 +301,38 @@ def test_an_index_inside_its_tree_is_not_indexed(tmp_path: Path) -> None:
     index = Index.open_or_make(tmp_path / "index")
     assert run(index, planted.root).files == 7
     assert run(index).files == 7
+
+
+def test_an_index_inside_its_tree_is_known_by_any_name(tmp_path: Path) -> None:
+    """By one over a link, to the tree or to the index; in a walk and in a list."""
+    tree = plant(tmp_path / "real/tree").root
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    index = Index.open_or_make(tmp_path / "link/tree/index")
+    assert run(index, tree).read == 7
+    assert run(index).read == 0
+    assert run(index, names=[bytes(index.folder), bytes(tree / "index")]).read == 0
+    assert run(index, tmp_path / "link/tree").files == run(index, tree).files
+
+
+def test_a_closed_folder_of_the_whole_system_loses_nothing() -> None:
+    """Names of files and of folders are put together the same way below any root."""
+    unseen = walk.Files.of([walk.Found(b"/", b"proc/1/x", walk.Stamp(1, 1, 1, 1))])
+    tree = walk.Tree(parts.NO_FILES, unseen, [(b"/proc/1", "Permission denied")])
+    assert update._gone(tree, [b"/"]).rows == 0
+
+
+def test_a_file_system_without_locks_is_told(
+    index: Index, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody else writes there."""
+
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert main(["dedup", "index", "-o", str(index.folder)]) == 1
+    shown = capfd.readouterr().err
+    assert shown == f"pylink dedup index: {index.folder}/lock: No locks available\n"
 
 
 def test_links_that_lead_up_are_not_followed(tmp_path: Path, index: Index) -> None:
@@ -363,7 +396,7 @@ def test_a_run_that_is_ended_leaves_what_it_finished(
     draft = folder / "fragments/.unfinished000001-000006"
     shutil.copytree(index.fragments[0], draft)
     (draft / "sections.parquet").unlink()
-    assert len(index.read_state()) == done
+    assert len(read_state(index)) == done
     again = run(index, planted.root)
     assert (again.files, again.read) == (7, 7 - done)
     assert not draft.exists()
@@ -386,8 +419,8 @@ def test_many_small_fragments_become_one(
         run(index)
         assert len(index.fragments) < 4
     assert index.fragments[0].name.startswith("000001-000000+")
-    there = [file[:2] for file in walk(Census(), [bytes(planted.root)]).changed.files()]
-    assert sorted(index.read_state()) == there
+    there = [file[:2] for file in walk.walk(Census(), [bytes(planted.root)]).changed.files()]
+    assert sorted(read_state(index)) == there
     fresh = Index.open_or_make(tmp_path / "fresh")
     run(fresh, planted.root)
     listed = rows(index, "files")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,20 @@ def test_a_query_that_is_none_is_refused(
     assert shown.err.count("\n") == 1
     assert "\\n" not in shown.err
     assert names(index) == before
+
+
+def test_times_with_a_zone_need_a_package(
+    index: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pytz", None)
+    query = "SELECT to_timestamp(0)"
+    assert main(["dedup", "ask", index, "--csv", "--sql", query]) == 1
+    assert capfd.readouterr().err == (
+        "pylink dedup ask: times with a zone need the package pytz: pip install pytz, or cast them "
+        "to TIMESTAMP\n"
+    )
+    assert main(["dedup", "ask", index, "--csv", "--sql", f"{query}::TIMESTAMP AS time"]) == 0
+    assert capfd.readouterr().out.startswith("time\n19")
 
 
 def test_numbers_of_any_type_are_numbers(index: str, capfd: pytest.CaptureFixture[str]) -> None:

@@ -90,7 +90,7 @@ def prepare(
     wanted = [name for name in SAVING if name in question.needs]
     if not wanted:
         return
-    tasks = find_tasks(database, index, schema)
+    tasks = find_tasks(database, schema)
     with Progress("linking") as progress:
         known = fold(index, tasks, runner, every="blockers" in wanted, progress=progress.reach)
     for name in wanted:

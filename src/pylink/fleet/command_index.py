@@ -96,6 +96,8 @@ def read_names(file: str) -> list[bytes]:
 
     ValueError when it cannot be read.
     """
+    if file == "-" and sys.stdin is None:
+        raise ValueError("-: standard input is shut")
     try:
         data = sys.stdin.buffer.read() if file == "-" else read_incoming(file)
     except OSError as error:

@@ -18,14 +18,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pylink.command.packages import need
-from pylink.fleet.columns import GONE, as_parquet, schema_of
+from pylink.fleet.columns import GONE, TABLES, as_parquet, schema_of
 from pylink.fleet.index import AGAIN, BrokenIndex
 from pylink.fleet.locks import Reading
 from pylink.fleet.templates import describe
 from pylink.outputs.wholefile import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from pylink.fleet.index import Index
 
@@ -41,7 +42,7 @@ _FUNCTIONS = ("function", "name", "template")
 _TABLES = """
 CREATE TABLE {s}.files AS
     SELECT file, name AS path, CAST(root AS VARCHAR) AS root, size, kind, note,
-           root AS raw_root, path AS raw_path, target AS folder_target
+           root AS raw_root, path AS raw_path, target AS folder_target, mtime, ctime, inode
     FROM (SELECT *, row_number() OVER (PARTITION BY root, path ORDER BY file DESC) AS place
           FROM read_parquet({files}))
     WHERE place = 1 AND kind <> '{gone}';
@@ -98,9 +99,10 @@ class Database:
     def add(self, index: Index, schema: str = "main") -> None:
         """Make the tables of an index. BrokenIndex when it cannot be read."""
         self._readings.append(Reading(index.folder / "fragments"))
-        if not index.fragments:
+        fragments = index.fragments  # once: a run may add some meanwhile
+        if not fragments:
             raise BrokenIndex(f"{index.folder}: nothing is indexed: run `pylink dedup index`")
-        index.check(index.fragments)
+        index.check(fragments)
         self._indexes[schema] = index
         try:
             if schema != "main":
@@ -110,11 +112,9 @@ class Database:
                 s=schema,
                 gone=GONE,
                 not_functions=_NOT_FUNCTIONS,
-                files=_files(index.tables("files")),
-                objects=_files(index.tables("objects")),
-                sections=_files(index.tables("sections")),
+                **{name: _files(one / f"{name}.parquet" for one in fragments) for name in TABLES},
                 members=members.format(
-                    s=schema, targets=_files([str(index.folder / "targets.parquet")])
+                    s=schema, targets=_files([index.folder / "targets.parquet"])
                 ),
             )
             self._connection.execute(text)
@@ -183,15 +183,19 @@ class Database:
 def _reason(error: Exception) -> str:
     """What DuckDB says, without the query below it and what is spelt alike."""
     first, *rest = str(error).splitlines() or [type(error).__name__]
+    if "'pytz'" in first:
+        return (
+            "times with a zone need the package pytz: pip install pytz, or cast them to TIMESTAMP"
+        )
     line = next((found[1] for one in rest if (found := _LINE.match(one))), "1")
     return first if line == "1" else f"{first}, in line {line} of the query"
 
 
-def _files(paths: Sequence[str]) -> str:
+def _files(paths: Iterable[Path]) -> str:
     """Files as a list of SQL, of the names by which `protect` allows them."""
-    return _list([os.path.abspath(path) for path in paths])
+    return _list(map(os.path.abspath, paths))
 
 
-def _list(paths: Sequence[str]) -> str:
+def _list(paths: Iterable[str]) -> str:
     """Texts as a list of SQL."""
     return "[" + ", ".join("'" + path.replace("'", "''") + "'" for path in paths) + "]"

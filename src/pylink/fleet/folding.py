@@ -30,6 +30,7 @@ from pylink.phases.fold import read_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from pylink.fleet.database import Database
     from pylink.fleet.engine import Engine
@@ -71,7 +72,7 @@ WHERE sm >= ? AND NOT linked GROUP BY target, sm ORDER BY target, sm"""
 
 # All files of a target with code for an architecture, in the order of the link.
 _FILES = """
-SELECT DISTINCT target, sm, place, file, raw_root, raw_path
+SELECT DISTINCT target, sm, place, file, raw_root, raw_path, files.size, mtime, ctime, inode
 FROM {s}.members JOIN {s}.objects USING (file) JOIN {s}.files USING (file)
 WHERE sm >= ? AND NOT linked AND fault IS NULL ORDER BY target, sm, place, file"""
 
@@ -89,19 +90,19 @@ class Task:
     stamps: tuple[Stamp, ...]
 
 
-def find_tasks(database: Database, index: Index, schema: str = "main") -> list[Task]:
+def find_tasks(database: Database, schema: str = "main") -> list[Task]:
     """All targets with Mercury sections to compare, by name."""
-    state = index.read_state()
-    inputs: dict[tuple[str, int], list[tuple[int, bytes, bytes]]] = {}
-    for target, sm, _, file, root, path in database.ask(_FILES.format(s=schema), [FIRST_SM]).rows:
-        inputs.setdefault((target, sm), []).append((file, root, path))
+    inputs: dict[tuple[str, int], list[tuple[int, bytes, Stamp]]] = {}
+    for row in database.ask(_FILES.format(s=schema), [FIRST_SM]).rows:
+        target, sm, _, file, root, path, *stamp = row
+        found = (file, os.path.join(root, path), Stamp(*stamp))
+        inputs.setdefault((target, sm), []).append(found)
     tasks = []
     for target, sm, objects, sums in database.ask(_TARGETS.format(s=schema), [FIRST_SM]).rows:
         files = inputs[target, sm]
-        text = json.dumps([__version__, target, sm, [file for file, _, _ in files]])
+        numbers, names, stamps = zip(*files, strict=True)
+        text = json.dumps([__version__, target, sm, numbers])
         key = need("xxhash").xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass"))
-        names = tuple(os.path.join(root, path) for _, root, path in files)
-        stamps = tuple(state[root, path] for _, root, path in files)
         tasks.append(Task(key, target, sm, objects, sums < objects, names, stamps))
     return tasks
 
@@ -119,6 +120,9 @@ def fold(
     That is done for targets with ties, or with `every` for all, and kept where the index may be
     written.
     """
+    with contextlib.suppress(OSError):
+        for old in {*(index.folder / "folding").iterdir()} - {_place(index, one) for one in tasks}:
+            old.unlink()  # of targets as they were
     known, missing = {}, []
     for task in tasks:
         result = read_result(index, task)
@@ -230,5 +234,5 @@ def table_of(known: Mapping[str, Any], tasks: Iterable[Task], table: str) -> Any
     return need("pyarrow").Table.from_pylist(rows, schema=schema_of(SAVING[table]))
 
 
-def _place(index: Index, task: Task) -> Any:
+def _place(index: Index, task: Task) -> Path:
     return index.folder / "folding" / f"{task.key}.json"

@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylink.command.packages import need
 from pylink.errors import reason_of
-from pylink.fleet.columns import GONE, TABLES, read_table
+from pylink.fleet.columns import TABLES, read_table
 from pylink.fleet.locks import WRITER, Writing, nobody_reads
-from pylink.fleet.walk import Stamp
 from pylink.outputs.wholefile import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from pylink.fleet.walk import Stamp
 
 
 # Another number for every change after which an older index cannot be gone on with.
@@ -74,7 +75,7 @@ class FragmentName(NamedTuple):
 
 
 class Index:
-    """An index that is there; `read_state` and the like look at its files each time."""
+    """An index that is there; `fragments` and the like look at its files each time."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -117,10 +118,6 @@ class Index:
         names = [FragmentName.of(one.name) for one in self.fragments]
         return max((int(name.last.partition("-")[0]) for name in names if name), default=0) + 1
 
-    def tables(self, name: str) -> list[str]:
-        """The Parquet files of one table, oldest first."""
-        return [str(one / f"{name}.parquet") for one in self.fragments]
-
     def check(self, fragments: Iterable[Path]) -> None:
         """Compare tables with the sums that were written with them; BrokenIndex for another one.
 
@@ -139,20 +136,6 @@ class Index:
                     if line not in sums
                 ]
                 raise BrokenIndex(f"{one / (wrong or [SUMS])[0]}: it is damaged: {AGAIN}")
-
-    def read_state(self) -> dict[tuple[bytes, bytes], Stamp]:
-        """What was read of each file, (root, path), that was there at the last run."""
-        state: dict[tuple[bytes, bytes], Stamp] = {}
-        columns = ["root", "path", *Stamp._fields, "kind"]
-        for fragment in self.fragments:
-            table = self.read_files(fragment, columns)
-            rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
-            for root, name, size, mtime, ctime, inode, kind in rows:
-                if kind == GONE:
-                    state.pop((root, name), None)
-                else:
-                    state[root, name] = Stamp(size, mtime, ctime, inode)
-        return state
 
     def read_files(self, fragment: Path, columns: list[str]) -> Any:
         """Columns of the table of files of a fragment. BrokenIndex where it cannot be read."""

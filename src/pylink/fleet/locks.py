@@ -38,7 +38,10 @@ class Writing:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._descriptor)
-            raise BusyIndex(f"{self._folder}: another run is writing this index") from error
+            if isinstance(error, BlockingIOError):
+                raise BusyIndex(f"{self._folder}: another run is writing this index") from error
+            error.filename = str(self._folder / WRITER)  # of a file system without locks
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

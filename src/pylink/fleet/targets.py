@@ -15,6 +15,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylink._native.filepaths import folders_of
+from pylink.errors import reason_of
 from pylink.fleet.columns import MEMBERS, show_bytes
 from pylink.inputs.incoming import read_incoming
 
@@ -94,7 +95,7 @@ def by_description(name: str, files: Iterable[tuple[bytes, bytes]]) -> Iterator[
     try:
         data = read_incoming(name, limit=MAX_DESCRIPTION, pipes=False)
     except OSError as error:
-        raise BadDescription(f"{name}: {error.strerror}") from error
+        raise BadDescription(f"{name}: {reason_of(error)}") from error
     folder = os.fsencode(os.path.dirname(os.path.abspath(name)))
     known = {os.path.join(root, path): (root, path) for root, path in files}
     for target, inputs in _described(name, data).items():

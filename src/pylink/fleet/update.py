@@ -69,7 +69,7 @@ def update(
             raise NothingToRead(
                 f"{index.folder}: nothing is indexed yet: name the folders to index"
             )
-        inside = bytes(index.folder.absolute())
+        inside = bytes(index.folder)
         outside = 0
         if names is None:
             tree = walk(census, roots, inside)

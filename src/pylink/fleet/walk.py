@@ -67,7 +67,7 @@ class Found(NamedTuple):
 
     @property
     def full(self) -> bytes:
-        return b"%s/%s" % (self.root, self.path)
+        return os.path.join(self.root, self.path)
 
 
 class Files(NamedTuple):
@@ -155,7 +155,9 @@ def walk(census: Census, roots: Sequence[bytes], skipped: bytes = b"") -> Tree:
 
     What is unseen is so below any root.
     """
-    closed = census.walk(list(roots), skipped, MAX_SIZE, youngest())
+    closed = []
+    for root in roots:
+        closed += census.walk([root], _under(root, skipped), MAX_SIZE, youngest())
     return Tree(Files(*census.compare()), Files(*census.unseen()), _reasons(closed))
 
 
@@ -163,11 +165,19 @@ def look(census: Census, paths: Mapping[bytes, Sequence[bytes]], skipped: bytes 
     """Look at some files alone: `paths` below roots, of files or of folders with all in them."""
     closed, rest = [], []
     for root, some in paths.items():
-        shut, missing = census.look(root, list(some), skipped, MAX_SIZE, youngest())
+        inner = _under(root, skipped)
+        shut, missing = census.look(root, list(some), inner, MAX_SIZE, youngest())
         closed += shut
         rest.append(missing)
     changed = Files(*census.compare())
     return Tree(changed, Files(*census.unseen_of(list(paths), rest)), _reasons(closed))
+
+
+def _under(root: bytes, folder: bytes) -> bytes:
+    """The name that a folder has below a root, whatever links lead to either; empty for none."""
+    start = os.path.realpath(root).rstrip(b"/") + b"/"
+    real = os.path.realpath(folder)
+    return os.path.join(root, real[len(start) :]) if folder and real.startswith(start) else b""
 
 
 def _reasons(closed: Iterable[tuple[bytes, int]]) -> list[tuple[bytes, str]]:
