@@ -188,7 +188,7 @@ def least(costs: Sequence[Cost]) -> Cost:
 def look(root: str) -> Cost:
     """What looking at each file takes, of which nothing is known."""
     wall, processor = time.perf_counter(), time.process_time()
-    Census().walk([os.fsencode(root)], b"", 1 << 40, 0)
+    Census().walk(os.fsencode(root), b"", 1 << 40, 0)
     return Cost(time.perf_counter() - wall, time.process_time() - processor, 0)
 
 

@@ -20,10 +20,10 @@ from helpers.fleet_reference import bytes_of, plant, settle, unit
 import pylink
 from pylink.command.cli import main
 from pylink.fleet import state, update
+from pylink.fleet.described import by_description
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
 from pylink.fleet.state import FILE, State
-from pylink.fleet.targets import by_description
 from pylink.fleet.update import NothingToRead, Update
 from pylink.fleet.walk import below
 
@@ -301,7 +301,7 @@ def test_a_description_is_read_when_it_or_a_file_changed(
         calls.append(1)
         return by_description(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(update, "by_description", counted)
+    monkeypatch.setattr("pylink.fleet.described.by_description", counted)
     update.update(index, [], Local(), targets=str(described))
     assert len(calls) == 1
     run(index)

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -282,9 +282,9 @@ def test_a_folder_that_cannot_be_entered_loses_nothing(tmp_path: Path, index: In
 
     class Refused(Census):
         def walk(
-            self, roots: Sequence[bytes], skipped: bytes, largest: int, youngest: int
+            self, root: bytes, skipped: bytes, largest: int, youngest: int
         ) -> list[tuple[bytes, int]]:
-            assert super().walk(roots, shut, largest, youngest) == []
+            assert super().walk(root, shut, largest, youngest) == []
             return [(shut, errno.EACCES)]
 
     with pytest.MonkeyPatch.context() as patch:

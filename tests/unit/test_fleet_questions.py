@@ -18,10 +18,11 @@ from pylink.fleet import confirm as confirm_module
 from pylink.fleet import database as database_module
 from pylink.fleet.confirm import confirm
 from pylink.fleet.database import BadQuery, Database
+from pylink.fleet.described import BadDescription, by_description
 from pylink.fleet.engine import Local
 from pylink.fleet.index import Index
 from pylink.fleet.questions import COMPARISONS, QUESTIONS
-from pylink.fleet.targets import BadDescription, by_description, folder_targets
+from pylink.fleet.targets import folder_targets
 from pylink.fleet.templates import describe
 from pylink.fleet.update import update
 from pylink.fleet.walk import ends_of

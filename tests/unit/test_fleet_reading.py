@@ -21,9 +21,8 @@ import pylink
 from pylink._native.cubinfiles import read_cubins
 from pylink.fleet import fragment
 from pylink.fleet.digests import hasher, list_hashed
-from pylink.fleet.directly import FATES, SNIFFED, read_directly
-from pylink.fleet.fragment import make_fragment
-from pylink.fleet.parts import Part
+from pylink.fleet.fragment import FATES, make_fragment
+from pylink.fleet.parts import SNIFFED, Part
 from pylink.fleet.walk import Files, Found, Stamp
 
 pytest.importorskip("pyarrow")
@@ -36,7 +35,7 @@ def found(path: Path) -> Found:
 
 
 def fates(*files: Found) -> list[int]:
-    return list(read_directly(Files.of(files), 0, hasher())[0])
+    return list(read_cubins(*Files.of(files), SNIFFED, 0, hasher())[0])
 
 
 def written(folder: Path, *contents: bytes) -> list[Found]:
@@ -67,7 +66,7 @@ def damaged_cubins() -> list[bytes]:
 def test_files_are_listed_as_an_arena_is(tmp_path: Path) -> None:
     cubins = damaged_cubins()
     files = written(tmp_path, *cubins)
-    told, columns = read_directly(Files.of(files), 1 << 50, hasher())
+    told, columns = read_cubins(*Files.of(files), SNIFFED, 1 << 50, hasher())
     # Even in these bytes the machine stays; who is cut off before the header ends is no cubin.
     assert list(told) == [CUBIN] * len(cubins)
     extents, at = b"", 0

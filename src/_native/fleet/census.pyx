@@ -170,15 +170,13 @@ cdef class Census:
         finally:
             vec_free(&told)
 
-    def walk(self, list roots, bytes skipped, int64_t largest, int64_t youngest):
-        """Look at all files below these roots; see census.pyi."""
+    def walk(self, bytes root not None, bytes skipped, int64_t largest, int64_t youngest):
+        """Look at all files below a root; see census.pyi."""
         cdef size_t first = self.folders.count
-        for root in roots:
-            number = self.root_number(root)
-            if number not in self.walked:
-                self.walked.add(number)
-                self.add_folder(number, PyBytes_AS_STRING(root), len(root),
-                                len(root.rstrip(b"/")) + 1)
+        cdef uint32_t number = self.root_number(root)
+        if number not in self.walked:
+            self.walked.add(number)
+            self.add_folder(number, PyBytes_AS_STRING(root), len(root), len(root.rstrip(b"/")) + 1)
         return self.enter(first, skipped, largest, youngest)
 
     def look(self, bytes root, list paths, bytes skipped, int64_t largest, int64_t youngest):
@@ -189,6 +187,7 @@ cdef class Census:
         cdef size_t place = self.folders.count, files
         cdef Folder* folder
         cdef Stat status
+        cdef bint is_there
         cdef list rest = []
         level.largest, level.youngest = largest, youngest
         # One for all files, from which paths start; nobody enters it.
@@ -197,14 +196,18 @@ cdef class Census:
             full = base + path
             if skipped and (full + b"/").startswith(skipped + b"/"):
                 continue
-            if fstatat(AT_FDCWD, PyBytes_AS_STRING(full), &status, AT_SYMLINK_NOFOLLOW) == 0 and (
-                    S_ISDIR(status.st_mode)):
+            is_there = fstatat(
+                AT_FDCWD, PyBytes_AS_STRING(full), &status, AT_SYMLINK_NOFOLLOW) == 0
+            if is_there and S_ISDIR(status.st_mode):
                 rest.append(path)
                 self.add_folder(number, PyBytes_AS_STRING(full), len(full), len(base))
                 continue
             folder = <Folder*>self.folders.data + place
             files = folder.files.count
-            if not add_file(&level, folder, AT_FDCWD, PyBytes_AS_STRING(full), len(base)):
+            if is_there and S_ISLNK(status.st_mode):
+                is_there = fstatat(AT_FDCWD, PyBytes_AS_STRING(full), &status, 0) == 0
+            if is_there and not add_file(&level, folder, &status, PyBytes_AS_STRING(full),
+                                         len(base)):
                 raise MemoryError
             if folder.files.count == files:
                 rest.append(path)

@@ -24,7 +24,7 @@ cdef extern from "<unistd.h>" nogil:
     ssize_t c_read "read"(int fd, void* data, size_t size)
     int c_close "close"(int fd)
 
-# What became of a file; pylink.fleet.directly has the same numbers.
+# What became of a file; pylink.fleet.fragment has the same numbers.
 cdef enum Fate:
     F_CUBIN = 0                 # its sections are listed
     F_OTHER = 1                 # there is no device code in it

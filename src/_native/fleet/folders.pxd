@@ -69,6 +69,7 @@ cdef inline void read_folder(void* context, size_t item) noexcept nogil:
     cdef DIR* stream = opendir(folder.path)
     cdef Entry* entry
     cdef Stat status
+    cdef bint good
     if stream == NULL:
         folder.error = errno
         return
@@ -82,8 +83,13 @@ cdef inline void read_folder(void* context, size_t item) noexcept nogil:
                 fstatat(dirfd(stream), entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0
                 and S_ISDIR(status.st_mode)):
             entry.d_type = DT_DIR
-        if not (add_inner(level, folder, entry.d_name) if entry.d_type == DT_DIR
-                else add_file(level, folder, dirfd(stream), entry.d_name, 0)):
+        good = True
+        if entry.d_type == DT_DIR:
+            good = add_inner(level, folder, entry.d_name)
+        elif fstatat(dirfd(stream), entry.d_name, &status, 0) == 0:
+            good = add_file(level, folder, &status, entry.d_name, 0)
+        # Else it is gone already, or a link that leads nowhere.
+        if not good:
             folder.error = ENOMEM
             break
     closedir(stream)
@@ -116,18 +122,14 @@ cdef inline bint add_inner(Level* level, Folder* folder, const char* name) noexc
     return True
 
 
-cdef inline bint add_file(Level* level, Folder* folder, int descriptor, const char* name,
+cdef inline bint add_file(Level* level, Folder* folder, const Stat* status, const char* name,
                           uint64_t skip) noexcept nogil:
     """Note a file that may be an input; False without memory.
 
     `skip` bytes of the name are not behind the folder's, but in it.
     """
-    cdef Stat status
     cdef File* file
     cdef uint64_t at = folder.text.count
-    # Gone already, or a link that leads nowhere.
-    if fstatat(descriptor, name, &status, 0) != 0:
-        return True
     if (not S_ISREG(status.st_mode) or status.st_size <= 0 or status.st_size > level.largest):
         return True
     file = <File*>vec_push(&folder.files)
@@ -135,7 +137,7 @@ cdef inline bint add_file(Level* level, Folder* folder, int descriptor, const ch
         return False
     file.path = at
     file.size = <uint32_t>(folder.text.count - at)
-    file.stamp = stamp_of(&status)
+    file.stamp = stamp_of(status)
     if file.stamp.ctime > level.youngest:
         file.stamp.mtime = file.stamp.ctime = file.stamp.inode = 0
     return True

@@ -6,6 +6,11 @@ from libc.stdint cimport uintptr_t
 from extents cimport count_files
 from sectioncolumns cimport *
 
+cdef extern from "<dlfcn.h>" nogil:
+    void* dlopen(const char* path, int flags)
+    void* dlsym(void* library, const char* name)
+    int RTLD_LAZY
+
 
 def list_sections(bytes arena not None, bytes extents not None, int64_t first, uintptr_t hasher):
     """The objects and sections of every cubin of the arena; see sectionindex.pyi."""
@@ -26,3 +31,9 @@ def list_sections(bytes arena not None, bytes extents not None, int64_t first, u
         return columns_take(&columns)
     finally:
         columns_free(&columns)
+
+
+def find_function(bytes library not None, bytes name not None):
+    """The address of a function of a library; see sectionindex.pyi."""
+    cdef void* opened = dlopen(PyBytes_AS_STRING(library), RTLD_LAZY)
+    return 0 if opened == NULL else <uintptr_t>dlsym(opened, PyBytes_AS_STRING(name))

@@ -16,6 +16,7 @@ cdef extern from "<sys/stat.h>" nogil:
     int fstat(int file, Stat* status)
     bint S_ISREG(uint32_t mode)
     bint S_ISDIR(uint32_t mode)
+    bint S_ISLNK(uint32_t mode)
 
 cdef struct Stamp:
     int64_t size

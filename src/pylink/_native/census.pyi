@@ -1,7 +1,5 @@
 """The files of build trees beside what an index knows of them: who is new, changed or gone."""
 
-from collections.abc import Sequence
-
 # Files: roots, the number among these of each file's (int32), where its path below that ends in the
 # text of all (int64, with a 0 in front), and its size, mtime, ctime (ns) and inode (int64 each).
 Columns = tuple[list[bytes], bytes, bytes, bytes, bytes]
@@ -49,9 +47,9 @@ class Census:
         """All files that are known to be there, in any order."""
 
     def walk(
-        self, roots: Sequence[bytes], skipped: bytes, largest: int, youngest: int
+        self, root: bytes, skipped: bytes, largest: int, youngest: int
     ) -> list[tuple[bytes, int]]:
-        """Look at all files below the roots, but not in the folder ``skipped``.
+        """Look at all files below a root, but not in the folder ``skipped``.
 
         Files are regular, or links to such, and have 1 to ``largest`` bytes; of one that changed
         after ``youngest`` (ns) the times and the inode are 0. Returns the folders that could not be

@@ -17,3 +17,6 @@ def list_sections(arena: bytes, extents: bytes, first: int, hasher: int) -> Colu
     A cubin costs time in proportion to its size, whatever its headers say. ``IndexError`` for an
     extent outside the arena.
     """
+
+def find_function(library: bytes, name: bytes) -> int:
+    """The address of a function of the library of this path, which stays open; 0 for none."""

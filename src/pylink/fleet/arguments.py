@@ -8,7 +8,6 @@ from pylink.command import running
 from pylink.fleet.engine import EngineError, Local
 from pylink.fleet.index import BrokenIndex
 from pylink.fleet.locks import BusyIndex
-from pylink.fleet.targets import BadDescription
 from pylink.fleet.update import NothingToRead
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from pylink.fleet.engine import Engine
 
 EXPECTED = (
-    BadDescription,
     BrokenIndex,
     BusyIndex,
     EngineError,

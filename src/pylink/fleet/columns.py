@@ -21,9 +21,9 @@ MOST_ROWS, MOST_PARTS = 1 << ROW_BITS, 1 << PART_BITS
 
 DIGEST_SIZE = 16
 
-
-# The kind of a file that is not there any more.
-GONE = "gone"
+# Kinds of files: a cubin, one without device code, one that is not there any more. `contents` has
+# the others.
+CUBIN, OTHER, GONE = "cubin", "other", "gone"
 
 
 def first_number(run: int, part: int) -> int:

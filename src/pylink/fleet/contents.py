@@ -1,4 +1,4 @@
-"""What files hold that are looked at closely (see `directly`), some megabytes at a time.
+"""What files hold that are looked at closely (see `fragment`), some megabytes at a time.
 
 Files are read whole and at once, as a link reads them. Of large ones the beginning is looked at
 first: a build tree has more than inputs. What changes while it is read is taken as it is then, and
@@ -14,7 +14,8 @@ from pylink._native import inputfiles
 from pylink.diagnostics.stream import printable
 from pylink.errors import reason_of
 from pylink.facts.elf import EM_CUDA
-from pylink.fleet.directly import CUBIN, OTHER, SNIFFED
+from pylink.fleet.columns import CUBIN, OTHER
+from pylink.fleet.parts import SNIFFED
 from pylink.inputs import kinds
 from pylink.inputs.incoming import read_incoming
 from pylink.inspect.containers import Allowance, UnreadableFile, is_known, parts

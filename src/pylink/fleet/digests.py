@@ -8,12 +8,12 @@ is 0 and `fill` calls the package.
 
 from __future__ import annotations
 
-import ctypes
 import functools
+import os
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from pylink._native.sectionindex import list_sections
+from pylink._native.sectionindex import find_function, list_sections
 from pylink.command.packages import need
 from pylink.fleet.columns import SECTIONS
 
@@ -21,19 +21,14 @@ if TYPE_CHECKING:
     from pylink._native.sectionindex import Columns
 
 # The first chooses by the processor's instructions.
-NAMES = ("XXH3_128bits_dispatch", "XXH3_128bits")
+NAMES = (b"XXH3_128bits_dispatch", b"XXH3_128bits")
 
 
 @functools.cache
 def hasher() -> int:
     """The address of the function, or 0."""
-    need("xxhash")
-    library = ctypes.CDLL(need("xxhash._xxhash").__file__)
-    for name in NAMES:
-        function = getattr(library, name, None)
-        if function is not None:
-            return ctypes.cast(function, ctypes.c_void_p).value or 0
-    return 0
+    library = os.fsencode(need("xxhash._xxhash").__file__)
+    return next(filter(None, (find_function(library, name) for name in NAMES)), 0)
 
 
 def list_hashed(arena: bytes, extents: bytes, first: int) -> Columns:

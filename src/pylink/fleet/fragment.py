@@ -7,18 +7,21 @@ from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylink._native.columnpages import join_words
+from pylink._native.cubinfiles import read_cubins
 from pylink.facts.elf import ET_EXEC
 from pylink.fleet.columns import (
+    CUBIN,
     GONE,
     MOST_ROWS,
+    OTHER,
     SECTIONS,
     TABLES,
     first_number,
     show_bytes,
 )
 from pylink.fleet.digests import hasher, list_hashed
-from pylink.fleet.directly import CUBIN, FATES, read_directly
 from pylink.fleet.parquet import Numbers, Texts, constant, integers, numbered, texts, words, written
+from pylink.fleet.parts import SNIFFED
 from pylink.fleet.state import Rows
 from pylink.fleet.targets import folder_targets
 
@@ -31,6 +34,10 @@ if TYPE_CHECKING:
     from pylink.fleet.parts import Part
     from pylink.fleet.walk import Files
 
+# What became of a file that was read natively: its kind, and "" for one to be looked at closely.
+FATES = (CUBIN, OTHER, "")
+
+# What is wrong with an object, by the native numbers.
 FAULTS = {
     1: "it has no ELF header of a cubin",
     2: "its section headers do not lie in the file",
@@ -71,7 +78,7 @@ def make_fragment(part: Part) -> Fragment:
     fates = bytes([FATES.index("")]) * rows
     if hasher():
         found.check(rows)
-        fates, native = read_directly(part.files, first, hasher())
+        fates, native = read_cubins(*part.files, SNIFFED, first, hasher())
         found.take([row for row, fate in enumerate(fates) if not fate], None, native)
     results: dict[int, FileResult] = {}
     closely = [row for row, fate in enumerate(fates) if not FATES[fate]]

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 PART_FILES = 4096
 PART_BYTES = 128 << 20
 
+# Larger files are opened twice, the first time for their beginning.
+SNIFFED = 1 << 20
+
 NO_FILES = Files.of(())
 
 

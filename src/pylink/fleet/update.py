@@ -14,12 +14,12 @@ from pylink.fleet.index import Index
 from pylink.fleet.locks import Writing
 from pylink.fleet.parts import Part, parts
 from pylink.fleet.state import State
-from pylink.fleet.targets import by_description, table_of
 from pylink.fleet.walk import Files, Stamp, below, look, walk, youngest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from pylink._native.census import Census
     from pylink.fleet.engine import Engine
     from pylink.fleet.fragment import Fragment
     from pylink.fleet.walk import Tree
@@ -65,25 +65,7 @@ def update(
         state.read_rest()
         census = state.census
         roots = roots or index.roots
-        if not roots:
-            raise NothingToRead(
-                f"{index.folder}: nothing is indexed yet: name the folders to index"
-            )
-        inside = bytes(index.folder)
-        outside = 0
-        if names is None:
-            tree = walk(census, roots, inside)
-        else:
-            for root in roots:
-                if root not in index.roots:
-                    raise NothingToRead(
-                        f"{os.fsdecode(root)}: not indexed yet: run once without a list of changes"
-                    )
-            paths, outside = below(names, roots)
-            tree = look(census, paths, inside)
-        for folder, reason in tree.closed:
-            if folder in roots:
-                raise NothingToRead(f"{os.fsdecode(folder)}: {reason}")
+        tree, outside = _find(index, census, roots, names)
         changed, gone = tree.changed, _gone(tree, roots)
         files = census.count() - gone.rows
         description = index.settings["targets"] if targets is None else targets or None
@@ -92,8 +74,7 @@ def update(
         is_new = changed.rows or gone.rows or not state.is_saved
         if description and (is_new or not index.is_described(description, stamp)):
             # One that is wrong is to be known before anything is read for long.
-            there = {*census.files()} - {file[:2] for file in gone.files()}
-            members = table_of(by_description(description, sorted(there)))
+            members = _members(description, {*census.files()} - {one[:2] for one in gone.files()})
         index.add_roots(roots)
         total = sum(changed.sizes)
         done = 0
@@ -111,6 +92,29 @@ def update(
             compact(index, files, state.counts())
         state.save()
         return Update(files, changed.rows, total, gone.rows, tree.closed, outside)
+
+
+def _find(
+    index: Index, census: Census, roots: Sequence[bytes], names: Sequence[bytes] | None
+) -> tuple[Tree, int]:
+    """What is below the roots, or of it what has one of the names; how many names are outside."""
+    if not roots:
+        raise NothingToRead(f"{index.folder}: nothing is indexed yet: name the folders to index")
+    outside = 0
+    if names is None:
+        tree = walk(census, roots, bytes(index.folder))
+    else:
+        for root in roots:
+            if root not in index.roots:
+                raise NothingToRead(
+                    f"{os.fsdecode(root)}: not indexed yet: run once without a list of changes"
+                )
+        paths, outside = below(names, roots)
+        tree = look(census, paths, bytes(index.folder))
+    for folder, reason in tree.closed:
+        if folder in roots:
+            raise NothingToRead(f"{os.fsdecode(folder)}: {reason}")
+    return tree, outside
 
 
 def _gone(tree: Tree, roots: Sequence[bytes]) -> Files:
@@ -133,6 +137,13 @@ def _stamp(description: str | None) -> Stamp | None:
     except OSError:
         return None
     return stamp if stamp.ctime <= youngest() else None
+
+
+def _members(description: str, files: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """The table of targets that a file of the build describes."""
+    from pylink.fleet.described import by_description, table_of  # noqa: PLC0415 -- few builds do
+
+    return table_of(by_description(description, sorted(files)))
 
 
 def make(part: Part) -> Fragment:

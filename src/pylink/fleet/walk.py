@@ -157,7 +157,7 @@ def walk(census: Census, roots: Sequence[bytes], skipped: bytes = b"") -> Tree:
     """
     closed = []
     for root in roots:
-        closed += census.walk([root], _under(root, skipped), MAX_SIZE, youngest())
+        closed += census.walk(root, _under(root, skipped), MAX_SIZE, youngest())
     return Tree(Files(*census.compare()), Files(*census.unseen()), _reasons(closed))
 
 
