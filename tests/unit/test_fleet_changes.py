@@ -46,17 +46,19 @@ def counts(done: Update) -> tuple[int, int, int]:
 
 LOADED = """
 import sys
+before = {*sys.modules}
 from pylink.command.cli import main
 main(sys.argv[1:])
-heavy = ("pyarrow", "numpy", "pandas", "duckdb", "pylink.inspect", "pylink.fleet.parquet")
-print([name for name in heavy if name in sys.modules])
+heavy = ("pyarrow", "numpy", "pandas", "duckdb", "ctypes", "pathlib", "pylink.fleet.described",
+         "pylink.inspect", "pylink.fleet.parquet")
+print([name for name in heavy if name in {*sys.modules} - before])
 """
 
 
 def test_where_nothing_changed_no_package_is_loaded(index: Index, tree: Path) -> None:
     def loaded(*words: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-c", LOADED, "dedup", "index", "-o", str(index.folder), *words],
+            [sys.executable, "-c", LOADED, "dedup", "index", "-o", index.folder, *words],
             env={**os.environ, "PYTHONPATH": str(Path(pylink.__file__).parents[1])},
             capture_output=True,
             text=True,
@@ -104,7 +106,7 @@ def make_endless(file: Path) -> None:
 @pytest.mark.parametrize("damage", [lose, cut, spoil, make_foreign, make_endless])
 def test_a_state_that_is_damaged_is_made_anew(index: Index, damage: Callable[[Path], None]) -> None:
     assert State(index).is_saved
-    damage(index.folder / FILE)
+    damage(Path(index.folder) / FILE)
     assert not State(index).is_saved
     assert counts(run(index)) == (7, 0, 0)
     assert State(index).is_saved
@@ -112,7 +114,7 @@ def test_a_state_that_is_damaged_is_made_anew(index: Index, damage: Callable[[Pa
 
 
 def test_every_byte_of_a_state_counts(index: Index) -> None:
-    file = index.folder / FILE
+    file = Path(index.folder) / FILE
     good = file.read_bytes()
     for at in range(0, len(good), 3):
         data = bytearray(good)
@@ -123,12 +125,12 @@ def test_every_byte_of_a_state_counts(index: Index) -> None:
 
 def test_a_state_of_other_fragments_does_not_count(index: Index, tree: Path) -> None:
     """One that lacks the last ones is completed; one that has more is made anew."""
-    older = (index.folder / FILE).read_bytes()
+    older = (Path(index.folder) / FILE).read_bytes()
     (tree / "new.cubin").write_bytes(unit("new"))
     (tree / "notes.txt").unlink()
     settle()
     assert counts(run(index)) == (7, 1, 1)
-    (index.folder / FILE).write_bytes(older)
+    (Path(index.folder) / FILE).write_bytes(older)
     known = State(index)
     known.read_rest()
     assert of(known) == sorted(read_state(index))
@@ -136,7 +138,7 @@ def test_a_state_of_other_fragments_does_not_count(index: Index, tree: Path) -> 
     assert counts(run(index)) == (7, 0, 0)
     assert State(index).is_saved
     # As of one who removes the last fragment, to have its files read again.
-    shutil.rmtree(index.fragments[-1])
+    shutil.rmtree(index.place(index.fragments[-1]))
     assert counts(run(index)) == (7, 1, 1)
 
 
@@ -145,7 +147,7 @@ def test_a_state_grows_by_what_is_new(
 ) -> None:
     """Until it is written anew; and what is damaged at its end costs reading alone."""
     monkeypatch.setattr(state, "_FEW", 5)
-    file = index.folder / FILE
+    file = Path(index.folder) / FILE
     sizes = [file.stat().st_size]
     for number in range(9):
         before = file.read_bytes()
@@ -175,7 +177,7 @@ def test_a_state_that_cannot_be_written_is_no_error(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    (index.folder / FILE).unlink()
+    (Path(index.folder) / FILE).unlink()
     monkeypatch.setattr(state, "write_whole", full)
     (tree / "new.cubin").write_bytes(unit("new"))
     settle()
@@ -239,7 +241,7 @@ def test_the_command_takes_lists_of_any_kind(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tree)
-    folder = str(index.folder)
+    folder = index.folder
     strange = tree / "new\nline.cubin"
     lists: list[tuple[bytes, bytes]] = [
         (b"one.cubin", b"one.cubin\n\nnone\n"),
@@ -271,7 +273,7 @@ def test_the_command_takes_lists_of_any_kind(
 
 def test_a_list_from_nowhere(index: Index) -> None:
     """Standard input that is shut."""
-    words = ["dedup", "index", "-o", str(index.folder), "--changed-from", "-"]
+    words = ["dedup", "index", "-o", index.folder, "--changed-from", "-"]
     done = subprocess.run(
         ["/bin/sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "pylink", *words],
         capture_output=True,
@@ -286,7 +288,7 @@ def test_a_list_is_no_beginning(tmp_path: Path, tree: Path) -> None:
     fresh = Index.open_or_make(tmp_path / "fresh")
     with pytest.raises(NothingToRead, match="run once without"):
         run(fresh, tree, names=[bytes(tree / "notes.txt")])
-    assert bytes_of(fresh.folder) == {}
+    assert bytes_of(Path(fresh.folder)) == {}
 
 
 def test_a_description_is_read_when_it_or_a_file_changed(
@@ -314,7 +316,7 @@ def test_a_description_is_read_when_it_or_a_file_changed(
     run(index)
     assert len(calls) == 3
     # A run that ended before it came to the description.
-    (index.folder / FILE).unlink()
+    (Path(index.folder) / FILE).unlink()
     run(index)
     assert len(calls) == 4
     run(index)

@@ -50,7 +50,7 @@ def arena_of(cubins: list[bytes]) -> tuple[bytes, bytes]:
 
 
 def rows(index: Index, name: str) -> list[dict[str, Any]]:
-    tables = [pq.read_table(one / f"{name}.parquet") for one in index.fragments]
+    tables = [pq.read_table(index.place(one, f"{name}.parquet")) for one in index.fragments]
     found: list[dict[str, Any]] = pa.concat_tables(tables).to_pylist()
     return found
 
@@ -166,7 +166,7 @@ def test_the_same_tree_gives_the_same_bytes(
     for threads in (1, 1, 2, 3, 9):
         index = Index.open_or_make(tmp_path / str(len(made)))
         update.update(index, [bytes(planted.root)], Local(threads))
-        made.append(bytes_of(index.folder))
+        made.append(bytes_of(Path(index.folder)))
     assert made == [made[0]] * 5
     assert len(made[0]) == 3 * 4
 
@@ -202,9 +202,9 @@ def test_only_what_changed_is_read_again(
     planted = plant(tmp_path / "tree")
     run(index, planted.root)
     assert len(index.fragments) == 3
-    before = bytes_of(index.folder)
+    before = bytes_of(Path(index.folder))
     assert run(index).read == 0
-    assert bytes_of(index.folder) == before
+    assert bytes_of(Path(index.folder)) == before
     new = planted.root / "CMakeFiles/app.dir/new.cubin"
     new.write_bytes(unit("new"))
     changed = planted.root / "CMakeFiles/app.dir/b.cubin"
@@ -216,7 +216,7 @@ def test_only_what_changed_is_read_again(
     settle()
     done = run(index)
     assert (done.files, done.read, done.gone) == (7, 2, 1)
-    after = bytes_of(index.folder)
+    after = bytes_of(Path(index.folder))
     assert {name: after[name] for name in before} == before
     assert [row["name"] for row in rows(index, "files")[7:]] == [
         "CMakeFiles/app.dir/b.cubin",
@@ -310,7 +310,7 @@ def test_an_index_inside_its_tree_is_known_by_any_name(tmp_path: Path) -> None:
     index = Index.open_or_make(tmp_path / "link/tree/index")
     assert run(index, tree).read == 7
     assert run(index).read == 0
-    assert run(index, names=[bytes(index.folder), bytes(tree / "index")]).read == 0
+    assert run(index, names=[os.fsencode(index.folder), bytes(tree / "index")]).read == 0
     assert run(index, tmp_path / "link/tree").files == run(index, tree).files
 
 
@@ -330,7 +330,7 @@ def test_a_file_system_without_locks_is_told(
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    assert main(["dedup", "index", "-o", str(index.folder)]) == 1
+    assert main(["dedup", "index", "-o", index.folder]) == 1
     shown = capfd.readouterr().err
     assert shown == f"pylink dedup index: {index.folder}/lock: No locks available\n"
 
@@ -356,7 +356,7 @@ def test_what_is_no_index_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BrokenIndex, match="make one with"):
         Index(tmp_path)
     made = Index.open_or_make(tmp_path / "index")
-    (made.folder / "index.json").write_text('{"format": 0}')
+    (Path(made.folder) / "index.json").write_text('{"format": 0}')
     with pytest.raises(BrokenIndex, match="another release"):
         Index(made.folder)
 
@@ -394,7 +394,7 @@ def test_a_run_that_is_ended_leaves_what_it_finished(
     assert 2 <= done < 7
     # Half a fragment, as of a process that was killed while it wrote one.
     draft = folder / "fragments/.unfinished000001-000006"
-    shutil.copytree(index.fragments[0], draft)
+    shutil.copytree(index.place(index.fragments[0]), draft)
     (draft / "sections.parquet").unlink()
     assert len(read_state(index)) == done
     again = run(index, planted.root)
@@ -418,7 +418,7 @@ def test_many_small_fragments_become_one(
         settle()
         run(index)
         assert len(index.fragments) < 4
-    assert index.fragments[0].name.startswith("000001-000000+")
+    assert index.fragments[0].startswith("000001-000000+")
     there = [file[:2] for file in walk.walk(Census(), [bytes(planted.root)]).changed.files()]
     assert sorted(read_state(index)) == there
     fresh = Index.open_or_make(tmp_path / "fresh")
@@ -454,16 +454,16 @@ def test_a_fragment_that_took_the_place_of_others_counts_alone(
     run(index, planted.root)
     before = rows(index, "sections")
     saved = tmp_path / "saved"
-    shutil.copytree(index.fragments[0], saved)
-    compact.replace(index, index.fragments, compact.current(index.fragments))
-    assert [one.name for one in index.fragments] == ["000001-000000+000001-000000.1"]
+    shutil.copytree(index.place(index.fragments[0]), saved)
+    compact.replace(index, index.fragments, compact.current(index, index.fragments))
+    assert index.fragments == ["000001-000000+000001-000000.1"]
     assert rows(index, "sections") == before
     # As if the process had been killed before it removed the old one.
-    shutil.copytree(saved, index.folder / "fragments/000001-000000")
+    shutil.copytree(saved, Path(index.folder) / "fragments/000001-000000")
     assert rows(index, "sections") == before
     assert index.next_run() == 2
     run(index)
-    assert len(list((index.folder / "fragments").iterdir())) == 1
+    assert len(list((Path(index.folder) / "fragments").iterdir())) == 1
 
 
 def test_a_fragment_has_room_for_no_more_objects_than_numbers(

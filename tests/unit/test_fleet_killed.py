@@ -182,11 +182,11 @@ def test_a_question_keeps_the_files_that_it_found(
     run(index)
     assert len(index.fragments) == 1
     assert database.ask("SELECT count(*) FROM sections").rows == before
-    assert rows(index.folder) != before
-    assert len([*(index.folder / "fragments").iterdir()]) == 3
+    assert rows(Path(index.folder)) != before
+    assert len([*(Path(index.folder) / "fragments").iterdir()]) == 3
     del database
     run(index)
-    assert len([*(index.folder / "fragments").iterdir()]) == 1
+    assert len([*(Path(index.folder) / "fragments").iterdir()]) == 1
 
 
 def test_a_run_knows_what_one_wrote_since_it_began(index: Index, tree: Path) -> None:

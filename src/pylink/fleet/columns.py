@@ -13,7 +13,6 @@ from pylink.command.packages import need
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 # Bits of a number below the part, and below the run.
 ROW_BITS, PART_BITS = 24, 20
@@ -98,7 +97,7 @@ def as_parquet(table: Any, **options: Any) -> bytes:
     return made
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None) -> Any:
+def read_table(path: str, columns: Sequence[str] | None = None) -> Any:
     """A table of a file; by the reader of single files, since that of data sets loads pandas."""
     with need("pyarrow.parquet").ParquetFile(path) as file:
         return file.read(columns)

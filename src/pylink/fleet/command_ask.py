@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pylink.diagnostics.stream import printable, write
@@ -56,7 +55,7 @@ def _main(found: argparse.Namespace) -> int:
     question = QUESTIONS[found.question] if found.sql is None else own_question(found.sql)
     if found.plot is not None:
         answers.check_plot(found.plot, question)
-    index = Index(Path(found.index))
+    index = Index(found.index)
     database = Database()
     database.add(index)
     if found.sql is not None:

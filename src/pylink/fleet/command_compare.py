@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pylink.fleet import answers, arguments
@@ -53,7 +52,7 @@ def _main(found: argparse.Namespace) -> int:
     runner = arguments.engine(found.scheduler)
     try:
         for schema, name in zip(SCHEMAS, (found.before, found.after), strict=True):
-            index = Index(Path(name))
+            index = Index(name)
             database.add(index, schema)
             prepare(database, index, question, runner, schema)
     finally:

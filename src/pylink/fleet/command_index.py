@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pylink.diagnostics.stream import printable, show, write
@@ -67,7 +66,7 @@ def _main(found: argparse.Namespace) -> int:
     for name in found.folders:
         if not os.path.isdir(name):
             raise ValueError(f"{name}: no folder")
-    index = Index.open_or_make(Path(found.output))
+    index = Index.open_or_make(found.output)
     names = None if found.changed_from is None else read_names(found.changed_from)
     targets = os.path.abspath(found.targets) if found.targets else found.targets
     runner = arguments.engine(found.scheduler, min(MOST_THREADS, len(os.sched_getaffinity(0))))

@@ -16,7 +16,6 @@ from pylink.fleet.index import FragmentName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from pylink.fleet.index import Index
 
@@ -30,43 +29,43 @@ def compact(index: Index, live: int, counts: Mapping[str, int]) -> None:
 
     `counts` are the rows of files of each fragment, by its name.
     """
-    found = {one: counts[one.name] for one in index.fragments}
+    found = {one: counts[one] for one in index.fragments}
     if sum(found.values()) > 2 * live + SMALL:
-        counting = current(index.fragments)
+        counting = current(index, index.fragments)
         for fragment, count in found.items():
-            if len(_files(fragment, counting)) < count:
+            if len(_files(index, fragment, counting)) < count:
                 replace(index, [fragment], counting)
-        found = {one: index.count_rows(one.name) for one in index.fragments}
-    small: list[Path] = []
+        found = {one: index.count_rows(one) for one in index.fragments}
+    small: list[str] = []
     for fragment in reversed(found):
         if found[fragment] >= SMALL:
             break
         small.insert(0, fragment)
     if len(small) >= MANY:
-        replace(index, small, current(small))
+        replace(index, small, current(index, small))
 
 
-def replace(index: Index, fragments: Sequence[Path], counting: Any) -> None:
+def replace(index: Index, fragments: Sequence[str], counting: Any) -> None:
     """One fragment for some that follow each other, with the rows of files in `counting` alone."""
     index.check(fragments)
     pa, pc = need("pyarrow"), need("pyarrow.compute")
-    files = pa.concat_tables([_files(one, counting) for one in fragments])
-    objects = pa.concat_tables([_read(one, "objects") for one in fragments])
+    files = pa.concat_tables([_files(index, one, counting) for one in fragments])
+    objects = pa.concat_tables([_read(index, one, "objects") for one in fragments])
     objects = objects.filter(pc.is_in(objects["file"], files["file"].combine_chunks()))
     numbers = objects["object"].combine_chunks()
     sections = []
     for one in fragments:
-        table = _read(one, "sections")
+        table = _read(index, one, "sections")
         sections.append(table.filter(pc.is_in(table["object"], numbers)))
     tables = {"files": files, "objects": objects, "sections": pa.concat_tables(sections)}
-    names = [name for one in fragments if (name := FragmentName.of(one.name)) is not None]
+    names = [name for one in fragments if (name := FragmentName.of(one)) is not None]
     serial = max(name.serial for name in names) + 1
     name = FragmentName(names[0].first, names[-1].last, serial)
     index.publish(str(name), {table: _stored(rows) for table, rows in tables.items()})
     index.clean()
 
 
-def current(fragments: Sequence[Path]) -> Any:
+def current(index: Index, fragments: Sequence[str]) -> Any:
     """The numbers of the rows that count: of each file the last, also where it says it is gone.
 
     The fragments are the last ones of an index, or all: a row is overtaken by later ones alone.
@@ -74,22 +73,22 @@ def current(fragments: Sequence[Path]) -> Any:
     pa = need("pyarrow")
     last: dict[tuple[bytes, bytes], int] = {}
     for one in fragments:
-        table = _read(one, "files", ["file", "root", "path"])
+        table = _read(index, one, "files", ["file", "root", "path"])
         columns = (table[name].to_pylist() for name in ("file", "root", "path"))
         for file, root, path in zip(*columns, strict=True):
             last[root, path] = file
     return pa.array(sorted(last.values()), pa.int64())
 
 
-def _files(fragment: Path, counting: Any) -> Any:
-    table = _read(fragment, "files")
+def _files(index: Index, fragment: str, counting: Any) -> Any:
+    table = _read(index, fragment, "files")
     return table.filter(need("pyarrow.compute").is_in(table["file"], counting))
 
 
-def _read(fragment: Path, name: str, columns: Sequence[str] | None = None) -> Any:
+def _read(index: Index, fragment: str, name: str, columns: Sequence[str] | None = None) -> Any:
     """A table, in the types of today, whoever wrote it."""
     kinds = TABLES[name] if columns is None else {one: TABLES[name][one] for one in columns}
-    return read_table(fragment / f"{name}.parquet", columns).cast(schema_of(kinds))
+    return read_table(index.place(fragment, f"{name}.parquet"), columns).cast(schema_of(kinds))
 
 
 def _stored(table: Any) -> bytes:

@@ -26,7 +26,6 @@ from pylink.outputs.wholefile import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from pylink.fleet.index import Index
 
@@ -98,7 +97,7 @@ class Database:
 
     def add(self, index: Index, schema: str = "main") -> None:
         """Make the tables of an index. BrokenIndex when it cannot be read."""
-        self._readings.append(Reading(index.folder / "fragments"))
+        self._readings.append(Reading(index.place()))
         fragments = index.fragments  # once: a run may add some meanwhile
         if not fragments:
             raise BrokenIndex(f"{index.folder}: nothing is indexed: run `pylink dedup index`")
@@ -112,9 +111,12 @@ class Database:
                 s=schema,
                 gone=GONE,
                 not_functions=_NOT_FUNCTIONS,
-                **{name: _files(one / f"{name}.parquet" for one in fragments) for name in TABLES},
+                **{
+                    name: _files(index.place(one, f"{name}.parquet") for one in fragments)
+                    for name in TABLES
+                },
                 members=members.format(
-                    s=schema, targets=_files([index.folder / "targets.parquet"])
+                    s=schema, targets=_files([os.path.join(index.folder, "targets.parquet")])
                 ),
             )
             self._connection.execute(text)
@@ -157,7 +159,7 @@ class Database:
         """Make the table of functions; names that are known already are not taken apart again."""
         pa, pq = need("pyarrow"), need("pyarrow.parquet")
         index = self._indexes[schema]
-        cache = index.folder / "functions.parquet"
+        cache = os.path.join(index.folder, "functions.parquet")
         known: dict[str, tuple[str, str | None]] = {}
         with contextlib.suppress(OSError, pa.ArrowException, KeyError):
             table = pq.read_table(cache)
@@ -170,7 +172,7 @@ class Database:
         table = pa.table(columns, schema=schema_of(dict.fromkeys(_FUNCTIONS, "string")))
         if len(known) != len(functions):
             with contextlib.suppress(OSError):  # an index that may only be read
-                write_whole(str(cache), as_parquet(table))
+                write_whole(cache, as_parquet(table))
         self.add_table("functions", table, schema)
 
     def add_table(self, name: str, table: Any, schema: str = "main") -> None:
@@ -191,7 +193,7 @@ def _reason(error: Exception) -> str:
     return first if line == "1" else f"{first}, in line {line} of the query"
 
 
-def _files(paths: Iterable[Path]) -> str:
+def _files(paths: Iterable[str]) -> str:
     """Files as a list of SQL, of the names by which `protect` allows them."""
     return _list(map(os.path.abspath, paths))
 

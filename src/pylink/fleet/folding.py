@@ -30,7 +30,6 @@ from pylink.phases.fold import read_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from pylink.fleet.database import Database
     from pylink.fleet.engine import Engine
@@ -121,8 +120,9 @@ def fold(
     written.
     """
     with contextlib.suppress(OSError):
-        for old in {*(index.folder / "folding").iterdir()} - {_place(index, one) for one in tasks}:
-            old.unlink()  # of targets as they were
+        folder = os.path.join(index.folder, "folding")
+        for name in {*os.listdir(folder)} - {f"{task.key}.json" for task in tasks}:
+            os.unlink(os.path.join(folder, name))  # of targets as they were
     known, missing = {}, []
     for task in tasks:
         result = read_result(index, task)
@@ -133,7 +133,7 @@ def fold(
     for done, (task, text) in enumerate(engine.map(fold_target, missing), 1):
         known[task.key] = json.loads(text)
         with contextlib.suppress(OSError):
-            write_whole(str(_place(index, task)), text)
+            write_whole(_place(index, task), text)
         if progress is not None:
             progress(done, len(missing))
     return known
@@ -206,7 +206,8 @@ def _failed(task: Task, note: str) -> dict[str, Any]:
 def read_result(index: Index, task: Task) -> dict[str, Any] | None:
     """What is known of a target as it is now. A failure is not kept for good."""
     try:
-        result = json.loads(_place(index, task).read_bytes())
+        with open(_place(index, task), "rb") as file:
+            result = json.load(file)
         is_whole = result["saving"]["saved_bytes"] is not None and "blockers" in result
         return result if is_whole else None
     except (OSError, ValueError, LookupError, TypeError):
@@ -234,5 +235,5 @@ def table_of(known: Mapping[str, Any], tasks: Iterable[Task], table: str) -> Any
     return need("pyarrow").Table.from_pylist(rows, schema=schema_of(SAVING[table]))
 
 
-def _place(index: Index, task: Task) -> Path:
-    return index.folder / "folding" / f"{task.key}.json"
+def _place(index: Index, task: Task) -> str:
+    return os.path.join(index.folder, "folding", f"{task.key}.json")

@@ -16,7 +16,6 @@ import json
 import os
 import re
 import zlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylink.command.packages import need
@@ -77,25 +76,26 @@ class FragmentName(NamedTuple):
 class Index:
     """An index that is there; `fragments` and the like look at its files each time."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.settings = _read_settings(folder)
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = os.fspath(folder)
+        self.settings = _read_settings(self.folder)
 
     @classmethod
-    def open_or_make(cls, folder: Path) -> Index:
+    def open_or_make(cls, folder: str | os.PathLike[str]) -> Index:
         """The index in `folder`, which may not be there or be empty."""
-        if not (folder / MARK).exists():
+        mark = os.path.join(folder, MARK)
+        if not os.path.exists(mark):
             try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except FileExistsError:
+                os.makedirs(folder, exist_ok=True)
+            except (FileExistsError, NotADirectoryError):
                 raise BrokenIndex(f"{folder}: it is no folder: name another one") from None
             if not _is_free(folder):
                 raise BrokenIndex(f"{folder}: it has files and is no index: name another folder")
             with Writing(folder):
-                if not (folder / MARK).exists():  # nor made by another run since
+                if not os.path.exists(mark):  # nor made by another run since
                     for name in _FOLDERS:
-                        (folder / name).mkdir(exist_ok=True)
-                    write_settings(folder, {"format": FORMAT, "targets": None})
+                        os.makedirs(os.path.join(folder, name), exist_ok=True)
+                    _write_settings(folder, {"format": FORMAT, "targets": None})
         return cls(folder)
 
     def refresh(self) -> None:
@@ -103,44 +103,45 @@ class Index:
         self.settings = _read_settings(self.folder)
 
     @property
-    def fragments(self) -> list[Path]:
-        """The folders of the fragments that count, oldest first."""
+    def fragments(self) -> list[str]:
+        """The names of the fragments that count, oldest first."""
         try:
-            there = [*(self.folder / "fragments").iterdir()]
+            there = os.listdir(self.place())
         except OSError as error:
-            raise _unreadable(self.folder / "fragments", error) from error
-        found = [(name, one) for one in there if (name := FragmentName.of(one.name)) is not None]
-        joined = [name for name, _ in found if name.serial]
-        return sorted(one for name, one in found if not any(map(name.is_in, joined)))
+            raise _unreadable(self.place(), error) from error
+        found = [name for one in there if (name := FragmentName.of(one)) is not None]
+        joined = [name for name in found if name.serial]
+        return sorted(str(name) for name in found if not any(map(name.is_in, joined)))
+
+    def place(self, *names: str) -> str:
+        """Where the folder of the fragments is, or what has such names in it."""
+        return os.path.join(self.folder, "fragments", *names)
 
     def next_run(self) -> int:
         """The number of a run that begins now."""
-        names = [FragmentName.of(one.name) for one in self.fragments]
+        names = map(FragmentName.of, self.fragments)
         return max((int(name.last.partition("-")[0]) for name in names if name), default=0) + 1
 
-    def check(self, fragments: Iterable[Path]) -> None:
+    def check(self, fragments: Iterable[str]) -> None:
         """Compare tables with the sums that were written with them; BrokenIndex for another one.
 
         Readers of Parquet notice only some of what can happen to a file.
         """
         for one in fragments:
             try:
-                sums = (one / SUMS).read_bytes()
-                found = [_sum(table, (one / f"{table}.parquet").read_bytes()) for table in TABLES]
+                sums = _read(self.place(one, SUMS))
+                found = [_sum(name, _read(self.place(one, f"{name}.parquet"))) for name in TABLES]
             except OSError as error:
-                raise _unreadable(one, error) from error
+                raise _unreadable(self.place(one), error) from error
             if sums != b"".join(found):
-                wrong = [
-                    f"{t}.parquet"
-                    for t, line in zip(TABLES, found, strict=True)
-                    if line not in sums
-                ]
-                raise BrokenIndex(f"{one / (wrong or [SUMS])[0]}: it is damaged: {AGAIN}")
+                lines = zip(TABLES, found, strict=True)
+                wrong = [f"{name}.parquet" for name, line in lines if line not in sums] or [SUMS]
+                raise BrokenIndex(f"{self.place(one, wrong[0])}: it is damaged: {AGAIN}")
 
-    def read_files(self, fragment: Path, columns: list[str]) -> Any:
+    def read_files(self, fragment: str, columns: list[str]) -> Any:
         """Columns of the table of files of a fragment. BrokenIndex where it cannot be read."""
         pa = need("pyarrow")
-        path = fragment / "files.parquet"
+        path = self.place(fragment, "files.parquet")
         try:
             return read_table(path, columns)
         except (OSError, pa.ArrowException) as error:
@@ -148,33 +149,32 @@ class Index:
 
     def count_rows(self, fragment: str) -> int:
         """How many rows the table of files of a fragment has."""
-        path = self.folder / "fragments" / fragment / "files.parquet"
+        path = self.place(fragment, "files.parquet")
         count: int = need("pyarrow.parquet").read_metadata(path).num_rows
         return count
 
     def publish(self, name: str, tables: dict[str, bytes]) -> None:
         """Add a fragment, whole or not at all."""
-        folder = self.folder / "fragments"
-        draft = folder / (UNFINISHED + name)
+        draft = self.place(UNFINISHED + name)
         _remove(draft)
         files = {f"{table}.parquet": tables[table] for table in TABLES}
         files[SUMS] = b"".join(_sum(table, tables[table]) for table in TABLES)
-        draft.mkdir()
+        os.mkdir(draft)
         for file, data in files.items():
             try:
-                (draft / file).write_bytes(data)
+                _write(os.path.join(draft, file), data)
             except OSError as error:
-                error.filename = str(folder / name / file)  # a full disk names none
+                error.filename = self.place(name, file)  # a full disk names none
                 raise
-        draft.rename(folder / name)
+        os.rename(draft, self.place(name))
 
     def clean(self) -> None:
         """Remove what does not count, unless somebody reads it; for who holds the lock."""
         counting = set(self.fragments)
-        rest = [one for one in (self.folder / "fragments").iterdir() if one not in counting]
-        if rest and nobody_reads(self.folder / "fragments"):
+        rest = [one for one in os.listdir(self.place()) if one not in counting]
+        if rest and nobody_reads(self.place()):
             for one in rest:
-                _remove(one)
+                _remove(self.place(one))
 
     def is_described(self, description: str, stamp: Stamp | None) -> bool:
         """Whether the table of targets is of this file as it is, and of the files there were."""
@@ -187,7 +187,7 @@ class Index:
         """Remember the file that describes targets, and replace the table of these."""
         if table is not None:
             self._say(described=None)  # until the table is that of the description
-            write_whole(str(self.folder / "targets.parquet"), table)
+            write_whole(os.path.join(self.folder, "targets.parquet"), table)
         self._say(targets=description, described=None if stamp is None else [*stamp])
 
     @property
@@ -203,21 +203,22 @@ class Index:
         """Change settings, in one step."""
         if self.settings != {**self.settings, **said}:
             self.settings.update(said)
-            write_settings(self.folder, self.settings)
+            _write_settings(self.folder, self.settings)
 
 
-def _read_settings(folder: Path) -> dict[str, Any]:
+def _read_settings(folder: str) -> dict[str, Any]:
     """The settings of an index. BrokenIndex where there is none, or none of this release."""
+    mark = os.path.join(folder, MARK)
     try:
-        settings = json.loads((folder / MARK).read_bytes())
+        settings = json.loads(_read(mark))
     except (FileNotFoundError, NotADirectoryError):
         raise BrokenIndex(
             f"{folder}: no index: make one with `pylink dedup index DIR -o {folder}`"
         ) from None
     except OSError as error:
-        raise _unreadable(folder / MARK, error) from error
+        raise _unreadable(mark, error) from error
     except (ValueError, RecursionError) as error:
-        raise BrokenIndex(f"{folder / MARK}: it is damaged: {AGAIN}") from error
+        raise BrokenIndex(f"{mark}: it is damaged: {AGAIN}") from error
     if not isinstance(settings, dict) or settings.get("format") != FORMAT:
         raise BrokenIndex(f"{folder}: an index of another release of pylink: {AGAIN}")
     roots = settings.get("roots", [])
@@ -226,27 +227,27 @@ def _read_settings(folder: Path) -> dict[str, Any]:
         or not isinstance(roots, list)
         or not all(isinstance(root, str) and root.startswith("/") for root in roots)
     ):
-        raise BrokenIndex(f"{folder / MARK}: it is damaged: {AGAIN}")
+        raise BrokenIndex(f"{mark}: it is damaged: {AGAIN}")
     return settings
 
 
-def _unreadable(path: Path, error: OSError) -> BrokenIndex:
+def _unreadable(path: str, error: OSError) -> BrokenIndex:
     """A part of an index that cannot be read; where it may not be, another one would not help."""
     advice = "" if isinstance(error, PermissionError) else f": {AGAIN}"
     return BrokenIndex(f"{path}: {reason_of(error)}{advice}")
 
 
-def _is_free(folder: Path) -> bool:
+def _is_free(folder: str | os.PathLike[str]) -> bool:
     """Whether there is nothing but what a process left that ended before it had made an index."""
-    names = {one.name for one in folder.iterdir()}
+    names = {*os.listdir(folder)}
     return names <= {*_FOLDERS, WRITER} and not any(
-        any((folder / name).iterdir()) for name in names.intersection(_FOLDERS)
+        os.listdir(os.path.join(folder, name)) for name in names.intersection(_FOLDERS)
     )
 
 
-def _remove(folder: Path) -> None:
+def _remove(folder: str) -> None:
     """Remove a folder that is no fragment, if it is there."""
-    if folder.exists():
+    if os.path.exists(folder):
         from shutil import rmtree  # noqa: PLC0415 -- seldom something is left behind
 
         rmtree(folder, ignore_errors=True)
@@ -257,5 +258,15 @@ def _sum(table: str, data: bytes) -> bytes:
     return f"{table} {len(data)} {zlib.crc32(data):08x}\n".encode()
 
 
-def write_settings(folder: Path, settings: dict[str, Any]) -> None:
-    write_whole(str(folder / MARK), (json.dumps(settings) + "\n").encode())
+def _read(path: str) -> bytes:
+    with open(path, "rb") as stream:
+        return stream.read()
+
+
+def _write(path: str, data: bytes) -> None:
+    with open(path, "wb") as stream:
+        stream.write(data)
+
+
+def _write_settings(folder: str | os.PathLike[str], settings: dict[str, Any]) -> None:
+    write_whole(os.path.join(folder, MARK), (json.dumps(settings) + "\n").encode())

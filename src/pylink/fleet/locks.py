@@ -10,10 +10,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WRITER = "lock"
 
@@ -27,20 +23,21 @@ class BusyIndex(Exception):
 class Writing:
     """The right to change the index in a folder, for one process at a time."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = os.fspath(folder)
         self._descriptor = -1
 
     def __enter__(self) -> Writing:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        self._descriptor = os.open(self._folder / WRITER, flags, 0o666)
+        path = os.path.join(self._folder, WRITER)
+        self._descriptor = os.open(path, flags, 0o666)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._descriptor)
             if isinstance(error, BlockingIOError):
                 raise BusyIndex(f"{self._folder}: another run is writing this index") from error
-            error.filename = str(self._folder / WRITER)  # of a file system without locks
+            error.filename = path  # of a file system without locks
             raise
         return self
 
@@ -54,7 +51,7 @@ class Reading:
     Where a file system has no locks, a file may be missed.
     """
 
-    def __init__(self, fragments: Path) -> None:
+    def __init__(self, fragments: str) -> None:
         self._descriptor = -1
         with contextlib.suppress(OSError):
             self._descriptor = os.open(fragments, _FOLDER)
@@ -69,7 +66,7 @@ class Reading:
         self.close()
 
 
-def nobody_reads(fragments: Path) -> bool:
+def nobody_reads(fragments: str) -> bool:
     """Whether no other process has a `Reading` of this folder, as far as that can be known."""
     descriptor = os.open(fragments, _FOLDER)
     try:

@@ -24,7 +24,6 @@ from pylink.outputs.wholefile import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from pylink.fleet.index import Index
 
@@ -58,10 +57,11 @@ class State:
 
     def __init__(self, index: Index) -> None:
         self._index = index
+        self._path = os.path.join(index.folder, FILE)
         self._start()
-        with contextlib.suppress(OSError):
-            self.is_saved = self._load((index.folder / FILE).read_bytes())
-        there = [*map(_described, index.fragments[: len(self._known)])]
+        with contextlib.suppress(OSError), open(self._path, "rb") as file:
+            self.is_saved = self._load(file.read())
+        there = [*map(self._described, index.fragments[: len(self._known)])]
         if there != [*self._known]:
             self._start()
 
@@ -111,7 +111,7 @@ class State:
 
     def add(self, rows: Rows) -> None:
         """Learn what the next fragment says; its rows count more than those before."""
-        described = _described(self._index.folder / "fragments" / rows.fragment)
+        described = self._described(rows.fragment)
         known = {described: rows.files.rows}
         self.census.know(*rows.files, rows.gone)
         self._known.update(known)
@@ -127,15 +127,14 @@ class State:
 
         A fragment that took the place of others says the same as these.
         """
-        there = [*map(_described, self._index.fragments)]
+        there = [*map(self._described, self._index.fragments)]
         is_same = there == [*self._known]
         if is_same and self.is_saved and not self._added:
             return
         # It only saves time; and the disk may be full now.
-        path = self._index.folder / FILE
         with contextlib.suppress(OSError):
             if is_same and self.is_saved and sum(self._rows[1:]) <= self._rows[0] // _PART + _FEW:
-                with open(path, "ab") as file:
+                with open(self._path, "ab") as file:
                     file.write(b"".join(self._added))
             else:
                 self._write_all(there)
@@ -148,14 +147,19 @@ class State:
             known[one] = self._index.count_rows(_name(one)) if count is None else count
         files = Files(*self.census.known())
         slots = slots_of(files.roots, files.ends, files.text)
-        write_whole(str(self._index.folder / FILE), _piece(known, files, slots, b""))
+        write_whole(self._path, _piece(known, files, slots, b""))
 
-    def _read(self, fragment: Path) -> Rows:
+    def _read(self, fragment: str) -> Rows:
         table = self._index.read_files(fragment, COLUMNS)
         roots, paths, *stamps, kinds = (table[name].to_pylist() for name in COLUMNS)
         rows = zip(roots, paths, zip(*stamps, strict=True), strict=True)
         files = Files.of(Found(root, path, Stamp(*stamp)) for root, path, stamp in rows)
-        return Rows(fragment.name, files, bytes(kind == GONE for kind in kinds))
+        return Rows(fragment, files, bytes(kind == GONE for kind in kinds))
+
+    def _described(self, fragment: str) -> bytes:
+        """A fragment as the file names it: another one of that name is seldom as long."""
+        size = os.stat(self._index.place(fragment, "files.parquet")).st_size
+        return b"%s %d" % (os.fsencode(fragment), size)
 
 
 def _piece(known: Mapping[bytes, int], files: Files, slots: bytes, gone: bytes) -> bytes:
@@ -179,8 +183,3 @@ def _split(line: bytes) -> tuple[bytes, bytes]:
 
 def _name(described: bytes) -> str:
     return os.fsdecode(described.rpartition(b" ")[0])
-
-
-def _described(fragment: Path) -> bytes:
-    """A fragment as the file names it: another one of that name is seldom as long."""
-    return b"%s %d" % (os.fsencode(fragment.name), (fragment / "files.parquet").stat().st_size)

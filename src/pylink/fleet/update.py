@@ -102,7 +102,7 @@ def _find(
         raise NothingToRead(f"{index.folder}: nothing is indexed yet: name the folders to index")
     outside = 0
     if names is None:
-        tree = walk(census, roots, bytes(index.folder))
+        tree = walk(census, roots, os.fsencode(index.folder))
     else:
         for root in roots:
             if root not in index.roots:
@@ -110,7 +110,7 @@ def _find(
                     f"{os.fsdecode(root)}: not indexed yet: run once without a list of changes"
                 )
         paths, outside = below(names, roots)
-        tree = look(census, paths, bytes(index.folder))
+        tree = look(census, paths, os.fsencode(index.folder))
     for folder, reason in tree.closed:
         if folder in roots:
             raise NothingToRead(f"{os.fsdecode(folder)}: {reason}")
