@@ -183,12 +183,13 @@ cdef inline bint inherit_in_turn(Info* m, int32_t kernel, uint64_t start) noexce
     while next_record(m, &walk):
         if walk.data == NULL:
             join_value(m, start, walk.attribute, walk.value)
-        elif excludes(cta_groups(m, start), walk.attribute):
+        elif is_cta_group(walk.attribute) and excludes(cta_groups(m, start), walk.attribute):
             if not note_mixed(m, kernel):
                 return False
         elif not inherit_record(m, start, walk.data, walk.source.file):
             return False
-    return drop_empty_lists(m, start)
+    drop_empty_lists(m, start)
+    return True
 
 
 cdef inline void join_value(Info* m, uint64_t start, uint8_t attribute,
@@ -222,6 +223,10 @@ cdef inline bint inherit_record(Info* m, uint64_t start, const uint8_t* data,
 
 cdef inline bint is_list(uint8_t how) noexcept nogil:
     return how == JOIN_SYMBOLS or how == JOIN_NUMBERS or how == JOIN_WORDS
+
+
+cdef inline bint is_cta_group(uint8_t attribute) noexcept nogil:
+    return attribute == EIATTR_TCGEN05_1CTA_USED or attribute == EIATTR_TCGEN05_2CTA_USED
 
 
 cdef inline uint8_t cta_groups(Info* m, uint64_t start) noexcept nogil:
@@ -311,7 +316,8 @@ cdef inline bint inherit_alone(Info* m, int32_t kernel, uint64_t start) noexcept
                     return False
             elif how != JOIN_OWN and how != JOIN_FLAG and how != JOIN_MARK:
                 memcpy(m.blob.data + at + 2, &gathered[attribute].value, 2)
-    return drop_empty_lists(m, start)
+    drop_empty_lists(m, start)
+    return True
 
 
 cdef inline void gather_values(Info* m, int32_t kernel, uint64_t start,
@@ -404,16 +410,29 @@ cdef inline bint push_items(Info* m, const uint8_t* data, uint32_t file) noexcep
     return True
 
 
-cdef inline bint drop_empty_lists(Info* m, uint64_t start) noexcept nogil:
+cdef inline bint has_empty_list(Info* m, uint64_t start) noexcept nogil:
+    cdef uint64_t at = start
+    cdef const uint8_t* data
+    while at < m.blob.count:
+        data = m.blob.data + at
+        at += record_size(data)
+        if data[0] == 4 and record_size(data) == 4 and m.rules[data[1]].format == 4:
+            return True
+    return False
+
+
+cdef inline void drop_empty_lists(Info* m, uint64_t start) noexcept nogil:
+    """Cut the kernel's lists that nothing was added to, the first of each attribute."""
     cdef size_t i
     cdef int64_t at
+    if not has_empty_list(m, start):
+        return
     for i in range(m.turn_count):
         if m.rules[m.turns[i]].format != 4:
             continue
         at = own_record(m, start, m.turns[i])
         if at >= 0 and m.blob.data[at] == 4 and record_size(m.blob.data + at) == 4:
             cut_record(m, <uint64_t>at)
-    return True
 
 
 cdef inline void cut_record(Info* m, uint64_t at) noexcept nogil:
