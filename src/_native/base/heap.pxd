@@ -6,6 +6,7 @@
 
 from libc.stddef cimport size_t
 
+cimport blocks
 from pages cimport prefer_large_pages
 
 cdef extern from *:
@@ -43,4 +44,5 @@ cdef enum:
 cdef inline void widen_heap() noexcept nogil:
     cdef void* before = NULL
     cdef size_t taken = take_step(HEAP_STEP, &before)
+    blocks.no_spares = True
     prefer_large_pages(before, taken)

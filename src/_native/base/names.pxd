@@ -4,7 +4,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
-from pages cimport block_free, block_take, block_widen, prefer_large_pages
+from blocks cimport block_free, block_widen, block_zeros
+from pages cimport prefer_large_pages
 
 cdef extern from *:
     void prefetch "__builtin_prefetch"(const void* address) nogil
@@ -121,11 +122,11 @@ ctypedef struct StringTable:
 
 cdef inline bint strings_init(StringTable* t) noexcept nogil:
     t.room = 1 << 16
-    t.data = <uint8_t*>block_take(t.room)
+    t.data = <uint8_t*>block_zeros(t.room)
     t.size = 1
     t.mask = 1023
     t.count = 0
-    t.cells = <StringCell*>block_take((t.mask + 1) * sizeof(StringCell))
+    t.cells = <StringCell*>block_zeros((t.mask + 1) * sizeof(StringCell))
     return t.data != NULL and t.cells != NULL
 
 
@@ -156,7 +157,7 @@ cdef inline bint strings_expect(StringTable* t, size_t bytes_more, size_t more) 
 cdef inline bint strings_spread(StringTable* t, size_t mask) noexcept nogil:
     """Take `mask` + 1 cells."""
     cdef size_t i, at
-    cdef StringCell* cells = <StringCell*>block_take((mask + 1) * sizeof(StringCell))
+    cdef StringCell* cells = <StringCell*>block_zeros((mask + 1) * sizeof(StringCell))
     if cells == NULL:
         return False
     for i in range(t.mask + 1):

@@ -8,8 +8,6 @@
 
 from libc.stddef cimport size_t
 from libc.stdint cimport uintptr_t
-from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memcpy
 
 cdef extern from "<sys/mman.h>" nogil:
     """
@@ -55,6 +53,7 @@ cdef extern from *:
     """
     bint large_pages_pay "pylink_large_pages_pay"(char* page) noexcept nogil
     size_t whole_pages "pylink_whole_pages"(size_t size) noexcept nogil
+    size_t LARGE_PAGE "PYLINK_LARGE_PAGE"
 
 cdef enum:
     PAGE = 4096
@@ -66,82 +65,3 @@ cdef inline void prefer_large_pages(void* start, size_t size) noexcept nogil:
     cdef uintptr_t first = (<uintptr_t>start + PAGE - 1) & ~<uintptr_t>(PAGE - 1)
     if size >= LARGE_BUFFER and large_pages_pay(<char*>whole_pages(<size_t>start)):
         madvise(<void*>first, <uintptr_t>start + size - first, MADV_HUGEPAGE)
-
-
-# Blocks of memory that grow: small ones in the heap, others on large pages of their own, since a
-# heap that grows step by step has none. Whoever has a block remembers its size.
-cdef extern from *:
-    """
-    #ifndef MAP_ANONYMOUS
-    #define MAP_ANONYMOUS MAP_ANON
-    #endif
-    static inline void* pylink_map_pages(size_t size) {
-        size_t whole = pylink_whole_pages(size), before;
-        char* start;
-        if (size > (size_t)-1 / 2)
-            return NULL;
-        start = (char*)mmap(NULL, whole + PYLINK_LARGE_PAGE, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (start == (char*)MAP_FAILED)
-            return NULL;
-        before = pylink_whole_pages((size_t)start) - (size_t)start;
-        if (before)
-            munmap(start, before);
-        if (before < PYLINK_LARGE_PAGE)
-            munmap(start + before + whole, PYLINK_LARGE_PAGE - before);
-        if (pylink_large_pages_pay(start + before))
-            madvise(start + before, whole, MADV_HUGEPAGE);
-        return start + before;
-    }
-    /* Move the pages of such a room to the beginning of a larger one instead of their contents. */
-    static inline int pylink_move_pages(void* from, size_t size, void* to, size_t wider) {
-    #ifdef MREMAP_FIXED
-        return mremap(from, pylink_whole_pages(size), pylink_whole_pages(wider),
-                      MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
-    #else
-        (void)from; (void)size; (void)to; (void)wider;
-        return 0;
-    #endif
-    }
-    """
-    void* map_pages "pylink_map_pages"(size_t size) noexcept nogil
-    bint move_pages "pylink_move_pages"(void* start, size_t size, void* to,
-                                        size_t wider) noexcept nogil
-    int munmap(void* start, size_t size) nogil
-
-cdef enum:
-    LARGE_BLOCK = 1 << 20       # zeroing a large page takes as long as faulting in 0.5 MB
-
-
-cdef inline void* block_take(size_t size) noexcept nogil:
-    """A block of zeros, or NULL."""
-    return map_pages(size) if size >= LARGE_BLOCK else calloc(size, 1)
-
-
-cdef inline void block_cut(void* block, size_t size, size_t needed) noexcept nogil:
-    """Give up what a large block has beyond `needed` bytes, which is its size from now on."""
-    if whole_pages(size) > whole_pages(needed):
-        munmap(<char*>block + whole_pages(needed), whole_pages(size) - whole_pages(needed))
-
-
-cdef inline void block_free(void* block, size_t size) noexcept nogil:
-    if size >= LARGE_BLOCK:
-        munmap(block, whole_pages(size))
-    else:
-        free(block)
-
-
-cdef inline void* block_widen(void* block, size_t size, size_t wider) noexcept nogil:
-    """The block with room for `wider` bytes, not all zeros; NULL, and it stays as it was."""
-    cdef void* moved
-    if wider < LARGE_BLOCK:
-        return realloc(block, wider)
-    if size >= LARGE_BLOCK and whole_pages(size) == whole_pages(wider):
-        return block
-    moved = map_pages(wider)
-    if moved == NULL or (size >= LARGE_BLOCK and move_pages(block, size, moved, wider)):
-        return moved
-    if size:
-        memcpy(moved, block, size)
-        block_free(block, size)
-    return moved

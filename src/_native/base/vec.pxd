@@ -6,7 +6,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy
 
-from pages cimport block_free, block_widen, prefer_large_pages
+from blocks cimport block_free, block_widen
+from pages cimport prefer_large_pages
 
 
 ctypedef struct Vec:

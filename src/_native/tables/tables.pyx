@@ -18,8 +18,8 @@ from cpython.object cimport PyObject, PyObject_GenericSetAttr
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from blocks cimport LARGE_BLOCK, block_cut, block_free, block_widen
 from columns cimport *
-from pages cimport LARGE_BLOCK, block_cut, block_free, block_take
 from rows cimport *
 from traits cimport *
 from vec cimport Vec, vec_take
@@ -95,7 +95,7 @@ cdef object new_rows(size_t size):
     if size < LARGE_TABLE:
         return PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
     pages = Pages()
-    pages.start = <uint8_t*>block_take(size)
+    pages.start = <uint8_t*>block_widen(NULL, 0, size)
     pages.size = size
     if pages.start == NULL:
         raise MemoryError

@@ -1,0 +1,209 @@
+# Blocks of memory that grow: small ones in the heap, others on large pages of their own, since a
+# heap that grows step by step has none. Whoever has a block remembers its size.
+#
+# Pages that nobody needs any more stay with the process as spares, for the next block of this link
+# or of the next one: new memory is most of what a large link waits for (pages.pxd). The kernel
+# takes them when memory is short, and a child process has none of their contents. A process whose
+# address space is limited keeps none, nor does one that ends after a link.
+
+from libc.stddef cimport size_t
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memcpy, memset
+
+from pages cimport LARGE_PAGE, large_pages_pay, madvise, MADV_HUGEPAGE, whole_pages
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <sys/mman.h>
+    #include <sys/resource.h>
+    #ifndef MAP_ANONYMOUS
+    #define MAP_ANONYMOUS MAP_ANON
+    #endif
+    #define PYLINK_SPARES 64
+    /* One for all kernels: where runs of spare pages begin, plus how many there are; 0 is none. */
+    __attribute__((weak, visibility("hidden"))) uint64_t pylink_spares[PYLINK_SPARES];
+    __attribute__((weak, visibility("hidden"))) int pylink_no_spares;
+    static inline uint64_t pylink_see_spare(size_t at) {
+        return __atomic_load_n(&pylink_spares[at], __ATOMIC_RELAXED);
+    }
+    static inline uint64_t pylink_take_spare(size_t at) {
+        return __atomic_exchange_n(&pylink_spares[at], 0, __ATOMIC_ACQ_REL);
+    }
+    static inline int pylink_put_spare(size_t at, uint64_t spare) {
+        uint64_t none = 0;
+        return __atomic_compare_exchange_n(&pylink_spares[at], &none, spare, 0, __ATOMIC_ACQ_REL,
+                                           __ATOMIC_RELAXED);
+    }
+    /* The kernel may have the pages when it is short of memory, and child processes see zeros. */
+    static inline int pylink_set_aside(char* start, size_t size) {
+    #if defined(MADV_FREE) && defined(MADV_WIPEONFORK)
+        struct rlimit limit;
+        return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY
+               && madvise(start, size, MADV_WIPEONFORK) == 0
+               && madvise(start, size, MADV_FREE) == 0;
+    #else
+        (void)start; (void)size;
+        return 0;
+    #endif
+    }
+    static inline int pylink_bring_back(char* start, size_t size) {
+    #ifdef MADV_KEEPONFORK
+        return madvise(start, size, MADV_KEEPONFORK) == 0;
+    #else
+        (void)start; (void)size;
+        return 0;
+    #endif
+    }
+    /* Move pages to the beginning of a room instead of their contents. */
+    static inline int pylink_move_pages(void* from, size_t size, void* to) {
+    #ifdef MREMAP_FIXED
+        return mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
+    #else
+        (void)from; (void)size; (void)to;
+        return 0;
+    #endif
+    }
+    /* Address space for new pages at a multiple of the size of a large one, or NULL. */
+    static inline char* pylink_new_pages(size_t size) {
+        size_t before;
+        char* start = (char*)mmap(NULL, size + PYLINK_LARGE_PAGE, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (start == (char*)MAP_FAILED)
+            return NULL;
+        before = pylink_whole_pages((size_t)start) - (size_t)start;
+        if (before)
+            munmap(start, before);
+        if (before < PYLINK_LARGE_PAGE)
+            munmap(start + before + size, PYLINK_LARGE_PAGE - before);
+        return start + before;
+    }
+    """
+    uint64_t see_spare "pylink_see_spare"(size_t at) noexcept nogil
+    uint64_t take_spare "pylink_take_spare"(size_t at) noexcept nogil
+    bint put_spare "pylink_put_spare"(size_t at, uint64_t spare) noexcept nogil
+    bint set_aside "pylink_set_aside"(char* start, size_t size) noexcept nogil
+    bint bring_back "pylink_bring_back"(char* start, size_t size) noexcept nogil
+    bint move_pages "pylink_move_pages"(void* start, size_t size, void* to) noexcept nogil
+    char* new_pages "pylink_new_pages"(size_t size) noexcept nogil
+    int munmap(void* start, size_t size) nogil
+    bint no_spares "pylink_no_spares"   # set once, before there are threads
+    enum:
+        SPARES "PYLINK_SPARES"
+
+cdef enum:
+    LARGE_BLOCK = 1 << 20       # zeroing a large page takes as long as faulting in 0.5 MB
+    MOST_SPARE = 64             # pages; the tables of a link of 1,600 inputs
+
+
+cdef inline void give_pages(char* start, size_t size) noexcept nogil:
+    """Give up whole pages: as spares, or to the kernel."""
+    cdef size_t count = size // LARGE_PAGE, spare = 0, i
+    for i in range(SPARES):
+        spare += see_spare(i) % LARGE_PAGE
+    if not no_spares and spare + count <= MOST_SPARE and set_aside(start, size):
+        for i in range(SPARES):
+            if see_spare(i) == 0 and put_spare(i, <uint64_t>start + count):
+                return
+    munmap(start, size)
+
+
+cdef inline size_t reuse_pages(char* start, size_t size) noexcept nogil:
+    """Put spares under the beginning of a room; how many bytes have them, which are no zeros."""
+    cdef size_t done = 0, have, used, i
+    cdef uint64_t spare
+    cdef char* first
+    for i in range(SPARES):
+        if done == size:
+            break
+        spare = take_spare(i) if see_spare(i) else 0
+        if spare == 0:
+            continue
+        have = spare % LARGE_PAGE * LARGE_PAGE
+        first = <char*>(spare - spare % LARGE_PAGE)
+        used = min(have, size - done)
+        if used < have:
+            give_pages(first + used, have - used)
+        if bring_back(first, used) and move_pages(first, used, start + done):
+            done += used
+        else:
+            munmap(first, used)
+    return done
+
+
+cdef inline void drop_spares() noexcept nogil:
+    cdef size_t i
+    cdef uint64_t spare
+    for i in range(SPARES):
+        spare = take_spare(i)
+        if spare:
+            munmap(<void*>(spare - spare % LARGE_PAGE), spare % LARGE_PAGE * LARGE_PAGE)
+
+
+cdef inline char* find_room(size_t size) noexcept nogil:
+    """Address space for whole pages, or NULL."""
+    cdef char* start = NULL
+    if size <= <size_t>-1 // 2:
+        start = new_pages(size)
+        if start == NULL:
+            drop_spares()
+            start = new_pages(size)
+    return start
+
+
+cdef inline size_t fill_room(char* start, size_t size) noexcept nogil:
+    """Have pages in a room; how many bytes from its beginning on are no zeros."""
+    cdef size_t used = reuse_pages(start, size)
+    if used < size and large_pages_pay(start + used):
+        madvise(start + used, size - used, MADV_HUGEPAGE)
+    return used
+
+
+cdef inline void* block_zeros(size_t size) noexcept nogil:
+    """A block of zeros, or NULL."""
+    cdef char* start
+    if size < LARGE_BLOCK:
+        return calloc(size, 1)
+    start = find_room(whole_pages(size))
+    if start != NULL:
+        memset(start, 0, fill_room(start, whole_pages(size)))
+    return start
+
+
+cdef inline void block_cut(void* block, size_t size, size_t needed) noexcept nogil:
+    """Give up what a large block has beyond `needed` bytes, which is its size from now on."""
+    if whole_pages(size) > whole_pages(needed):
+        give_pages(<char*>block + whole_pages(needed), whole_pages(size) - whole_pages(needed))
+
+
+cdef inline void block_free(void* block, size_t size) noexcept nogil:
+    if size >= LARGE_BLOCK:
+        give_pages(<char*>block, whole_pages(size))
+    else:
+        free(block)
+
+
+cdef inline void* block_widen(void* block, size_t size, size_t wider) noexcept nogil:
+    """The block with room for `wider` bytes, not all zeros; NULL, and it stays as it was.
+
+    A block of no bytes is NULL.
+    """
+    cdef size_t before = whole_pages(size) if size >= LARGE_BLOCK else 0
+    cdef size_t after = whole_pages(wider)
+    cdef char* start
+    if wider < LARGE_BLOCK:
+        return realloc(block, wider)
+    if before == after:
+        return block
+    start = find_room(after)
+    if start == NULL:
+        return NULL
+    if before and move_pages(block, before, start):
+        fill_room(start + before, after - before)
+        return start
+    fill_room(start, after)
+    if size:
+        memcpy(start, block, size)
+        block_free(block, size)
+    return start

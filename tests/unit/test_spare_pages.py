@@ -1,0 +1,145 @@
+"""Pages that a process keeps from one link to the next: nobody sees that they were used before."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+import threading
+from functools import cache
+from pathlib import Path
+
+from helpers.cubin_builder import Cubin
+
+import pylink
+from pylink._native import elfread
+
+KERNELS = 8000  # whose tables have 16 MB
+MOST_SPARE = 128 << 20
+# Sizes of the mappings that child processes get empty: spare pages and nothing else.
+SPARES = """
+def spares():
+    size = total = 0
+    with open("/proc/self/smaps") as file:
+        lines = file.readlines()
+    for line in lines:
+        words = line.split()
+        if words[0] == "Size:":
+            size = int(words[1]) << 10
+        elif words[0] == "VmFlags:" and "wf" in words:
+            total += size
+    return total
+"""
+
+
+@cache
+def cubin(prefix: str) -> bytes:
+    built = Cubin()
+    for number in range(KERNELS):
+        built.function(f"{prefix}{number}", code=bytes(16), kernel=True)
+    return built.build()
+
+
+def link(prefix: str) -> bytes:
+    return pylink.link([cubin(prefix)], arch="sm_80").image
+
+
+def spares() -> int:
+    found: dict[str, object] = {}
+    exec(SPARES, found)
+    return found["spares"]()  # type: ignore[operator, no-any-return]
+
+
+def in_a_process_of_its_own(folder: Path, code: str) -> list[int]:
+    """The numbers that `code` prints; it has `link()`, `spares()`, and `data`, a large cubin."""
+    (folder / "large.cubin").write_bytes(cubin("kernel"))
+    before = f"""
+import os, pylink, resource
+data = open({str(folder / "large.cubin")!r}, "rb").read()
+def link():
+    return pylink.link([data], arch="sm_80").image
+{SPARES}"""
+    done = subprocess.run(
+        [sys.executable, "-c", before + code], capture_output=True, text=True, check=True
+    )
+    return [int(word) for word in done.stdout.split()]
+
+
+def test_links_one_after_the_other_give_what_the_first_gave() -> None:
+    first = {prefix: link(prefix) for prefix in ("kernel", "a_longer_name_of_a_kernel", "k")}
+    assert spares() > 0
+    for _ in range(3):
+        for prefix, image in first.items():
+            assert link(prefix) == image
+
+
+def test_threads_share_spares() -> None:
+    prefixes = ["kernel", "another", "third", "k"]
+    alone = {prefix: link(prefix) for prefix in prefixes}
+    together: dict[str, set[bytes]] = {prefix: set() for prefix in prefixes}
+
+    def links(prefix: str) -> None:
+        for _ in range(4):
+            together[prefix].add(link(prefix))
+
+    threads = [threading.Thread(target=links, args=(prefix,)) for prefix in prefixes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert together == {prefix: {image} for prefix, image in alone.items()}
+    assert 0 < spares() <= MOST_SPARE
+
+
+def parsed(times: int) -> tuple[memoryview, memoryview]:
+    """Tables of sections and symbols of so many cubins, each on pages of its own."""
+    one = cubin("kernel")
+    extents = struct.pack(
+        f"<{2 * times}Q", *(number for i in range(times) for number in (i * len(one), len(one)))
+    )
+    _, sections, symbols, _ = elfread.parse(one * times, extents)
+    return memoryview(sections), memoryview(symbols)
+
+
+def test_no_more_than_so_many_are_kept() -> None:
+    held = [parsed(4) for _ in range(30)]
+    assert sum(sections.nbytes + symbols.nbytes for sections, symbols in held) > 1.5 * MOST_SPARE
+    held.clear()
+    assert MOST_SPARE // 2 < spares() <= MOST_SPARE
+
+
+def test_a_child_process_has_the_tables_of_its_parent() -> None:
+    link("kernel")
+    before = spares()
+    sections, symbols = parsed(1)
+    assert spares() < before
+    expected = bytes(sections) + bytes(symbols)
+    child = os.fork()
+    if child == 0:
+        os._exit(bytes(sections) + bytes(symbols) == expected)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+def test_a_child_process_links_as_its_parent(tmp_path: Path) -> None:
+    code = """
+image = link()
+print(spares())
+child = os.fork()
+if child == 0:
+    os._exit(all(link() == image for _ in range(3)))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(int(link() == image))
+"""
+    kept, equal_in_child, equal = in_a_process_of_its_own(tmp_path, code)
+    assert kept > 0
+    assert (equal_in_child, equal) == (1, 1)
+
+
+def test_a_process_with_limited_address_space_keeps_none(tmp_path: Path) -> None:
+    code = """
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+link()
+print(spares())
+"""
+    assert in_a_process_of_its_own(tmp_path, code) == [0]
