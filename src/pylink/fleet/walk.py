@@ -175,7 +175,7 @@ def look(census: Census, paths: Mapping[bytes, Sequence[bytes]], skipped: bytes 
 
 def _under(root: bytes, folder: bytes) -> bytes:
     """The name that a folder has below a root, whatever links lead to either; empty for none."""
-    start = os.path.realpath(root).rstrip(b"/") + b"/"
+    start = _folder(root)
     real = os.path.realpath(folder)
     return os.path.join(root, real[len(start) :]) if folder and real.startswith(start) else b""
 
@@ -200,7 +200,7 @@ def below(names: Iterable[bytes], roots: Sequence[bytes]) -> tuple[dict[bytes, l
     Names and roots may lead over different links to the same folder. A name that ends in a link
     stays one.
     """
-    real = {root: os.path.realpath(root).rstrip(b"/") + b"/" for root in roots}
+    real = {root: _folder(root) for root in roots}
     paths: dict[bytes, list[bytes]] = {root: [] for root in roots}
     folders: dict[bytes, bytes] = {}
     outside = 0
@@ -210,13 +210,21 @@ def below(names: Iterable[bytes], roots: Sequence[bytes]) -> tuple[dict[bytes, l
             folder, last = name, b""
         where = folders.get(folder)
         if where is None:
-            where = folders[folder] = os.path.realpath(folder or b"/" * name.startswith(b"/"))
-        full = os.path.join(where, last).rstrip(b"/") + b"/"
-        inside = [root for root in roots if full.startswith(real[root])]
-        around = [root for root in roots if real[root].startswith(full) and root not in inside]
-        for root in inside:
-            paths[root].append(full[len(real[root]) : -1])
-        for root in around:
-            paths[root].append(b"")
-        outside += not (inside or around)
+            where = folders[folder] = _folder(folder or b"/" * name.startswith(b"/"))
+        full = where + last + b"/" if last else where
+        is_outside = True
+        for root, start in real.items():
+            if full.startswith(start):
+                paths[root].append(full[len(start) : -1])
+            elif start.startswith(full):
+                paths[root].append(b"")
+            else:
+                continue
+            is_outside = False
+        outside += is_outside
     return paths, outside
+
+
+def _folder(name: bytes) -> bytes:
+    """The name of a folder without links, with a slash at its end."""
+    return os.path.realpath(name).rstrip(b"/") + b"/"
