@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     from pylink.fleet.index import Index
 
-# Files of a fragment that is small, and how many such in a row become one.
+# Files of a fragment that is small, and how many such in a row become one: each costs a run 50 us and
+# a question less than a ms, joining them half a second of a run that takes a tenth of that.
 SMALL = 1024
-MANY = 16
+MANY = 64
 
 
 def compact(index: Index, live: int, counts: Mapping[str, int]) -> None:
