@@ -8,6 +8,7 @@ invisible in the moment in which it gets its name; then they are removed. Rows k
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Any
 
 from pylink.command.packages import need
@@ -78,7 +79,9 @@ def current(index: Index, fragments: Sequence[str]) -> Any:
         columns = (table[name].to_pylist() for name in ("file", "root", "path"))
         for file, root, path in zip(*columns, strict=True):
             last[root, path] = file
-    return pa.array(sorted(last.values()), pa.int64())
+    numbers = array("q", sorted(last.values()))
+    # By `pyarrow.array` this would load pandas where it is installed, which takes longer than a join.
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def _files(index: Index, fragment: str, counting: Any) -> Any:
