@@ -74,6 +74,22 @@ def test_where_nothing_changed_no_package_is_loaded(index: Index, tree: Path) ->
     assert loaded() == "['pylink.inspect', 'pylink.fleet.parquet']"
 
 
+JOINED = """
+import sys
+from pylink.fleet import compact
+from pylink.fleet.index import Index
+index = Index(sys.argv[1])
+compact.replace(index, index.fragments, compact.current(index, index.fragments))
+assert "pandas" not in sys.modules
+"""
+
+
+def test_fragments_are_joined_without_pandas(index: Index) -> None:
+    """It takes as long to load as joining many does."""
+    pytest.importorskip("pandas")
+    subprocess.run([sys.executable, "-c", JOINED, index.folder], check=True)
+
+
 def of(state: State) -> list[tuple[bytes, bytes]]:
     state.census.compare()
     return sorted(state.census.files())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -217,6 +219,40 @@ def test_a_target_that_changed_since_has_no_number(
         assert rows[name]["note"] == f"{targets[name][0]} has changed since it was indexed"
     shutil.rmtree(tree)
     assert ask(index, "files", capfd)  # needs no files
+
+
+def test_a_result_that_somebody_changed_is_found_out_anew(
+    tree: Path, targets: dict[str, list[Path]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    index = made(tree)
+    expected = ask(index, "saving", capfd), ask(index, "blockers", capfd)
+    changes: list[dict[str, Any]] = [{"sm": "100"}, {"target": 1}, {"note": []}, {"more": 1}]
+    for change in changes:
+        for name in os.listdir(Path(index.folder) / "folding"):
+            file = Path(index.folder) / "folding" / name
+            found = json.loads(file.read_bytes())
+            found["saving"].update(change)
+            for row in found["blockers"]:
+                row.update(change)
+            file.write_text(json.dumps(found))
+        assert (ask(index, "saving", capfd), ask(index, "blockers", capfd)) == expected
+
+
+WITHOUT_PANDAS = """
+import sys
+from pylink.command.cli import main
+assert main(sys.argv[1:]) == 0
+assert "pandas" not in sys.modules
+"""
+
+
+def test_questions_do_without_pandas(tree: Path, targets: dict[str, list[Path]]) -> None:
+    """It takes as long to load as most answers do."""
+    pytest.importorskip("pandas")
+    index = made(tree)
+    for question in ("templates", "saving", "blockers"):
+        words = ["dedup", "ask", index.folder, question]
+        subprocess.run([sys.executable, "-c", WITHOUT_PANDAS, *words], check=True)
 
 
 def test_blockers_are_those_of_the_comparison(

@@ -97,9 +97,9 @@ def as_parquet(table: Any, **options: Any) -> bytes:
     return made
 
 
-def read_table(path: str, columns: Sequence[str] | None = None) -> Any:
-    """A table of a file; by the reader of single files, since that of data sets loads pandas."""
-    with need("pyarrow.parquet").ParquetFile(path) as file:
+def read_table(source: Any, columns: Sequence[str] | None = None) -> Any:
+    """A table of a file, named or open; by the reader of single files: others load pandas."""
+    with need("pyarrow.parquet").ParquetFile(source) as file:
         return file.read(columns)
 
 

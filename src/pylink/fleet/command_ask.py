@@ -10,7 +10,7 @@ from pylink.diagnostics.stream import printable, write
 from pylink.fleet import answers, arguments
 from pylink.fleet.confirm import confirm
 from pylink.fleet.database import Database
-from pylink.fleet.folding import SAVING, find_tasks, fold, table_of
+from pylink.fleet.folding import SAVING, find_tasks, fold, rows_of
 from pylink.fleet.index import Index
 from pylink.fleet.questions import FIRST, LAST, QUESTIONS, Question
 from pylink.watch.progress import Progress
@@ -93,7 +93,8 @@ def prepare(
     with Progress("linking") as progress:
         known = fold(index, tasks, runner, every="blockers" in wanted, progress=progress.reach)
     for name in wanted:
-        database.add_table(name, table_of(known, tasks, name), schema)
+        rows = [[*map(row.get, SAVING[name])] for row in rows_of(known, tasks, name)]
+        database.add_table(name, SAVING[name], rows, schema)
 
 
 def confirmed(database: Database, runner: Engine) -> bool:

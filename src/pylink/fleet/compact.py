@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from pylink.fleet.index import Index
 
-# Files of a fragment that is small, and how many such in a row become one: each costs a run 50 us and
-# a question less than a ms, joining them half a second of a run that takes a tenth of that.
+# Files of a fragment that is small, and how many such in a row become one: each costs a run 50 us
+# and a question less than a ms, joining them half a second of a run that takes a tenth of that.
 SMALL = 1024
 MANY = 64
 
@@ -80,7 +80,7 @@ def current(index: Index, fragments: Sequence[str]) -> Any:
         for file, root, path in zip(*columns, strict=True):
             last[root, path] = file
     numbers = array("q", sorted(last.values()))
-    # By `pyarrow.array` this would load pandas where it is installed, which takes longer than a join.
+    # pyarrow.array would load pandas where it is installed, which takes as long as all the rest.
     return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 

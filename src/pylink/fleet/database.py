@@ -18,14 +18,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pylink.command.packages import need
-from pylink.fleet.columns import GONE, TABLES, as_parquet, schema_of
+from pylink.fleet.columns import GONE, TABLES, read_table
 from pylink.fleet.index import AGAIN, BrokenIndex
 from pylink.fleet.locks import Reading
+from pylink.fleet.parquet import cells, written
 from pylink.fleet.templates import describe
 from pylink.outputs.wholefile import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pylink.fleet.index import Index
 
@@ -157,29 +158,40 @@ class Database:
 
     def add_functions(self, schema: str = "main") -> None:
         """Make the table of functions; names that are known already are not taken apart again."""
-        pa, pq = need("pyarrow"), need("pyarrow.parquet")
+        pa = need("pyarrow")
         index = self._indexes[schema]
         cache = os.path.join(index.folder, "functions.parquet")
         known: dict[str, tuple[str, str | None]] = {}
         with contextlib.suppress(OSError, pa.ArrowException, KeyError):
-            table = pq.read_table(cache)
+            table = read_table(cache)
             columns = [table[name].to_pylist() for name in _FUNCTIONS]
             known = {one: (name, template) for one, name, template in zip(*columns, strict=True)}
         query = f"SELECT DISTINCT function FROM {schema}.sections WHERE function IS NOT NULL"
         functions = sorted(row[0] for row in self.ask(query).rows)
         rows = [(one, *(known.get(one) or describe(one))) for one in functions]
-        columns = list(zip(*rows, strict=True)) or [()] * len(_FUNCTIONS)
-        table = pa.table(columns, schema=schema_of(dict.fromkeys(_FUNCTIONS, "string")))
+        data = self.add_table("functions", dict.fromkeys(_FUNCTIONS, "words"), rows, schema)
         if len(known) != len(functions):
             with contextlib.suppress(OSError):  # an index that may only be read
-                write_whole(cache, as_parquet(table))
-        self.add_table("functions", table, schema)
+                write_whole(cache, data)
 
-    def add_table(self, name: str, table: Any, schema: str = "main") -> None:
-        """Make a table of an Arrow table."""
+    def add_table(
+        self,
+        name: str,
+        kinds: Mapping[str, str],
+        rows: Sequence[Sequence[Any]],
+        schema: str = "main",
+    ) -> bytes:
+        """Make a table of columns, by names and types, and rows; returns it as a file of Parquet.
+
+        What pyarrow and DuckDB make of rows loads pandas where it is installed.
+        """
+        columns = list(zip(*rows, strict=True)) or [()] * len(kinds)
+        data = written(kinds, dict(zip(kinds, map(cells, kinds.values(), columns), strict=True)))
+        table = read_table(need("pyarrow").BufferReader(data))
         self._connection.register("taken", table)
         self._connection.execute(f"CREATE OR REPLACE TABLE {schema}.{name} AS FROM taken")
         self._connection.unregister("taken")
+        return data
 
 
 def _reason(error: Exception) -> str:

@@ -22,7 +22,6 @@ from pylink.dedup.analysis import analyse, blocker_of
 from pylink.dedup.reasons import ACCEPTED
 from pylink.dedup.saving import Lenient, read_inputs, saved_bytes
 from pylink.diagnostics.stream import printable
-from pylink.fleet.columns import schema_of
 from pylink.fleet.walk import Stamp
 from pylink.options import Input
 from pylink.outputs.wholefile import write_whole
@@ -208,10 +207,19 @@ def read_result(index: Index, task: Task) -> dict[str, Any] | None:
     try:
         with open(_place(index, task), "rb") as file:
             result = json.load(file)
-        is_whole = result["saving"]["saved_bytes"] is not None and "blockers" in result
-        return result if is_whole else None
-    except (OSError, ValueError, LookupError, TypeError):
+        rows = [("saving", result["saving"]), *(("blockers", row) for row in result["blockers"])]
+        is_whole = all(_fits(row, SAVING[table]) for table, row in rows)
+        return result if is_whole and result["saving"]["saved_bytes"] is not None else None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
+
+
+def _fits(row: dict[str, Any], kinds: Mapping[str, str]) -> bool:
+    """Whether a row of a file, which somebody may have changed, is one of these columns."""
+    return row.keys() == kinds.keys() and all(
+        isinstance(row[name], (str if kind == "string" else int) | None)
+        for name, kind in kinds.items()
+    )
 
 
 def rows_of(
@@ -227,12 +235,6 @@ def rows_of(
         elif not task.tied:
             nothing = {"target": task.target, "sm": task.sm, "objects": task.objects}
             yield {**nothing, "folded": 0, "payload_bytes": 0, "saved_bytes": 0, "note": None}
-
-
-def table_of(known: Mapping[str, Any], tasks: Iterable[Task], table: str) -> Any:
-    """The same as an Arrow table."""
-    rows = list(rows_of(known, tasks, table))
-    return need("pyarrow").Table.from_pylist(rows, schema=schema_of(SAVING[table]))
 
 
 def _place(index: Index, task: Task) -> str:

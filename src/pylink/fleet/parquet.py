@@ -9,7 +9,7 @@ https://parquet.apache.org/docs/file-format and .../apache/parquet-format/parque
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylink._native import columnpages
 from pylink.command.packages import need
@@ -124,6 +124,14 @@ def constant(value: str | None, rows: int) -> Texts:
 def integers(kind: str, values: Iterable[int]) -> Numbers:
     """Numbers as a column of that type."""
     return Numbers(array({"int32": "i", "int64": "q", "uint64": "Q"}[kind], values).tobytes())
+
+
+def cells(kind: str, values: Sequence[Any]) -> Numbers | Texts:
+    """A column of that type of what Python has, None where there is nothing."""
+    if TYPES[kind][0] == _BYTE_ARRAY:
+        return words(values)
+    numbers = integers(kind, [value or 0 for value in values])
+    return numbers._replace(valid=bytes(value is not None for value in values))
 
 
 def _rows(kind: str, column: Numbers | Texts) -> int:
