@@ -26,7 +26,8 @@ from helpers.fleet_reference import bytes_of, plant, sections, settle, unit
 from pylink._native.census import Census
 from pylink.command.cli import main
 from pylink.fleet import compact, fragment, parts, state, update, walk
-from pylink.fleet.columns import SECTIONS
+from pylink.fleet.columns import MOST_RUNS, SECTIONS
+from pylink.fleet.database import Database
 from pylink.fleet.digests import fill, hasher, list_hashed
 from pylink.fleet.engine import Local
 from pylink.fleet.fragment import OBJECT_SIZE, Found
@@ -464,6 +465,19 @@ def test_a_fragment_that_took_the_place_of_others_counts_alone(
     assert index.next_run() == 2
     run(index)
     assert len(list((Path(index.folder) / "fragments").iterdir())) == 1
+
+
+def test_an_index_has_numbers_for_no_more_runs(tmp_path: Path, index: Index) -> None:
+    planted = plant(tmp_path / "tree")
+    run(index, planted.root)
+    last = index.place(f"{MOST_RUNS - 2:06d}-000000")
+    os.rename(index.place(index.fragments[0]), last)
+    (planted.root / "new.cubin").write_bytes(unit("new"))
+    assert run(index).read == 1
+    Database().add(index)
+    (planted.root / "newer.cubin").write_bytes(unit("newer"))
+    with pytest.raises(BrokenIndex, match="as many runs as it has numbers for: remove the index"):
+        run(index)
 
 
 def test_a_fragment_has_room_for_no_more_objects_than_numbers(

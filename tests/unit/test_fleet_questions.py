@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.fatbin_builder import PTX, container, entry
 from helpers.fleet_reference import BLEND, SMOOTH, Planted, family, plant, sections, settle, unit
 
 from pylink.command.cli import main
@@ -343,6 +344,34 @@ def test_targets_are_remembered(
     capfd.readouterr()
     assert main(["dedup", "ask", folder, "--sql", query, "--csv"]) == 0
     assert "app,2\n" in capfd.readouterr().out
+
+
+def test_all_device_code_of_two_builds_is_compared(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What has no sections, and what two folders have under one name."""
+    ptx = [container(entry(b".version" * count, 90, kind=PTX)) for count in (1, 2, 3)]
+    before = {"x/c.cubin": unit("f"), "y/c.cubin": unit("f"), "x/same.fatbin": ptx[0]}
+    after = {"x/c.cubin": unit("g"), "y/c.cubin": unit("g"), "x/same.fatbin": ptx[0]}
+    before |= {"x/gone.fatbin": ptx[0], "x/other.fatbin": ptx[1]}
+    after |= {"x/new.fatbin": ptx[0], "x/other.fatbin": ptx[2]}
+    indexes = []
+    for name, files in (("before", before), ("after", after)):
+        for path, data in files.items():
+            (tmp_path / name / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name / path).write_bytes(data)
+        indexes.append(str(tmp_path / f"index-{name}"))
+        roots = [str(tmp_path / name / root) for root in "xy"]
+        assert main(["dedup", "index", *roots, "-o", indexes[-1]]) == 0
+    capfd.readouterr()
+    assert main(["dedup", "compare", *indexes, "objects", "--json"]) == 0
+    rows = json.loads(capfd.readouterr().out)
+    assert [(row["fate"], row["path"], row["arch"], row["change"]) for row in rows] == [
+        ("changed", "c.cubin", "sm_100", 0),
+        ("gone", "gone.fatbin", None, -8),
+        ("new", "new.fatbin", None, 8),
+        ("changed", "other.fatbin", None, 8),
+    ]
 
 
 def test_two_builds_are_compared(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Bits of a number below the part, and below the run.
 ROW_BITS, PART_BITS = 24, 20
-MOST_ROWS, MOST_PARTS = 1 << ROW_BITS, 1 << PART_BITS
+MOST_ROWS, MOST_RUNS = 1 << ROW_BITS, 1 << (63 - ROW_BITS - PART_BITS)
 
 DIGEST_SIZE = 16
 

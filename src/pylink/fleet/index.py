@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylink.command.packages import need
 from pylink.errors import reason_of
-from pylink.fleet.columns import TABLES, read_table
+from pylink.fleet.columns import MOST_RUNS, TABLES, read_table
 from pylink.fleet.locks import WRITER, Writing, nobody_reads
 from pylink.outputs.wholefile import write_whole
 
@@ -118,9 +118,12 @@ class Index:
         return os.path.join(self.folder, "fragments", *names)
 
     def next_run(self) -> int:
-        """The number of a run that begins now."""
+        """The number of a run that begins now. BrokenIndex where there is none left."""
         names = map(FragmentName.of, self.fragments)
-        return max((int(name.last.partition("-")[0]) for name in names if name), default=0) + 1
+        run = max((int(name.last.partition("-")[0]) for name in names if name), default=0) + 1
+        if run >= MOST_RUNS:
+            raise BrokenIndex(f"{self.folder}: it had as many runs as it has numbers for: {AGAIN}")
+        return run
 
     def check(self, fragments: Iterable[str]) -> None:
         """Compare tables with the sums that were written with them; BrokenIndex for another one.

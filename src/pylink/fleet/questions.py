@@ -154,6 +154,16 @@ _SUMS = """
           WHERE stored > 0 GROUP BY ALL)
     GROUP BY target, family"""
 
+# What tells an object from another one at its place, all together where several folders have it. A
+# sum leaves out no two equal ones. What is compiled later has no architecture and no sections.
+_OBJECTS = """
+    SELECT path, member, entry, coalesce(sm, 0) AS sm,
+           sum(one.size)::BIGINT AS size, sum(sum) AS sum
+    FROM {0}.objects AS one LEFT JOIN (
+        SELECT object, sum(hash(name, size, digest)::HUGEINT) AS sum
+        FROM {0}.sections GROUP BY object) USING (object)
+    GROUP BY ALL"""
+
 COMPARISONS = {
     "families": Question(
         "bytes and repeated bytes of each family of sections, in the targets of both builds",
@@ -186,18 +196,13 @@ ORDER BY abs(change) DESC, target""",
     ),
     "objects": Question(
         "device code that is new, gone or changed, by file and member",
-        """
-WITH b AS (SELECT path, member, entry, sm, objects.size, bit_xor(hash(name, size_of, digest)) AS sum
-           FROM before.objects JOIN (SELECT object, name, size AS size_of, digest
-                                     FROM before.sections) USING (object) GROUP BY ALL),
-     a AS (SELECT path, member, entry, sm, objects.size, bit_xor(hash(name, size_of, digest)) AS sum
-           FROM after.objects JOIN (SELECT object, name, size AS size_of, digest
-                                    FROM after.sections) USING (object) GROUP BY ALL)
-SELECT CASE WHEN b.sum IS NULL THEN 'new' WHEN a.sum IS NULL THEN 'gone' ELSE 'changed' END AS fate,
-       path, member, 'sm_' || sm AS arch, b.size AS size_before, a.size AS size_after,
-       coalesce(a.size, 0) - coalesce(b.size, 0) AS change
+        f"""
+WITH b AS ({_OBJECTS.format("before")}), a AS ({_OBJECTS.format("after")})
+SELECT CASE WHEN b.size IS NULL THEN 'new' WHEN a.size IS NULL THEN 'gone' ELSE 'changed' END
+       AS fate, path, member, 'sm_' || nullif(sm, 0) AS arch, b.size AS size_before,
+       a.size AS size_after, coalesce(a.size, 0) - coalesce(b.size, 0) AS change
 FROM b FULL JOIN a USING (path, member, entry, sm)
-WHERE b.sum IS DISTINCT FROM a.sum ORDER BY path, member, entry""",
+WHERE (b.sum, b.size) IS DISTINCT FROM (a.sum, a.size) ORDER BY path, member, entry""",
         "path",
         "change",
     ),
