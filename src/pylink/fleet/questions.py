@@ -202,7 +202,8 @@ SELECT CASE WHEN b.size IS NULL THEN 'new' WHEN a.size IS NULL THEN 'gone' ELSE 
        AS fate, path, member, 'sm_' || nullif(sm, 0) AS arch, b.size AS size_before,
        a.size AS size_after, coalesce(a.size, 0) - coalesce(b.size, 0) AS change
 FROM b FULL JOIN a USING (path, member, entry, sm)
-WHERE (b.sum, b.size) IS DISTINCT FROM (a.sum, a.size) ORDER BY path, member, entry""",
+WHERE b.sum IS DISTINCT FROM a.sum OR b.size IS DISTINCT FROM a.size
+ORDER BY path, member, entry""",
         "path",
         "change",
     ),
