@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pylink._native.tables import MergedTables, ObjectTables
+    from pylink._native.tables import Blob, MergedTables, ObjectTables
 
 # Bytes of an extent, offset and size of a file in an arena. Where a plain link passes, integers are
 # packed without `struct`, whose import takes half a millisecond.
@@ -64,9 +64,9 @@ def text(arena: bytes, start: int, size: int) -> str:
     return arena[start : start + size].decode("utf-8", "surrogateescape")
 
 
-def string(table: bytes, start: int) -> str:
-    """A name of a string table, up to its NUL."""
-    return text(table, start, table.index(b"\0", start) - start)
+def string(table: Blob, start: int) -> str:
+    """A name of a string table of the output, as `text` has those of inputs."""
+    return table.string(start).decode("utf-8", "surrogateescape")
 
 
 def section_name(objects: ObjectTables, number: int) -> str:

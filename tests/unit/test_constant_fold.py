@@ -23,7 +23,7 @@ def fold(*pieces: tuple[bytes, int]) -> tuple[bytes, int]:
     constants.fold_pieces(placed)
     (blob,), (spans,) = placed.blobs, placed.spans
     assert spans.column("size") == [len(blob)] == placed.outs.column("size")
-    return blob, placed.null_value
+    return blob.data, placed.null_value
 
 
 def vector(value: int, size: int) -> bytes:

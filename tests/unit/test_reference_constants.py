@@ -33,7 +33,7 @@ def fold(pieces: list[Piece], others: Random) -> tuple[bytes, int]:
     (span,) = spans
     assert (span.out, span.offset, span.size) == (1, 0, len(blob))
     assert placed.outs.column("size") == [9, len(blob)]
-    return blob, placed.null_value
+    return blob.data, placed.null_value
 
 
 # Neither another bank, nor other data, nor a piece that no section of the output takes.

@@ -175,7 +175,7 @@ class Link:
         for blob, spans in zip(placed.blobs, placed.spans, strict=True):
             for span in spans:
                 owner = outs[span.out].get("entity", -1)
-                found[owner] = blob[span.offset : span.offset + span.size]
+                found[owner] = blob.data[span.offset : span.offset + span.size]
         return found, mixed
 
 
@@ -244,6 +244,6 @@ def test_two_lists_agree_with_the_page(seed: int, *, closes: bool) -> None:
     assert info.emit_info(placed, inherited.compiled(130), ends) == []
     found: dict[int, bytes] = {}
     for blob, spans in zip(placed.blobs, placed.spans, strict=True):
-        found.update((row.out, blob[row.offset : row.offset + row.size]) for row in spans)
+        found.update((row.out, blob.data[row.offset : row.offset + row.size]) for row in spans)
     expected = [data for machine, mercury in lists for data in two_lists(machine, mercury, closing)]
     assert [found[number] for number in range(len(outs))] == expected

@@ -10,7 +10,7 @@ from helpers.layout_reference import FAMILY_C, File, Header, Section, place_refe
 from helpers.tables import merged, objects, table
 
 from pylink._native import layout
-from pylink._native.tables import Indices, Numbers, Outs, OutSymbols, PlacedTables, Spans
+from pylink._native.tables import Blob, Indices, Numbers, Outs, OutSymbols, PlacedTables, Spans
 from pylink.facts import elf, sectionkinds
 from pylink.facts.sectiontable import Kind, kinds
 
@@ -135,7 +135,7 @@ class Draft:
             outs=table(Outs, rows),
             out_symbols=table(OutSymbols, [{}] * self.symbols),
         )
-        whole.shstrtab, whole.strtab = NAMES, self.strtab
+        whole.shstrtab, whole.strtab = Blob(NAMES), Blob(self.strtab)
         placed = PlacedTables(
             whole,
             outs=table(Outs, rows),
@@ -145,11 +145,11 @@ class Draft:
             ),
             symbol_order=table(Numbers, range(self.symbols)),
         )
-        placed.strtab = self.strtab
+        placed.strtab = Blob(self.strtab)
         for at, size in self.made:
             placed.add(bytes(size), Spans.whole(born[at], size))
         layout.place(placed)
-        assert placed.shstrtab == self.shstrtab
+        assert placed.shstrtab.data == self.shstrtab
         headers = []
         for header in PHDR.iter_unpack(placed.phdrs):
             assert (header[3], header[4], header[7]) == (0, 0, 8)

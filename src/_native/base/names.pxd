@@ -1,11 +1,11 @@
 # Byte strings as keys: a hash, and an index from strings to numbers by open addressing.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcmp, memcpy
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcmp, memcpy, memset
 
 from blocks cimport block_free, block_widen, block_zeros
-from pages cimport prefer_large_pages
+from vec cimport *
 
 cdef extern from *:
     void prefetch "__builtin_prefetch"(const void* address) nogil
@@ -41,22 +41,21 @@ ctypedef struct NameIndex:
 
 
 cdef inline bint index_init(NameIndex* index, size_t room) noexcept nogil:
-    cdef size_t capacity = 64, i
+    cdef size_t capacity = 64
     while capacity < 2 * room:
         capacity *= 2
-    index.slots = <NameSlot*>calloc(capacity, sizeof(NameSlot))
+    index.slots = <NameSlot*>block_widen(NULL, 0, capacity * sizeof(NameSlot))
     index.mask = capacity - 1
     index.count = 0
     if index.slots == NULL:
         return False
-    prefer_large_pages(index.slots, capacity * sizeof(NameSlot))
-    for i in range(capacity):
-        index.slots[i].value = -1
+    memset(index.slots, 0xff, capacity * sizeof(NameSlot))      # no value anywhere
     return True
 
 
 cdef inline void index_free(NameIndex* index) noexcept nogil:
-    free(index.slots)
+    if index.slots != NULL:
+        block_free(index.slots, (index.mask + 1) * sizeof(NameSlot))
     index.slots = NULL
 
 
@@ -72,7 +71,7 @@ cdef inline bint index_grow(NameIndex* index) noexcept nogil:
                 at = (at + 1) & wider.mask
             wider.slots[at] = index.slots[i]
     wider.count = index.count
-    free(index.slots)
+    index_free(index)
     index[0] = wider
     return True
 
@@ -84,12 +83,15 @@ cdef inline NameSlot* index_find(NameIndex* index, const uint8_t* text,
     NULL when memory is exhausted. A caller that sets `value` counts the name with
     `index.count += 1`. The text must stay where it is.
     """
-    cdef uint32_t tag
+    return index_find_hashed(index, text, size, <uint32_t>hash_name(text, size))
+
+
+cdef inline NameSlot* index_find_hashed(NameIndex* index, const uint8_t* text, uint32_t size,
+                                        uint32_t tag) noexcept nogil:
     cdef size_t at
     cdef NameSlot* slot
     if 2 * index.count > index.mask and not index_grow(index):
         return NULL
-    tag = <uint32_t>hash_name(text, size)
     at = tag & index.mask
     while True:
         slot = &index.slots[at]
@@ -112,43 +114,32 @@ ctypedef struct StringCell:
 
 
 ctypedef struct StringTable:
-    uint8_t* data
-    size_t size
-    size_t room
+    Vec text
     StringCell* cells
     size_t mask
     size_t count
 
 
 cdef inline bint strings_init(StringTable* t) noexcept nogil:
-    t.room = 1 << 16
-    t.data = <uint8_t*>block_zeros(t.room)
-    t.size = 1
+    vec_init(&t.text, 1)
     t.mask = 1023
     t.count = 0
     t.cells = <StringCell*>block_zeros((t.mask + 1) * sizeof(StringCell))
-    return t.data != NULL and t.cells != NULL
+    return t.cells != NULL and vec_reserve(&t.text, 1 << 16) and vec_append(&t.text, b"", 1)
 
 
 cdef inline void strings_free(StringTable* t) noexcept nogil:
-    if t.data != NULL:
-        block_free(t.data, t.room)
+    vec_free(&t.text)
     if t.cells != NULL:
         block_free(t.cells, (t.mask + 1) * sizeof(StringCell))
-    t.data = NULL
     t.cells = NULL
 
 
 cdef inline bint strings_expect(StringTable* t, size_t bytes_more, size_t more) noexcept nogil:
     """Make room for `more` strings with so many bytes, NUL included; False without memory."""
     cdef size_t mask = t.mask
-    cdef uint8_t* data
-    if t.size + bytes_more > t.room:
-        data = <uint8_t*>block_widen(t.data, t.room, t.size + bytes_more)
-        if data == NULL:
-            return False
-        t.data = data
-        t.room = t.size + bytes_more
+    if not vec_reserve(&t.text, t.text.count + bytes_more):
+        return False
     while 2 * (t.count + more) > mask:
         mask = 2 * mask + 1
     return mask == t.mask or strings_spread(t, mask)
@@ -183,8 +174,9 @@ cdef inline StringCell* strings_cell(StringTable* t, const uint8_t* text, uint32
     cdef size_t at = tag & t.mask
     cdef StringCell* cell = &t.cells[at]
     while cell.at:
-        if (cell.tag == tag and t.size - cell.at > size and t.data[cell.at + size] == 0
-                and memcmp(t.data + cell.at, text, size) == 0):
+        if (cell.tag == tag and t.text.count - cell.at > size
+                and t.text.data[cell.at + size] == 0
+                and memcmp(t.text.data + cell.at, text, size) == 0):
             return cell
         at = (at + 1) & t.mask
         cell = &t.cells[at]
@@ -192,31 +184,15 @@ cdef inline StringCell* strings_cell(StringTable* t, const uint8_t* text, uint32
     return cell
 
 
-cdef inline uint8_t* strings_grow(StringTable* t, size_t more) noexcept nogil:
-    """Room for `more` bytes at the end; the caller writes them. NULL without memory."""
-    cdef size_t room = t.room
-    cdef uint8_t* data
-    while t.size + more > room:
-        room *= 2
-    if room != t.room:
-        data = <uint8_t*>block_widen(t.data, t.room, room)
-        if data == NULL:
-            return NULL
-        t.data = data
-        t.room = room
-    t.size += more
-    return t.data + t.size - more
-
-
 cdef inline int64_t strings_append(StringTable* t, const uint8_t* text,
                                    uint32_t size) noexcept nogil:
     """Offset of the string, written again even when it is present; -1 without memory."""
-    cdef uint8_t* place = strings_grow(t, <size_t>size + 1)
-    if place == NULL or t.size > 0xfffffff0U:
+    cdef uint8_t* place = <uint8_t*>vec_extend(&t.text, <size_t>size + 1)
+    if place == NULL or t.text.count > 0xfffffff0U:
         return -1
     memcpy(place, text, size)
     place[size] = 0
-    return <int64_t>(t.size - size - 1)
+    return <int64_t>(t.text.count - size - 1)
 
 
 cdef inline int64_t strings_intern(StringTable* t, const uint8_t* text,

@@ -13,7 +13,9 @@ from imageheaders cimport *
 from imagesymbols cimport *
 from imagewriter cimport *
 from kinds cimport *
-from pylink._native.tables cimport MergedTables, ObjectTables, Patches, PlacedTables, Spans
+from pylink._native.tables cimport (
+    Blob, MergedTables, ObjectTables, Patches, PlacedTables, Spans,
+)
 from rows cimport *
 from traits cimport *
 from vec cimport *
@@ -153,12 +155,11 @@ def write_contents(Canvas image not None, PlacedTables placed not None, Patches 
 cdef void find_made(Contents* c, PlacedTables placed):
     """The contents of sections that the link made."""
     cdef Spans table
-    cdef bytes blob
+    cdef Blob blob
     cdef size_t i
     for table, blob in zip(placed.spans, placed.blobs):
         for i in range(table.count):
-            c.made[table.rows[i].out] = (
-                <const uint8_t*>PyBytes_AS_STRING(blob) + table.rows[i].offset)
+            c.made[table.rows[i].out] = blob.rows + table.rows[i].offset
 
 
 def write_tables(Canvas image not None, PlacedTables placed not None, bint preserved,
@@ -197,7 +198,7 @@ def write_tables(Canvas image not None, PlacedTables placed not None, bint prese
     put(image, w.table + (w.section_count + 1) * sizeof(Shdr), PyBytes_AS_STRING(placed.phdrs),
         PyBytes_GET_SIZE(placed.phdrs))
     if index_of(&w, K_MERC_SYSTEM_SHARED) and not w.traits & TRAIT_LEAN_NAMES:
-        size = system_shared(&w, PyBytes_AS_STRING(placed.strtab), note, late_compat, heads, &at)
+        size = system_shared(&w, <const char*>placed.strtab.rows, note, late_compat, heads, &at)
         put(image, at, heads, size)
     start_header(&header, &w, PyBytes_GET_SIZE(placed.phdrs) // sizeof(Phdr))
     memcpy(header.e_ident + 7, PyBytes_AS_STRING(abi), 2)
@@ -247,8 +248,8 @@ cdef bint list_tables(Vec* windows, Writer* w, PlacedTables placed):
             and list_strings(windows, w, K_STRTAB, placed.strtab))
 
 
-cdef bint list_strings(Vec* windows, Writer* w, uint16_t kind, bytes strings):
-    return list_bytes(windows, contents_at(w, kind), <const uint8_t*>PyBytes_AS_STRING(strings),
+cdef bint list_strings(Vec* windows, Writer* w, uint16_t kind, Blob strings):
+    return list_bytes(windows, contents_at(w, kind), strings.rows,
                       w.places[w.only[kind]].size)
 
 

@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
 from imagecapsules cimport bank_of
 from kinds cimport *
-from pylink._native.tables cimport MergedTables, Patches, PlacedTables
+from pylink._native.tables cimport MergedTables, Patches, PlacedTables, take_rows
 from relocationtypes cimport *
 from rows cimport *
 from vec cimport *
@@ -97,7 +97,7 @@ def resolve_values(PlacedTables placed not None):
     if not ok:
         vec_free(&patches)
         raise MemoryError
-    return Patches(vec_take(&patches))
+    return Patches(take_rows(&patches))
 
 
 cdef inline uint32_t plain_type(const FixRow* fix) noexcept nogil:

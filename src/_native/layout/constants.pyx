@@ -18,7 +18,9 @@ from libc.string cimport memcpy, memset
 
 from kinds cimport *
 from names cimport *
-from pylink._native.tables cimport MergedTables, ObjectTables, Outs, PlacedTables, Spans, Table
+from pylink._native.tables cimport (
+    Blob, MergedTables, ObjectTables, Outs, PlacedTables, Spans, Table, take_rows,
+)
 from repeats cimport *
 from rows cimport *
 from vec cimport *
@@ -63,7 +65,7 @@ def fold_pieces(PlacedTables placed not None):
                 span.size = row[bank].size = blob.count
     index_free(&kept)
     pool_free(&pool)
-    made = vec_take(&blob), Spans(vec_take(&spans))
+    made = Blob(take_rows(&blob)), Spans(take_rows(&spans))
     if not ok:
         raise MemoryError
     placed.outs = outs

@@ -16,7 +16,9 @@ from graph cimport *
 from infoinherit cimport *
 from infopreexit cimport *
 from inforecords cimport *
-from pylink._native.tables cimport MergedTables, ObjectTables, PlacedTables, Spans
+from pylink._native.tables cimport (
+    Blob, MergedTables, ObjectTables, PlacedTables, Spans, take_rows,
+)
 from kinds cimport *
 from rows cimport *
 from traits cimport *
@@ -86,7 +88,7 @@ def emit_info(PlacedTables placed not None, bytes inherited not None, bytes clos
         ok = ok and not halves[i].failed
         for kernel in take_numbers(&halves[i].mixed):
             mixed.add((m.info_out[<int32_t>kernel], kernel))
-        made = vec_take(&halves[i].blob), Spans(vec_take(&halves[i].spans))
+        made = Blob(take_rows(&halves[i].blob)), Spans(take_rows(&halves[i].spans))
         if ok:
             placed.add(*made)
         end_half(&halves[i])

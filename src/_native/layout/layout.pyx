@@ -12,8 +12,8 @@ from layoutnames cimport *
 from layoutorder cimport *
 from layoutsegments cimport *
 from pylink._native.tables cimport (
-    FilePlaces, Indices, MergedTables, Numbers, ObjectTables, OutSymbols, Outs, PlacedTables,
-    Spans, Table, Values, new_rows, take_rows,
+    Blob, FilePlaces, Indices, MergedTables, Numbers, ObjectTables, OutSymbols, Outs,
+    PlacedTables, Spans, Table, Values, new_rows, take_rows,
 )
 from rows cimport *
 from ties cimport *
@@ -338,7 +338,7 @@ cdef void take_sizes(Plan* p, PlacedTables placed):
         elif rule == SIZE_INDICES:
             p.place[i].size = 4 * (held + 1)
         elif rule == SIZE_STRINGS:
-            p.place[i].size = PyBytes_GET_SIZE(placed.strtab)
+            p.place[i].size = placed.strtab.count
     for made in placed.spans:
         for i in range(made.count):
             span = made.rows + i
@@ -353,7 +353,7 @@ cdef void find_leavings(Plan* p, PlacedTables placed):
     sections all of the first name.
     """
     cdef const OutRow* born = placed.merged.outs.rows
-    cdef const char* strings = PyBytes_AS_STRING(placed.merged.strtab)
+    cdef const char* strings = <const char*>placed.merged.strtab.rows
     cdef const OutRow* row
     cdef size_t i
     p.gap = MERCURY_GAP
@@ -367,7 +367,7 @@ cdef void find_leavings(Plan* p, PlacedTables placed):
                 p.reserve += <uint32_t>strlen(strings + born[row.rela].symbol_name)
 
 
-cdef bytes section_names(Plan* p, PlacedTables placed):
+cdef Blob section_names(Plan* p, PlacedTables placed):
     """.shstrtab, whose size is known now, and where in it the name of each section is."""
     cdef MergedTables merged = placed.merged
     cdef Vec names
@@ -375,18 +375,18 @@ cdef bytes section_names(Plan* p, PlacedTables placed):
     cdef bint ok
     vec_init(&names, 1)
     ok = mercury_names(&names, merged.outs.rows, p.order, p.count, p.place,
-                       PyBytes_AS_STRING(merged.shstrtab), PyBytes_GET_SIZE(merged.shstrtab),
-                       PyBytes_AS_STRING(merged.strtab))
+                       <const char*>merged.shstrtab.rows, merged.shstrtab.count,
+                       <const char*>merged.strtab.rows)
     if ok and p.lean:
         ok = used_names(&names, p.order, p.count, p.place, p.gap)
         p.gap = p.reserve = 0
-    full = vec_take(&names)
     if not ok:
+        vec_free(&names)
         raise MemoryError
     for i in range(p.count):
         if p.outs[p.order[i]].kind == K_SHSTRTAB:
-            p.place[p.order[i]].size = PyBytes_GET_SIZE(full)
-    return full
+            p.place[p.order[i]].size = names.count
+    return Blob(take_rows(&names))
 
 
 cdef uint64_t take_offsets(Plan* p, const uint8_t* arena, const SectionRow* s) noexcept nogil:
@@ -428,7 +428,7 @@ def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototy
     placed.fill()
     cdef Outs outs = <Outs>Table.opened(<PyObject*>placed.outs)
     cdef OutSymbols named = <OutSymbols>Table.opened(<PyObject*>placed.out_symbols)
-    cdef const char* born = PyBytes_AS_STRING(placed.strtab)
+    cdef const char* born = <const char*>placed.strtab.rows
     cdef bytes calls = copy(graph), pairs = copy(prototypes)
     cdef StringTable table
     cdef bint ok = strings_init(&table)
@@ -439,7 +439,7 @@ def lean_names(PlacedTables placed not None, bytes graph not None, bytes prototy
                                   PyBytes_GET_SIZE(calls) // 8, False)
           and renew_prototypes(&table, born, <uint32_t*>PyBytes_AS_STRING(pairs),
                                PyBytes_GET_SIZE(pairs) // 8, True))
-    strings = PyBytes_FromStringAndSize(<char*>table.data, table.size) if ok else b""
+    strings = Blob(take_rows(&table.text))
     strings_free(&table)
     if not ok:
         raise MemoryError

@@ -73,8 +73,9 @@ cdef inline bint used_names(Vec* names, const int32_t* order, size_t count,
         at = strings_intern(&table, <const uint8_t*>text, <uint32_t>strlen(text)) if ok else -1
         ok = at >= 0
         place[order[i]].name = <uint32_t>at
-    names.count = 0
-    ok = ok and vec_append(names, table.data, table.size)
+    vec_free(names)
+    names[0] = table.text
+    vec_init(&table.text, 1)
     strings_free(&table)
     tail = <uint8_t*>vec_extend(names, room) if ok else NULL
     if tail != NULL:

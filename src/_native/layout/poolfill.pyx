@@ -10,7 +10,8 @@ from elf64 cimport *
 from kinds cimport *
 from poolrows cimport *
 from pylink._native.tables cimport (
-    MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Table, Values,
+    Blob, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Table, Values,
+    take_rows,
 )
 from rows cimport *
 from vec cimport *
@@ -98,7 +99,7 @@ def apply_pools(PlacedTables placed not None):
     free(f.row_of)
     free(f.start)
     tables_free(&f.tables)
-    made = vec_take(&f.blob), Spans(vec_take(&f.spans))
+    made = Blob(take_rows(&f.blob)), Spans(take_rows(&f.spans))
     if not ok:
         raise MemoryError
     placed.outs = outs

@@ -27,7 +27,7 @@ from kinds cimport *
 from names cimport *
 from poolrows cimport *
 from pylink._native.tables cimport (
-    MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Values,
+    Blob, MergedTables, Numbers, ObjectTables, Outs, PlacedTables, Spans, Values, take_rows,
 )
 from repeats cimport *
 from rows cimport *
@@ -138,7 +138,7 @@ def merge_pools(PlacedTables placed not None, uint64_t limit):
     index_free(&p.kept)
     index_free(&p.nulls)
     pool_free(&p.keys)
-    made = vec_take(&p.blob), Spans(vec_take(&spans))
+    made = Blob(take_rows(&p.blob)), Spans(take_rows(&spans))
     if p.failed:
         raise MemoryError
     if not ok:

@@ -29,8 +29,8 @@ from mergeusers cimport asks_for_users, keeps_arrays, start_users
 from names cimport *
 from poolrows cimport POOL_BORN, PoolRow
 from pylink._native.tables cimport (
-    Fixes, Indices, Keeps, Marks, MergedTables, Numbers, ObjectTables, OutSymbols, Outs,
-    Rebuilds, Values, new_rows, take_rows,
+    Blob, Fixes, Indices, Keeps, Marks, MergedTables, Numbers, ObjectTables, OutSymbols,
+    Outs, Rebuilds, Values, new_rows, take_rows,
 )
 from rows cimport *
 from traits cimport *
@@ -62,8 +62,8 @@ def merge(MergedTables merged not None):
                 second_program(&m)
         ok = not m.failed
     if ok:
-        merged.shstrtab = PyBytes_FromStringAndSize(<char*>m.shstr.data, m.shstr.size)
-        merged.strtab = PyBytes_FromStringAndSize(<char*>m.str.data, m.str.size)
+        merged.shstrtab = Blob(take_rows(&m.shstr.text))
+        merged.strtab = Blob(take_rows(&m.str.text))
     merged.outs = Outs(take_rows(&m.outs))
     merged.out_symbols = OutSymbols(take_rows(&m.out_symbols))
     merged.keeps = Keeps(take_rows(&m.keeps))

@@ -56,17 +56,17 @@ cdef inline void rename_sections(Merge* m) noexcept nogil:
     cdef int64_t name
     for i in range(m.outs.count):
         if gets_final_name(m, out_row(m, <int32_t>i)):
-            rename_slot(m.shstr.data + out_row(m, <int32_t>i).name)
+            rename_slot(m.shstr.text.data + out_row(m, <int32_t>i).name)
     for i in range(m.out_symbols.count):
         symbol = <OutSymbolRow*>m.out_symbols.data + i
         if symbol.section < 0 or not gets_final_name(m, out_row(m, symbol.section)):
             continue
-        size = <uint32_t>strlen(<const char*>m.str.data + symbol.name)
+        size = <uint32_t>strlen(<const char*>m.str.text.data + symbol.name)
         text = pool_take(&m.pool, size + 1)
         if text == NULL:
             m.failed = True
             return
-        memcpy(text, m.str.data + symbol.name, size + 1)
+        memcpy(text, m.str.text.data + symbol.name, size + 1)
         rename_slot(text)
         name = strings_append(&m.str, text, <uint32_t>strlen(<const char*>text))
         m.failed |= name < 0

@@ -118,7 +118,7 @@ cdef inline Listed* add_listed(Merge* m, Vec* list, const uint8_t* text, uint32_
 cdef inline uint32_t empty_string(Merge* m) noexcept nogil:
     """The offset in .strtab of the empty string that prototypes and nameless symbols share."""
     if m.nameless == 0:
-        m.nameless = <uint32_t>m.str.size
+        m.nameless = <uint32_t>m.str.text.count
         if strings_append(&m.str, <const uint8_t*>b"", 0) < 0:
             m.failed = True
     return m.nameless

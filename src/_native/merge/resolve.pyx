@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from blocks cimport block_free, block_zeros
 from elf64 cimport *
 from graph cimport *
 from kernelnames cimport *
@@ -62,18 +63,14 @@ def resolve(MergedTables merged not None):
     r.const0_size = -1
     memset(r.entity, 0xff, symbol_count * 4)
     memset(r.role, ROLE_NONE, symbol_count)
-    r.regcount = <uint32_t*>calloc(symbol_count + 1, 4)
-    r.frame = <uint32_t*>calloc(symbol_count + 1, 4)
-    r.prototype_of = <int32_t*>calloc(symbol_count + 1, 4)
-    r.first_sm = <uint16_t*>calloc(symbol_count + 1, 2)
+    cdef bint known = take_known(&r, symbol_count)
     vec_init(&r.entities, sizeof(EntityRow))
     vec_init(&r.calls, sizeof(CallRow))
     vec_init(&r.clashes, sizeof(ClashRow))
     vec_init(&r.prototypes, 8)
     r.names.slots = r.prototype_names.slots = NULL
-    ok = (r.regcount != NULL and r.frame != NULL and r.prototype_of != NULL
-          and r.first_sm != NULL
-          and index_init(&r.names, symbol_count // 2) and index_init(&r.prototype_names, 64))
+    ok = (known and index_init(&r.names, symbol_count // 2)
+          and index_init(&r.prototype_names, 64))
     if ok:
         with nogil:
             ok = resolve_all(&r)
@@ -81,10 +78,8 @@ def resolve(MergedTables merged not None):
             assign_sections(&r, objects.sections.count, function_of, role_of)
     index_free(&r.names)
     index_free(&r.prototype_names)
-    free(r.regcount)
-    free(r.frame)
-    free(r.prototype_of)
-    free(r.first_sm)
+    if known:
+        block_free(r.known, (symbol_count + 1) * KNOWN)
     if not ok:
         vec_free(&r.entities)
         vec_free(&r.calls)
@@ -102,10 +97,26 @@ def resolve(MergedTables merged not None):
     return Clashes(vec_take(&r.clashes))
 
 
+cdef enum:
+    KNOWN = 4 + 4 + 4 + 2 + 4       # bytes of a row of all columns in `known`
+
+
+cdef bint take_known(Resolver* r, size_t symbol_count) noexcept:
+    """Columns of zeros; False without memory."""
+    r.known = <uint8_t*>block_zeros((symbol_count + 1) * KNOWN)
+    r.regcount = <uint32_t*>r.known
+    r.frame = r.regcount + symbol_count
+    r.prototype_of = <int32_t*>(r.frame + symbol_count)
+    r.tag = <uint32_t*>(r.prototype_of + symbol_count)
+    r.first_sm = <uint16_t*>(r.tag + symbol_count)
+    return r.known != NULL
+
+
 cdef bint resolve_all(Resolver* r) noexcept nogil:
     cdef size_t f
     cdef int turns = symbol_turns(r.traits), turn
     for f in range(r.file_count):
+        fetch_names(r, &r.files[f])
         read_function_facts(r, &r.files[f])
         for turn in range(turns):
             if not enter_functions(r, &r.files[f], turn, turns):

@@ -27,16 +27,32 @@ ctypedef struct Resolver:
     size_t met_count
     bint replaced           # some definition was
     int32_t const0_size     # the entity of .nv.ptx.const0.size, or -1
+    uint8_t* known          # memory of what is known by symbol or entity: the columns down to `tag`
     uint32_t* regcount      # by symbol row, from the file's .nv.info
     uint32_t* frame
+    int32_t* prototype_of   # by entity: 1 + the number of its prototype string
     uint16_t* first_sm      # by entity: that of the file of its first definition
+    uint32_t* tag           # by symbol row: hash of the name, if other files may have it
     Vec entities
     Vec calls
     Vec clashes
     Vec prototypes          # uint64 arena offset of each distinct prototype string
-    int32_t* prototype_of   # by entity: 1 + the number of its prototype string
     NameIndex names
     NameIndex prototype_names
+
+
+cdef inline void fetch_names(Resolver* r, const FileRow* file) noexcept nogil:
+    """Hash the names that other files may have, and fetch where the index may have them.
+
+    Each is at a place that only its hash knows: a cache miss that is waited for alone otherwise.
+    """
+    cdef const SymbolRow* s
+    cdef uint32_t i
+    for i in range(file.first_symbol, file.first_symbol + file.symbol_count):
+        s = &r.symbols[i]
+        if (s.info >> 4) != STB_LOCAL:
+            r.tag[i] = <uint32_t>hash_name(r.arena + s.name, s.name_size)
+            prefetch(&r.names.slots[r.tag[i] & r.names.mask])
 
 
 cdef inline void read_function_facts(Resolver* r, const FileRow* file) noexcept nogil:
@@ -311,7 +327,7 @@ cdef inline bint enter(Resolver* r, int32_t at) noexcept nogil:
     r.met[r.met_count] = at
     r.met_count += 1
     if not local:
-        slot = index_find(&r.names, r.arena + s.name, s.name_size)
+        slot = index_find_hashed(&r.names, r.arena + s.name, s.name_size, r.tag[at])
         if slot == NULL:
             return False
         if slot.value >= 0:

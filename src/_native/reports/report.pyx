@@ -3,7 +3,7 @@
 Nothing here runs in a link that asks for neither.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
@@ -11,7 +11,9 @@ from attributes cimport find_record, register_limit
 from attributetypes cimport *
 from elf64 cimport *
 from graph cimport *
-from pylink._native.tables cimport MergedTables, ObjectTables, Outs, PlacedTables, Spans
+from pylink._native.tables cimport (
+    Blob, MergedTables, ObjectTables, Outs, PlacedTables, Spans,
+)
 from kinds cimport *
 from rows cimport *
 
@@ -76,12 +78,11 @@ def kernel_use(PlacedTables placed not None):
     return result
 
 
-cdef void count_barriers(const OutRow* out, size_t out_count, bytes blob, Spans made,
+cdef void count_barriers(const OutRow* out, size_t out_count, Blob blob, Spans made,
                          dict barriers):
     """Enter NUM_BARRIERS of the records that `made` places in .nv.info.F sections."""
-    cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(blob)
     cdef const SpanRow* span = made.rows
-    cdef uint64_t limit = PyBytes_GET_SIZE(blob)
+    cdef uint64_t limit = blob.count
     cdef const uint8_t* record
     cdef size_t i
     for i in range(made.count):
@@ -90,7 +91,7 @@ cdef void count_barriers(const OutRow* out, size_t out_count, bytes blob, Spans 
             continue
         if span[i].offset > limit or span[i].size > limit - span[i].offset:
             raise IndexError("span outside its blob")
-        record = find_record(data + span[i].offset, span[i].size, EIATTR_NUM_BARRIERS)
+        record = find_record(blob.rows + span[i].offset, span[i].size, EIATTR_NUM_BARRIERS)
         if record != NULL:
             barriers[out[span[i].out].entity] = load16(record + 2)
 

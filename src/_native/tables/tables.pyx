@@ -16,7 +16,7 @@ from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject, PyObject_GenericSetAttr
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memchr, memcpy, memset
 
 from blocks cimport LARGE_BLOCK, block_cut, block_free, block_widen
 from columns cimport *
@@ -360,6 +360,21 @@ cdef class Marks(Table):
         self.rows = <const uint8_t*>self.hold(sizeof(uint8_t), b"B")
 
 
+cdef class Blob(Table):
+    def __cinit__(self, data=b""):
+        self.rows = <const uint8_t*>self.hold(sizeof(uint8_t), b"B")
+
+    def string(self, size_t at):
+        """The string at an offset, without its NUL."""
+        cdef const void* end = NULL
+        if at < self.count:
+            end = memchr(self.rows + at, 0, self.count - at)
+        if end == NULL:
+            raise IndexError(f"no string at {at} of {self.count} bytes")
+        return PyBytes_FromStringAndSize(<const char*>self.rows + at,
+                                         <const uint8_t*>end - self.rows - at)
+
+
 cdef class Result:
     """The tables of a phase."""
 
@@ -445,8 +460,8 @@ cdef class MergedTables(Result):
         self.rebuilds = Rebuilds()
         self.out_of = Numbers()
         self.base = Values()
-        self.shstrtab = b""
-        self.strtab = b""
+        self.shstrtab = Blob()
+        self.strtab = Blob()
         self.prototype_offsets = Indices()
         self.referenced = Marks()
         self.array_align = Values()
@@ -518,8 +533,8 @@ cdef class PlacedTables(Result):
         self.symbol_order = Numbers()
         self.out_symbols = OutSymbols()
         self.phdrs = b""
-        self.shstrtab = b""
-        self.strtab = b""
+        self.shstrtab = Blob()
+        self.strtab = Blob()
         self.blobs = []
         self.spans = []
 
@@ -530,10 +545,10 @@ cdef class PlacedTables(Result):
         for name, table in tables.items():
             setattr(self, name, table)
 
-    def add(self, bytes contents not None, Spans spans not None):
-        """Add contents that the link makes, and where they go."""
+    def add(self, contents not None, Spans spans not None):
+        """Add contents that the link makes, bytes or `Blob`, and where they go."""
         self.fill()
-        self.blobs.append(contents)
+        self.blobs.append(contents if type(contents) is Blob else Blob(contents))
         self.spans.append(spans)
 
     def check(self):

@@ -106,6 +106,9 @@ cdef class Offsets(Table):
 cdef class Marks(Table):
     cdef const uint8_t* rows
 
+cdef class Blob(Table):
+    cdef const uint8_t* rows
+
 
 cdef class Result:
     cdef bint sealed
@@ -141,8 +144,8 @@ cdef class MergedTables(Result):
     cdef public Rebuilds rebuilds
     cdef public Numbers out_of
     cdef public Values base
-    cdef public bytes shstrtab
-    cdef public bytes strtab
+    cdef public Blob shstrtab
+    cdef public Blob strtab
     cdef public Indices prototype_offsets
     cdef public Marks referenced
     cdef public Values array_align
@@ -177,8 +180,8 @@ cdef class PlacedTables(Result):
     cdef public Numbers symbol_order
     cdef public OutSymbols out_symbols
     cdef public bytes phdrs
-    cdef public bytes shstrtab
-    cdef public bytes strtab
+    cdef public Blob shstrtab
+    cdef public Blob strtab
     cdef public list blobs
     cdef public list spans
     cdef public uint64_t size

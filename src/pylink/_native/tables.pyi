@@ -152,6 +152,12 @@ class Offsets(Table[int]):
 class Marks(Table[int]):
     """A byte each: a mark or a role."""
 
+class Blob(Table[int]):
+    """Bytes of the output: a string table, or sections that the link makes."""
+
+    def string(self, at: int) -> bytes:
+        """The string at an offset, without its NUL; ``IndexError`` where none ends."""
+
 class Result:
     """The tables of a phase. Bytes that are set become a table of the column's type."""
 
@@ -222,8 +228,8 @@ class MergedTables(Result):
     rebuilds: Rebuilds
     out_of: Numbers
     base: Values
-    shstrtab: bytes
-    strtab: bytes
+    shstrtab: Blob
+    strtab: Blob
     prototype_offsets: Indices
     referenced: Marks
     array_align: Values
@@ -266,7 +272,7 @@ class PlacedTables(Result):
     def __init__(self, merged: MergedTables, **tables: Table[object] | bytes) -> None: ...
     @property
     def merged(self) -> MergedTables: ...
-    def add(self, contents: bytes, spans: Spans) -> None:
+    def add(self, contents: bytes | Blob, spans: Spans) -> None:
         """Add contents that the link makes, and where they go."""
 
     outs: Outs
@@ -285,9 +291,9 @@ class PlacedTables(Result):
     symbol_order: Numbers
     out_symbols: OutSymbols
     phdrs: bytes
-    shstrtab: bytes
-    strtab: bytes
-    blobs: list[bytes]
+    shstrtab: Blob
+    strtab: Blob
+    blobs: list[Blob]
     spans: list[Spans]
     size: int
     table_offset: int

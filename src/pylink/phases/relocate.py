@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pylink._native import image as native_image
 from pylink._native import relocs
-from pylink.tables import text
+from pylink.tables import string
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,10 +70,9 @@ def _report_deleted(placed: Placed, patches: Patches, bad: int, sink: Sink) -> N
 
 def _report_capsule(placed: Placed, row: int, sink: Sink) -> None:
     objects = placed.merged.objects
-    strings, name = placed.shstrtab, placed.places[row].name
     sink.report(
         "capsule-format",
         file=objects.names[objects.sections[placed.outs[row].source].file],
-        section=text(strings, name, strings.index(0, name) - name),
+        section=string(placed.shstrtab, placed.places[row].name),
         reason="its records do not cover the code of the function",
     )
