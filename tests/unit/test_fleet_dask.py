@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -229,6 +230,36 @@ def test_a_cluster_that_grows_gets_more_tasks(
     next(results)
     assert len(started) == 1 + 4 * cluster_module.AHEAD
     runner.close()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl for a certificate")
+def test_a_cluster_may_ask_for_certificates(tmp_path: Path) -> None:
+    """They are those of Dask's settings, as for its own client."""
+    key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
+    words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=localhost"
+    subprocess.run(
+        ["openssl", *words.split(), "-keyout", key, "-out", certificate],
+        check=True,
+        capture_output=True,
+    )
+    tls = {"ca-file": certificate}
+    for role in ("scheduler", "worker", "client"):
+        tls |= {f"{role}.cert": certificate, f"{role}.key": key}
+    settings = {f"distributed.comm.tls.{name}": value for name, value in tls.items()}
+    with (
+        pytest.importorskip("dask").config.set(settings),
+        distributed.LocalCluster(
+            n_workers=1,
+            processes=False,
+            protocol="tls",
+            security=distributed.Security(),
+            dashboard_address=None,
+        ) as made,
+    ):
+        assert made.scheduler_address.startswith("tls://")
+        runner = Dask(made.scheduler_address)
+        assert sorted(runner.map(abs, [-1, 2])) == [1, 2]
+        runner.close()
 
 
 def test_a_worker_is_no_scheduler(

@@ -67,7 +67,8 @@ class Dask:
         """
 
         async def ask() -> Any:
-            async with self._distributed.rpc(address) as server:
+            security = self._distributed.Security().get_connection_args("client")
+            async with self._distributed.rpc(address, connection_args=security) as server:
                 return (await server.identity())["type"]
 
         try:
