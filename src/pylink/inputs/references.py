@@ -36,7 +36,7 @@ class References:
         self.variables = variables
 
 
-def host_references(numbers: Sequence[int], found: Found) -> References | None:
+def host_references(numbers: list[int], found: Found) -> References | None:
     """The kernels that the host code of these sources uses, None when that is not known.
 
     One source without a list is enough not to know it, and so are lists without any name. Linkers
@@ -44,13 +44,14 @@ def host_references(numbers: Sequence[int], found: Found) -> References | None:
     they are long enough for the code, and a library of which nothing is linked does not.
     """
     sources = found.sources
-    if any(sources.kinds[number] not in OF_HOST for number in numbers):
+    if bytes(map(sources.kinds.__getitem__, numbers)).translate(None, bytes(OF_HOST)):
         return None
     libraries = sources.libraries
-    numbers = [one for one in numbers if one not in libraries or found.containers(one)]
-    for one in numbers:
-        if one in libraries and not found.lists_hold(one, libraries[one].modules):
-            return None
+    if libraries:
+        numbers = [one for one in numbers if one not in libraries or found.containers(one)]
+        for one in numbers:
+            if one in libraries and not found.lists_hold(one, libraries[one].modules):
+                return None
     collected = fatbin.collect_names(sources.arenas, bytes(sources.homes), found.rows, numbers)
     if collected is None:
         return None

@@ -18,6 +18,14 @@ def is_system(job: Job, name: str) -> bool:
     return SYSTEM_LIBRARY in name and not job.options.keep_system_libraries
 
 
+def find_system(job: Job, names: list[str]) -> set[int]:
+    """The numbers of the files for which `is_system` holds."""
+    # Most links have none, and one look at all names is a hundredth of one at each.
+    if SYSTEM_LIBRARY not in "\n".join(names):
+        return set()
+    return {number for number, name in enumerate(names) if is_system(job, name)}
+
+
 def select(loaded: Loaded, sources: Sources | None = None) -> Loaded:
     """The link of those of the cubins that it takes; `sources` are what they came from, if known.
 
@@ -28,10 +36,9 @@ def select(loaded: Loaded, sources: Sources | None = None) -> Loaded:
     groups = bytes(4 * len(demand))
     if sources is not None:
         demands = sources.demands + b"\0"
-        demand = bytearray(demands[home] for home in homes)
-    for number, name in enumerate(loaded.names):
-        if SYSTEM_LIBRARY in name and is_system(job, name):
-            demand[number] = SYSTEM
+        demand = bytearray(map(demands.__getitem__, homes))
+    for number in find_system(job, loaded.names):
+        demand[number] = SYSTEM
     if not any(demand):
         return loaded
     if sources is not None:

@@ -174,5 +174,11 @@ class Sources:
         """Which archive a source is from, 0 for none."""
         return int.from_bytes(self.groups[4 * number : 4 * number + 4], "little")
 
+    def overlooked(self) -> set[int]:
+        """The sources that nvlink would not have looked at."""
+        if not self.marks.strip(b"\0"):
+            return set()
+        return {number for number, mark in enumerate(self.marks) if mark & OVERLOOKED}
+
     def is_overlooked(self, number: int) -> bool:
         return bool(self.marks[number] & OVERLOOKED)

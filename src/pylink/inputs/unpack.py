@@ -19,8 +19,8 @@ from pylink.inputs.payload import open_libraries
 from pylink.inputs.picked import FILE, Pick, row_at
 from pylink.inputs.pieces import Piece
 from pylink.inputs.references import host_references, identifiers
-from pylink.inputs.selection import is_system, select, warn_of_skipped
-from pylink.inputs.sources import ALWAYS, NEEDED, OVERLOOKED
+from pylink.inputs.selection import find_system, is_system, select, warn_of_skipped
+from pylink.inputs.sources import ALWAYS, NEEDED
 from pylink.tables import extent_at
 
 TYPE_CHECKING = False
@@ -64,10 +64,10 @@ def unpack(
     compile_ptx(job, picked, timing, sink)
     rows, numbers = picked.cubins()
     open_libraries(picked.codecs)
-    homes = [picked.homes[number] for number in numbers]
+    homes = list(map(picked.homes.__getitem__, numbers))
     loaded = with_cubins(
         job,
-        [sources.names[home] for home in homes],
+        list(map(sources.names.__getitem__, homes)),
         rows,
         sources.arenas,
         lambda number: picked.take(numbers[number], sink),
@@ -102,11 +102,8 @@ def known_references(loaded: Loaded) -> References | None:
     if not loaded.job.uses_host_info:
         return None
     sources = loaded.opened.sources
-    looked_at = [
-        number
-        for number, name in enumerate(sources.names)
-        if not (sources.is_overlooked(number) or is_system(loaded.job, name))
-    ]
+    unseen = find_system(loaded.job, sources.names) | sources.overlooked()
+    looked_at = [one for one in range(len(sources)) if one not in unseen]
     return host_references(looked_at, loaded.opened.found)
 
 
@@ -155,12 +152,9 @@ def settle(loaded: Loaded, opened: Opened, sink: Sink) -> Loaded:
                 registered.reverse()
         loaded.registered = identifiers(registered, found, opened.having)
     if job.uses_host_info:
-        system = {n for n, name in enumerate(sources.names) if is_system(job, name)}
-        looked_at = [
-            number
-            for number, mark in enumerate(sources.marks)
-            if number in taken or not (mark & OVERLOOKED or number in system)
-        ]
+        system = find_system(job, sources.names)
+        unseen = (system | sources.overlooked()) - taken
+        looked_at = [one for one in range(len(sources)) if one not in unseen]
         # The library's own kernels are no reason to leave out those of a program that names none.
         own = [one for one in looked_at if one not in system] if system else looked_at
         references = host_references(own, found)
