@@ -210,14 +210,17 @@ class Life:
         done = self.launcher.run([sys.executable, *words], self.folder)
         return Cost(done.seconds, done.cpu, done.rss / 1e6)
 
-    def step(self, label: str, *words: str, rounds: int = 1, fresh: bool = False) -> None:
-        """Run `pylink dedup index` and check what is in the index then."""
+    def step(self, label: str, *words: str, rounds: int = ROUNDS) -> None:
+        """Run `pylink dedup index`, each time from the index as it is, and check what it made."""
         time.sleep(0.3)  # younger files are read again
+        before = self.folder / "before"
+        self.index.rename(before)
         costs = []
         for _ in range(rounds):
-            if fresh:
-                shutil.rmtree(self.index, ignore_errors=True)
+            shutil.rmtree(self.index, ignore_errors=True)
+            shutil.copytree(before, self.index)
             costs.append(self.run("-m", "pylink", "dedup-index", "-o", str(self.index), *words))
+        shutil.rmtree(before)
         self.tell(label, least(costs))
         self.check()
 
@@ -263,7 +266,7 @@ class Life:
         self.tell("index", least(made))
         self.check()
         self.tell("look at each file", least([look(root) for _ in range(ROUNDS)]))
-        self.step("nothing changed", rounds=ROUNDS)
+        self.step("nothing changed")
         saved = self.folder / "saved"
         shutil.copytree(self.index, saved)
         new = range(self.count, self.count + more)
@@ -282,7 +285,9 @@ class Life:
             forget(self.tree.folder)
             self.tell("plain read from disk", self.run("-c", READ, root))
             forget(self.tree.folder)
-            self.step("index from disk", root, fresh=True)
+            shutil.rmtree(self.index)
+            self.index.mkdir()
+            self.step("index from disk", root, rounds=1)
 
     def ask(self) -> None:
         for name in ("repeats", "contents", "templates", "targets", "files"):
