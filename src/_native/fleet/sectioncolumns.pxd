@@ -5,7 +5,6 @@
 # another release, already linked, with sections that no link knows. An object whose headers do not
 # hold is given a fault and no sections; the others are not concerned.
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset, strlen
