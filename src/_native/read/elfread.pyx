@@ -5,7 +5,7 @@ so later kernels follow them without looking back.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -24,7 +24,7 @@ from objectformats cimport *
 from rows cimport *
 from ties cimport *
 from vec cimport *
-from workers cimport WORTH_A_THREAD, in_halves
+from workers cimport WORTH_A_THREAD, for_each, in_halves
 
 
 def parse(bytes arena, bytes extents, bytearray times=None):
@@ -280,28 +280,57 @@ def find_saying(Files files not None, int bit):
     return numbers
 
 
+# What is looked for in each file, by two threads.
+ctypedef struct Search:
+    const uint8_t* arena
+    size_t size                 # of the arena
+    const FileRow* files
+    const SectionRow* sections
+    const SymbolRow* symbols
+    bint every
+    uint8_t* found              # by file
+    Tie* tie
+    bint names                  # keys tell of these, too
+
+
+cdef Search search_of(ObjectTables objects):
+    cdef Search search
+    memset(&search, 0, sizeof(Search))
+    search.arena = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
+    search.size = <size_t>PyBytes_GET_SIZE(objects.arena)
+    search.files = objects.files.rows
+    search.sections = objects.sections.rows
+    search.symbols = objects.symbols.rows
+    return search
+
+
 def find_kernels(ObjectTables objects not None, bint every):
     """Numbers of the files with a kernel that has a fence or, with `every`, with any kernel.
 
     A fence is an instruction with the low 12 bits 0x992 (MEMBAR).
     """
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const SectionRow* s = objects.sections.rows
-    cdef const SymbolRow* symbol = objects.symbols.rows
-    cdef size_t n = objects.sections.count, i
-    cdef int64_t last = -1
-    cdef bint found
-    cdef list numbers = []
-    for i in range(n):
-        if (s[i].file == last or not is_a(s[i].kind, IS_CODE)
-                or not symbol[s[i].target].other & STO_ENTRY):
-            continue
-        with nogil:
-            found = every or has_fence(base + s[i].offset, s[i].size)
-        if found:
-            last = s[i].file
-            numbers.append(s[i].file)
-    return numbers
+    cdef size_t n = objects.files.count, i
+    cdef Search search = search_of(objects)
+    cdef bytes found = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>n)
+    search.every = every
+    search.found = <uint8_t*>PyBytes_AS_STRING(found)
+    with nogil:
+        for_each(find_kernel, &search, n, search.size)
+    return [i for i in range(n) if search.found[i]]
+
+
+cdef void find_kernel(void* context, size_t number) noexcept nogil:
+    cdef Search* search = <Search*>context
+    cdef const FileRow* file = &search.files[number]
+    cdef const SectionRow* s
+    cdef uint32_t i
+    search.found[number] = False
+    for i in range(file.first_section, file.first_section + file.section_count):
+        s = &search.sections[i]
+        if (is_a(s.kind, IS_CODE) and search.symbols[s.target].other & STO_ENTRY
+                and (search.every or has_fence(search.arena + s.offset, s.size))):
+            search.found[number] = True
+            return
 
 
 cdef bint has_fence(const uint8_t* code, uint64_t size) noexcept nogil:
@@ -317,25 +346,31 @@ def find_ties(ObjectTables objects not None):
 
     Files without Mercury debug sections never agree.
     """
-    cdef const uint8_t* base = <const uint8_t*>PyBytes_AS_STRING(objects.arena)
-    cdef const FileRow* f = objects.files.rows
-    cdef const SectionRow* s = objects.sections.rows
     cdef size_t n = objects.files.count, i, count = 0
+    cdef Search search = search_of(objects)
     cdef Tie* tie = <Tie*>calloc(n + 1, sizeof(Tie))
-    cdef list numbers = []
+    cdef list numbers
+    search.tie = tie
     if tie == NULL:
         raise MemoryError
+    for i in range(n):
+        tie[i].file = <int32_t>i
     with nogil:
+        for_each(find_key, &search, n, search.size)
         for i in range(n):
-            tie[count].key = tie_key(base, s, &f[i], False)
-            tie[count].file = <int32_t>i
-            count += tie[count].key != 0
+            tie[count] = tie[i]
+            count += tie[i].key != 0
         count = keep_tied(tie, count)
-        for i in range(count):
-            tie[i].key = tie_key(base, s, &f[tie[i].file], True)
+        search.names = True
+        for_each(find_key, &search, count, search.size)
         count = keep_tied(tie, count)
-    for i in range(count):
-        numbers.append(tie[i].file)
+    numbers = [tie[i].file for i in range(count)]
     free(tie)
     numbers.sort()
     return numbers
+
+
+cdef void find_key(void* context, size_t number) noexcept nogil:
+    cdef Search* search = <Search*>context
+    cdef Tie* tie = &search.tie[number]
+    tie.key = tie_key(search.arena, search.sections, &search.files[tie.file], search.names)

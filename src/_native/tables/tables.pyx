@@ -18,6 +18,7 @@ from cpython.object cimport PyObject, PyObject_GenericSetAttr
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, memset
 
+cimport blocks
 from blocks cimport LARGE_BLOCK, block_cut, block_free, block_widen
 from columns cimport *
 from rows cimport *
@@ -29,7 +30,7 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* object)
 
 cdef enum:
-    # Smaller ones lie in the heap, which a process that links again and again has warm.
+    # Smaller ones lie in the heap of a process that keeps no pages: its pages come one by one.
     LARGE_TABLE = 4 << 20
 
 # The columns of each type of table, once somebody asks: offset and code by name.
@@ -92,7 +93,7 @@ cdef object take_rows(Vec* rows):
 cdef object new_rows(size_t size):
     """Memory of `size` bytes that have no values yet."""
     cdef Pages pages
-    if size < LARGE_TABLE:
+    if size < (LARGE_TABLE if blocks.no_spares else LARGE_BLOCK):
         return PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
     pages = Pages()
     pages.start = <uint8_t*>block_widen(NULL, 0, size)
