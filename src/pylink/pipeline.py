@@ -149,7 +149,10 @@ def link_inputs(
             from pylink.outputs.registerlink import write_register_file  # noqa: PLC0415
 
             anchors = loaded.libraries.anchors if loaded.libraries is not None else {}
-            write_register_file(options.register_link_binaries, loaded.registered, anchors, sink)
+            listed = loaded.registered
+            if listed is None:
+                listed = [(one.name, False) for one in job.inputs]
+            write_register_file(options.register_link_binaries, listed, anchors, sink)
 
 
 def optimize(loaded: Loaded, timing: CsvTiming, sink: Sink, run: Runner) -> Optimized | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +37,16 @@ def image() -> bytes:
     return pylink.link(FILES, arch=ARCH).image
 
 
+class BytesPath:
+    """A path whose text is in the encoding of the file system."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __fspath__(self) -> bytes:
+        return os.fsencode(self.path)
+
+
 FORMS: list[Callable[[Path], object]] = [
     lambda path: path,
     str,
@@ -45,11 +56,24 @@ FORMS: list[Callable[[Path], object]] = [
     lambda path: (path.name, path.read_bytes()),
     lambda path: (path.name, memoryview(path.read_bytes())),
     lambda path: Input(str(path)),
+    BytesPath,
 ]
 
 
 @pytest.mark.parametrize(
-    "form", FORMS, ids=["Path", "str", "bytes", "bytearray", "view", "pair", "view-pair", "Input"]
+    "form",
+    FORMS,
+    ids=[
+        "Path",
+        "str",
+        "bytes",
+        "bytearray",
+        "view",
+        "pair",
+        "view-pair",
+        "Input",
+        "path-of-bytes",
+    ],
 )
 def test_every_form_of_input_gives_the_same_image(
     form: Callable[[Path], InputLike], image: bytes

@@ -75,7 +75,7 @@ class Input:
             raise TypeError(f"the name of an input is a str, not {name!r}")
         self.path = self.data = None
         if isinstance(source, (str, os.PathLike)):
-            self.path = os.fspath(source)
+            self.path = os.fsdecode(source)
             name = name or self.path
         elif isinstance(source, bytes):
             self.data = source

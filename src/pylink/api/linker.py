@@ -14,6 +14,7 @@ from pylink.diagnostics import Sink
 from pylink.diagnostics.configure import obey, open_reports, source_files
 from pylink.errors import LinkError
 from pylink.linker import run_link
+from pylink.options import Input as LinkInput
 from pylink.outputs.plan import Plan
 
 TYPE_CHECKING = False
@@ -97,7 +98,8 @@ class Linker:
             self._values["output_file"] = os.fspath(output)
         expand_names(self._values)
         self._log = log
-        self._inputs: list[tuple[str, Input]] = []  # each with the name that diagnostics use
+        # Each with the name that diagnostics use; None is the path of that name, as it stands.
+        self._inputs: list[tuple[str, Input | None]] = []
         self._numbers: dict[str, int] = {}  # of inputs, by these names
         self._open = True
         self._result: LinkResult | None = None
@@ -116,6 +118,10 @@ class Linker:
     def _take(self, one: InputLike, *, looks: bool) -> None:
         """Add an input; whether a file is there is asked with `looks`."""
         number = len(self._inputs)
+        if type(one) is str and not looks:  # as nearly all are where there are many
+            self._numbers.setdefault(one, number)
+            self._inputs.append((one, None))
+            return
         added = as_input(one, number)
         name = name_of(added, number, self._numbers)
         self._numbers.setdefault(name, number)
@@ -173,7 +179,10 @@ class Linker:
         self._check_options(sink)
         if not (self._inputs or self._values.get("allow_empty")):
             sink.fatal("no-input-files")
-        inputs = [to_link(one, name, sink) for name, one in self._inputs]
+        inputs = [
+            LinkInput(name) if one is None else to_link(one, name, sink)
+            for name, one in self._inputs
+        ]
         linked = run_link(self._values, inputs, plan, sink)
         return LinkResult(
             linked.image,
@@ -205,7 +214,7 @@ class Linker:
             obey(sink, self._values, inputs=self._numbers, stream=self._log or StringIO())
             if self._log is None:
                 del sink.renderers[0]
-            files = [name for name, one in self._inputs if one.data is None]
+            files = (name for name, one in self._inputs if one is None or one.data is None)
             plan = Plan(self._values, files, sink)
             open_reports(sink, self._values)
             result = work(sink, plan)

@@ -40,8 +40,8 @@ class Loaded:
     nothing for a link of plain cubins; `modules` are LTO-IR pieces, which
     become one more cubin, and `opened` is what that one is linked with. `references` are the
     kernels that host code uses, None unless all others are removed. `registered` is what
-    --register-link-binaries lists: names of files, and with True module ids. `libraries` are the
-    shared libraries with device code, if there are any.
+    --register-link-binaries lists, names of files and with True module ids, where it is not all
+    inputs. `libraries` are the shared libraries with device code, if there are any.
     """
 
     __slots__ = (
@@ -75,5 +75,5 @@ class Loaded:
         self.modules = modules or []
         self.opened: Opened | None = None
         self.references = references
-        self.registered = [(one.name, False) for one in job.inputs]
+        self.registered: list[tuple[str, bool]] | None = None
         self.libraries: Libraries | None = None

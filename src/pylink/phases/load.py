@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 
 from pylink._native import inputfiles
 from pylink.errors import reason_of
@@ -14,6 +15,8 @@ from pylink.inputs.loaded import SYSTEM_LIBRARY, Loaded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pylink.diagnostics import Sink
     from pylink.options import Input
     from pylink.outputs.plan import Plan
@@ -50,7 +53,7 @@ def load(job: Job, timing: CsvTiming, sink: Sink) -> Loaded:
 def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
     """Names, the arena with all bytes, and the extents; LinkError when one cannot be read."""
     names = [one.name for one in job.inputs]
-    paths = [_path(one) for one in job.inputs]
+    paths = _paths(job.inputs)
     data: list[bytes | None] = [None] * len(names)
     # With what has been made since the plan was, such as the table of -time.
     written = job.plan.written(again=True)
@@ -83,14 +86,17 @@ def read_inputs(job: Job, sink: Sink) -> tuple[list[str], bytes, bytes]:
     return names, arena, extents
 
 
-def _path(one: Input) -> bytes | None:
-    """The path of a file; None for contents at hand, and for what can be no path."""
-    if one.data is not None:
-        return None
-    try:
-        return os.fsencode(one.name)
-    except ValueError:
-        return None
+def _paths(inputs: Sequence[Input]) -> list[bytes | None]:
+    """The paths of files; None for contents at hand, and for what can be no path."""
+    # What `os.fsencode` asks for each of them.
+    encoding, errors = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
+    paths: list[bytes | None] = []
+    for one in inputs:
+        try:
+            paths.append(None if one.data is not None else one.name.encode(encoding, errors))
+        except ValueError:
+            paths.append(None)
+    return paths
 
 
 def _measure(one: Input, plan: Plan, sink: Sink) -> tuple[bytes | None, int]:
