@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import threading
 from functools import cache
 from pathlib import Path
 
+import pytest
 from helpers.cubin_builder import Cubin
 
 import pylink
@@ -17,6 +19,7 @@ from pylink._native import elfread
 
 KERNELS = 8000  # whose tables have 16 MB
 MOST_SPARE = 512 << 20
+OTHER_MREMAP = Path(__file__).parents[1] / "helpers" / "other_mremap.c"
 # Sizes of the mappings that child processes get empty: spare pages and nothing else.
 SPARES = """
 def spares():
@@ -143,3 +146,26 @@ link()
 print(spares())
 """
     assert in_a_process_of_its_own(tmp_path, code) == [0]
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+@pytest.mark.parametrize("how", ["one", "seldom"])
+def test_pages_that_cannot_move_are_copied(tmp_path: Path, how: str) -> None:
+    """Blocks grow twice and more, then lie on spares of several mappings."""
+    prefixes = ["kernel", "another", "third"]
+    for prefix in prefixes:
+        (tmp_path / prefix).write_bytes(cubin(prefix))
+    library = tmp_path / "other_mremap.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, OTHER_MREMAP], check=True)
+    code = """
+import hashlib, pylink, sys
+for names in [sys.argv[1:], sys.argv[2:], sys.argv[1:]]:
+    data = [open(name, "rb").read() for name in names]
+    print(hashlib.sha256(pylink.link(data, arch="sm_80").image).hexdigest())
+"""
+    command = [sys.executable, "-c", code, *(tmp_path / prefix for prefix in prefixes)]
+    plain = subprocess.run(command, capture_output=True, text=True, check=True)
+    other = {"LD_PRELOAD": str(library), "MREMAP": how}
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | other)
+    assert (done.returncode, done.stdout) == (0, plain.stdout)
+    assert "moves pages" in done.stderr

@@ -56,14 +56,20 @@ cdef extern from *:
         return 0;
     #endif
     }
-    /* Move pages to the beginning of a room instead of their contents. */
-    static inline int pylink_move_pages(void* from, size_t size, void* to) {
+    /* Move pages to the beginning of a room instead of their contents; how many bytes moved. One at
+       a time: pages that came from several mappings stay in as many, and kernels before 6.17 refuse
+       to move from more than one, when they have unmapped the room already. */
+    static inline size_t pylink_move_pages(char* from, size_t size, char* to) {
+        size_t moved = 0;
     #ifdef MREMAP_FIXED
-        return mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
+        while (moved < size
+               && mremap(from + moved, PYLINK_LARGE_PAGE, PYLINK_LARGE_PAGE,
+                         MREMAP_MAYMOVE | MREMAP_FIXED, to + moved) == to + moved)
+            moved += PYLINK_LARGE_PAGE;
     #else
         (void)from; (void)size; (void)to;
-        return 0;
     #endif
+        return moved;
     }
     /* Address space for new pages at a multiple of the size of a large one, or NULL. */
     static inline char* pylink_new_pages(size_t size) {
@@ -85,7 +91,7 @@ cdef extern from *:
     bint put_spare "pylink_put_spare"(size_t at, uint64_t spare) noexcept nogil
     bint set_aside "pylink_set_aside"(char* start, size_t size) noexcept nogil
     bint bring_back "pylink_bring_back"(char* start, size_t size) noexcept nogil
-    bint move_pages "pylink_move_pages"(void* start, size_t size, void* to) noexcept nogil
+    size_t move_pages "pylink_move_pages"(char* start, size_t size, char* to) noexcept nogil
     char* new_pages "pylink_new_pages"(size_t size) noexcept nogil
     int munmap(void* start, size_t size) nogil
     bint no_spares "pylink_no_spares"   # set once, before there are threads
@@ -111,7 +117,7 @@ cdef inline void give_pages(char* start, size_t size) noexcept nogil:
 
 cdef inline size_t reuse_pages(char* start, size_t size) noexcept nogil:
     """Put spares under the beginning of a room; how many bytes have them, which are no zeros."""
-    cdef size_t done = 0, have, used, i
+    cdef size_t done = 0, have, used, moved, i
     cdef uint64_t spare
     cdef char* first
     for i in range(SPARES):
@@ -125,10 +131,10 @@ cdef inline size_t reuse_pages(char* start, size_t size) noexcept nogil:
         used = min(have, size - done)
         if used < have:
             give_pages(first + used, have - used)
-        if bring_back(first, used) and move_pages(first, used, start + done):
-            done += used
-        else:
-            munmap(first, used)
+        moved = move_pages(first, used, start + done) if bring_back(first, used) else 0
+        if moved < used:
+            munmap(first + moved, used - moved)
+        done += moved
     return done
 
 
@@ -190,7 +196,7 @@ cdef inline void* block_widen(void* block, size_t size, size_t wider) noexcept n
     A block of no bytes is NULL.
     """
     cdef size_t before = whole_pages(size) if size >= LARGE_BLOCK else 0
-    cdef size_t after = whole_pages(wider)
+    cdef size_t after = whole_pages(wider), moved
     cdef char* start
     if wider < LARGE_BLOCK:
         return realloc(block, wider)
@@ -199,11 +205,12 @@ cdef inline void* block_widen(void* block, size_t size, size_t wider) noexcept n
     start = find_room(after)
     if start == NULL:
         return NULL
-    if before and move_pages(block, before, start):
-        fill_room(start + before, after - before)
-        return start
-    fill_room(start, after)
-    if size:
-        memcpy(start, block, size)
-        block_free(block, size)
+    moved = move_pages(<char*>block, before, start)
+    fill_room(start + moved, after - moved)
+    if moved < size:
+        memcpy(start + moved, <char*>block + moved, size - moved)
+    if before == 0:
+        free(block)
+    elif moved < before:
+        give_pages(<char*>block + moved, before - moved)
     return start
