@@ -36,13 +36,14 @@ cdef extern from *:
         return __atomic_compare_exchange_n(&pylink_spares[at], &none, spare, 0, __ATOMIC_ACQ_REL,
                                            __ATOMIC_RELAXED);
     }
+    static inline int pylink_space_is_limited(void) {
+        struct rlimit limit;
+        return getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
+    }
     /* The kernel may have the pages when it is short of memory, and child processes see zeros. */
     static inline int pylink_set_aside(char* start, size_t size) {
     #if defined(MADV_FREE) && defined(MADV_WIPEONFORK)
-        struct rlimit limit;
-        return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY
-               && madvise(start, size, MADV_WIPEONFORK) == 0
-               && madvise(start, size, MADV_FREE) == 0;
+        return madvise(start, size, MADV_WIPEONFORK) == 0 && madvise(start, size, MADV_FREE) == 0;
     #else
         (void)start; (void)size;
         return 0;
@@ -89,18 +90,27 @@ cdef extern from *:
     uint64_t see_spare "pylink_see_spare"(size_t at) noexcept nogil
     uint64_t take_spare "pylink_take_spare"(size_t at) noexcept nogil
     bint put_spare "pylink_put_spare"(size_t at, uint64_t spare) noexcept nogil
+    bint space_is_limited "pylink_space_is_limited"() noexcept nogil
     bint set_aside "pylink_set_aside"(char* start, size_t size) noexcept nogil
     bint bring_back "pylink_bring_back"(char* start, size_t size) noexcept nogil
     size_t move_pages "pylink_move_pages"(char* start, size_t size, char* to) noexcept nogil
     char* new_pages "pylink_new_pages"(size_t size) noexcept nogil
     int munmap(void* start, size_t size) nogil
     bint no_spares "pylink_no_spares"   # set once, before there are threads
-    enum:
-        SPARES "PYLINK_SPARES"
+    size_t SPARES "PYLINK_SPARES"
 
 cdef enum:
     LARGE_BLOCK = 1 << 20       # zeroing a large page takes as long as faulting in 0.5 MB
     MOST_SPARE = 256            # pages; the tables of a link of 1,600 inputs take 40, of 10,000 300
+
+
+cdef inline void drop_spares() noexcept nogil:
+    cdef size_t i
+    cdef uint64_t spare
+    for i in range(SPARES):
+        spare = take_spare(i)
+        if spare:
+            munmap(<void*>(spare - spare % LARGE_PAGE), spare % LARGE_PAGE * LARGE_PAGE)
 
 
 cdef inline void give_pages(char* start, size_t size) noexcept nogil:
@@ -108,7 +118,9 @@ cdef inline void give_pages(char* start, size_t size) noexcept nogil:
     cdef size_t count = size // LARGE_PAGE, spare = 0, i
     for i in range(SPARES):
         spare += see_spare(i) % LARGE_PAGE
-    if not no_spares and spare + count <= MOST_SPARE and set_aside(start, size):
+    if space_is_limited():
+        drop_spares()       # of before it was
+    elif not no_spares and spare + count <= MOST_SPARE and set_aside(start, size):
         for i in range(SPARES):
             if see_spare(i) == 0 and put_spare(i, <uint64_t>start + count):
                 return
@@ -136,15 +148,6 @@ cdef inline size_t reuse_pages(char* start, size_t size) noexcept nogil:
             munmap(first + moved, used - moved)
         done += moved
     return done
-
-
-cdef inline void drop_spares() noexcept nogil:
-    cdef size_t i
-    cdef uint64_t spare
-    for i in range(SPARES):
-        spare = take_spare(i)
-        if spare:
-            munmap(<void*>(spare - spare % LARGE_PAGE), spare % LARGE_PAGE * LARGE_PAGE)
 
 
 cdef inline char* find_room(size_t size) noexcept nogil:
