@@ -146,7 +146,14 @@ link()
 print(spares())
 """
     assert in_a_process_of_its_own(tmp_path, code) == [0]
-    kept, left = in_a_process_of_its_own(tmp_path, "link()\nprint(spares())" + code)
+    more = """
+from pylink._native import elfread
+extents = b"".join(n.to_bytes(8, "little") for i in range(16) for n in (i * len(data), len(data)))
+held = [elfread.parse(data * 16, extents) for _ in range(6)]
+held.clear()
+print(spares())
+"""
+    kept, left = in_a_process_of_its_own(tmp_path, more + code)
     assert kept > 0
     assert left == 0
 
