@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import io
+from pathlib import Path
+
 import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 from helpers.tables import merged, objects, table
 
+import pylink
 from pylink._native import constants
 from pylink._native.tables import Outs, PlacedTables
 from pylink.facts import sectionkinds
@@ -70,3 +76,18 @@ def test_a_dropped_piece_leaves_the_null_value_alone() -> None:
 def test_number_of_sections_must_agree() -> None:
     with pytest.raises(ValueError, match="one output section"):
         constants.fold_pieces(PlacedTables(merged(out_of=bytes(4))))
+
+
+@pytest.mark.parametrize("left_out", [False, True])
+def test_a_link_that_leaves_debug_data_out_folds(*, left_out: bool) -> None:
+    inputs = sorted((Path(__file__).parents[1] / "golden" / "75" / "calls").glob("m?.cubin"))
+    image = pylink.link(
+        inputs,
+        arch="sm_75",
+        kernels_used="_Z13use_recursionPi",
+        debug=left_out,
+        suppress_debug_info=left_out,
+    ).image
+    symbols = ELFFile(io.BytesIO(image)).get_section_by_name(".symtab")
+    assert isinstance(symbols, SymbolTableSection)
+    assert symbols.get_symbol(0)["st_value"] == 12  # as nvlink's has

@@ -120,7 +120,7 @@ class Job:
     def folds_constants(self) -> bool:
         """Whether the link selects kernels, which folds the pieces of the constant bank."""
         options = self.options
-        if options.debug or options.relocatable_link:
+        if self.debug or options.relocatable_link:
             return False
         return any(options.kernels_used) or bool(options.variables_used)
 
