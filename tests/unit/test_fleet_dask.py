@@ -194,7 +194,7 @@ def test_a_scheduler_without_workers(
     monkeypatch.setattr(cluster_module, "SECONDS_TO_LOOK", 0.1)
     index = tmp_path / "index"
     with distributed.LocalCluster(
-        n_workers=0, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=0, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as made:
         words = ["dedup", "index", str(tree), "-o", str(index)]
         words += ["--scheduler", made.scheduler_address]
@@ -253,7 +253,7 @@ def test_a_cluster_may_ask_for_certificates(tmp_path: Path) -> None:
             processes=False,
             protocol="tls",
             security=distributed.Security(),
-            dashboard_address=None,
+            dashboard_address=":0",
         ) as made,
     ):
         assert made.scheduler_address.startswith("tls://")
