@@ -181,3 +181,23 @@ for names in [sys.argv[1:], sys.argv[2:], sys.argv[1:]]:
     )
     assert (done.returncode, done.stdout) == (0, plain.stdout)
     assert "moves pages" in done.stderr
+
+
+def test_a_process_that_ends_after_a_link_keeps_none(tmp_path: Path) -> None:
+    code = """
+from pylink._native.inputfiles import keep_memory
+keep_memory()
+link()
+print(spares())
+"""
+    assert in_a_process_of_its_own(tmp_path, code) == [0]
+
+
+def test_the_kernel_may_have_what_is_kept(tmp_path: Path) -> None:
+    code = """
+link()
+lines = [line.split() for line in open("/proc/self/smaps") if line.startswith("LazyFree:")]
+print(sum(int(words[1]) for words in lines) << 10)
+"""
+    (free,) = in_a_process_of_its_own(tmp_path, code)
+    assert free >= 4 << 20
