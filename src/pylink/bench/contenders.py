@@ -57,7 +57,7 @@ JIT_OPTIONS = {
 }
 JIT_IDLE = ("machine", "cpu_arch", "library", "library_path", "verbose", "host_ccbin")
 
-COPY_PROGRAM = "reads every input whole and writes the bytes to one file, in a process that stays"
+COPY_PROGRAM = "writes every input to one file, each as it is read, in a process that stays"
 
 
 class Contender(ABC):
